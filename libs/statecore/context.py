@@ -1,0 +1,67 @@
+"""``ctx``, the first parameter of every native module, state and grain function: all it may reach, by name.
+
+There are no ambient names. The loader builds one Context for a run and binds functions to it; the engine derives one
+for each low chunk with ``for_chunk``. Salt's dunders exist only behind ``loader/dunders.py``, for users' own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from statecore.errors import NotAvailable
+from statecore.ports import (
+    Catalog,
+    Events,
+    Files,
+    Function,
+    Jobs,
+    ManagedHost,
+    MinionControl,
+    StateSystem,
+    Templates,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one call sees. Shared mappings are read only but for ``scratch``, ``functions`` and ``states`` (lazy tables)."""
+
+    #: The managed system; nothing may touch paths, users or programs but through it.
+    host: ManagedHost
+    grains: Mapping[str, Any]
+    pillar: Mapping[str, Any]
+    #: Options by Salt's names ("id", "file_roots", "state_output", ...), defaults already applied.
+    opts: Mapping[str, Any]
+    files: Files
+    templates: Templates
+    events: Events
+    jobs: Jobs
+    minion: MinionControl
+    catalog: Catalog
+    state_system: StateSystem
+    #: "cmd.run" -> bound callable. A missing name raises NotAvailable with its reason.
+    functions: Mapping[str, Function]
+    #: "file.managed" -> bound callable that returns Salt's state dict (plan applied, or reported in test mode).
+    states: Mapping[str, Function]
+    #: Lives as long as the run; Salt's __context__. Key it by module: ``ctx.scratch["pkg.refreshed"]``.
+    scratch: dict[str, Any] = field(default_factory=dict)
+    saltenv: str = "base"
+    test: bool = False
+    #: The low chunk in hand (state functions), else empty.
+    low: Mapping[str, Any] = field(default_factory=dict)
+    running: Mapping[str, Any] = field(default_factory=dict)
+    lowstate: tuple[Mapping[str, Any], ...] = ()
+
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls an execution module function. Raises NotAvailable, or whatever the function raises."""
+        try:
+            function = self.functions[name]
+        except KeyError:
+            raise NotAvailable(name) from None
+        return function(*args, **kwargs)
+
+    def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
+        """The same run seen from one low chunk."""
+        return replace(self, low=low, test=test, running=running, saltenv=low.get("__env__", self.saltenv))

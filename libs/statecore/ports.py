@@ -1,0 +1,228 @@
+"""What statecore needs from outside, as protocols. The minion, salt-call and tests each bring their own.
+
+Nothing here does I/O. Implementations that need no network live beside this file (``host.py``, ``files.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """A finished command on the managed host."""
+
+    retcode: int
+    stdout: str
+    stderr: str
+    pid: int
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileHash:
+    """Digest of a file's bytes, hex; the wire's ``{"hash_type", "hsum"}``."""
+
+    hash_type: str
+    hsum: str
+
+
+class Files(Protocol):
+    """The state tree behind ``salt://``: local roots, or the master's file server through a cache."""
+
+    def envs(self) -> list[str]:
+        """Environments that exist, "base" first when present."""
+        ...
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Relative paths of all files, sorted, that start with ``prefix`` (a string prefix)."""
+        ...
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Relative paths of all directories, sorted; empty ones too."""
+        ...
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Relative paths of the directories that hold nothing."""
+        ...
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Relative path -> link target, for links inside the tree."""
+        ...
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """Digest of ``path`` (no ``salt://``), None when there is no such file."""
+        ...
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of the source file (for ``mode: keep``), None when unknown."""
+        ...
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """A local path that holds the file's bytes right now; None when there is no such file. Never to be written to."""
+        ...
+
+
+class Templates(Protocol):
+    """Template engines for file contents (``template: jinja``)."""
+
+    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        """Rendered text. ``source`` is the salt:// or local path for errors and relative imports. Raises SlsError, located."""
+        ...
+
+
+class Events(Protocol):
+    """Where events go: the master's bus, or nowhere."""
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """True when the event was handed over."""
+        ...
+
+
+class Jobs(Protocol):
+    """Jobs that run on this minion now (saltutil.running and its kin)."""
+
+    def running(self) -> list[dict[str, Any]]:
+        """Loads of running jobs, each with ``jid``, ``fun``, ``pid``."""
+        ...
+
+    def signal(self, jid: str, number: int) -> str:
+        """Sends the signal to the job's process; Salt's sentence about what was done."""
+        ...
+
+
+class MinionControl(Protocol):
+    """What a function may ask of the minion that runs it. In salt-call --local each is done in this process."""
+
+    def refresh_pillar(self) -> bool:
+        """The next job sees freshly compiled pillar."""
+        ...
+
+    def refresh_modules(self) -> bool:
+        """The next job sees the modules that are on disk now."""
+        ...
+
+    def refresh_grains(self) -> bool:
+        """The next job sees freshly gathered grains."""
+        ...
+
+    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Pillar as the master (or the local roots) gives it now. Errors come under the key ``_errors``."""
+        ...
+
+    def master_tops(self) -> dict[str, list[str]]:
+        """saltenv -> SLS references from the master's tops interface; {} where there is none."""
+        ...
+
+
+class Catalog(Protocol):
+    """What the loader knows, for sys.* and for error hints."""
+
+    def names(self, kind: str = "modules") -> list[str]:
+        """All "module.function" names of the kind: modules, states, grains, renderers."""
+        ...
+
+    def doc(self, name: str, kind: str = "modules") -> str | None:
+        """The docstring, dedented."""
+        ...
+
+    def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
+        """Salt's argspec dict: args, varargs, kwargs, defaults (ctx left out)."""
+        ...
+
+
+class StateSystem(Protocol):
+    """Render, compile, run: the verbs behind the ``state`` execution module."""
+
+    def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of the whole top file, or the list of errors."""
+        ...
+
+    def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of these SLS references."""
+        ...
+
+    def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of literal high data."""
+        ...
+
+    def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """The running entry of one low chunk."""
+        ...
+
+    def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
+        """saltenv -> SLS references for this minion."""
+        ...
+
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """High data of the top file (None) or of SLS references."""
+        ...
+
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
+        """Low chunks in order of evaluation, or the list of errors (strings)."""
+        ...
+
+
+class ManagedHost(Protocol):
+    """The system that is managed: this machine (``/``) or a root mounted somewhere. Every path is the host's own."""
+
+    @property
+    def root(self) -> Path:
+        """Where the host's ``/`` is in our own name space."""
+        ...
+
+    @property
+    def mounted(self) -> bool:
+        """True when root is not ``/``."""
+        ...
+
+    def path(self, path: str, *, follow: bool = True) -> Path:
+        """Our path for the host's absolute ``path``. Symlinks (absolute, or with ``..``) are resolved inside the root and
+        never leave it; the last component is followed only if ``follow``. Raises HostError on a loop or a relative path."""
+        ...
+
+    def run(
+        self,
+        cmd: str | Sequence[str],
+        *,
+        shell: str | None = None,
+        cwd: str | None = None,
+        runas: str | None = None,
+        group: str | None = None,
+        env: Mapping[str, str] | None = None,
+        clean_env: bool = False,
+        stdin: str | bytes | None = None,
+        umask: int | None = None,
+        timeout: float | None = None,
+        merge_stderr: bool = False,
+    ) -> CommandResult:
+        """Runs on the host: plainly for ``/``, by chroot for a mounted root. A str runs through ``shell`` (default
+        /bin/sh), a sequence as argv. Raises HostError when it cannot be started, saying why (no such program in the
+        root, chroot needs root, no such user)."""
+        ...
+
+    def which(self, program: str) -> str | None:
+        """The host's absolute path of an executable on the host's usual PATH."""
+        ...
+
+    def uid(self, user: str | int) -> int:
+        """Numeric id by the host's /etc/passwd; numbers pass through. Raises HostError for an unknown name."""
+        ...
+
+    def gid(self, group: str | int) -> int:
+        """Numeric id by the host's /etc/group."""
+        ...
+
+    def user_name(self, uid: int) -> str:
+        """Name of the id by the host's /etc/passwd; the number as text when it has none."""
+        ...
+
+    def group_name(self, gid: int) -> str:
+        """Name of the id by the host's /etc/group."""
+        ...
+
+
+Function = Callable[..., Any]
