@@ -1,0 +1,287 @@
+"""Options of the master's roles and of the minion: typed, frozen, parsed once.
+
+The field is the documentation: ``metadata["doc"]`` feeds docs/config.md and error messages. Names are Salt's where
+Salt has the option. A value comes from, later wins: the default, ``<config dir>/master`` (or ``minion``), ``<file>.d/*.conf`` in
+name order, the environment (``SALTERN_<OPTION>``, a YAML value). The configuration directory is ``--config-dir``, else
+``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import socket
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+#: C speed where libyaml is there; the pure loader reads the same language.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+DEFAULT_CONFIG_DIR = "/etc/salt"
+ENV_PREFIX = "SALTERN_"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used. str() says file (or variable), option, why, and the nearest valid name."""
+
+
+def option(default: Any, doc: str) -> Any:
+    """A field with its documentation; mutable defaults are copied for each instance."""
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata={"doc": doc})
+    return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateOptions:
+    """What the state system reads, on master (pillar, reactor) and minion alike."""
+
+    file_roots: dict[str, list[str]] = option({"base": ["/srv/salt"]}, "environment -> directories of the state tree")
+    pillar_roots: dict[str, list[str]] = option({"base": ["/srv/pillar"]}, "environment -> directories of the pillar")
+    hash_type: str = option("sha256", "digest of served files and of fingerprints")
+    renderer: str = option("jinja|yaml", "pipe of renderers for files without a shebang")
+    state_top: str = option("top.sls", "name of the top file")
+    default_top: str = option("base", "environment whose top file stands in where one is missing")
+    env_order: list[str] = option([], "order in which environments' top files are merged")
+    top_file_merging_strategy: str = option("merge", "merge, merge_all or same")
+    pillar_source_merging_strategy: str = option("smart", "smart, recurse, aggregate, overwrite or none")
+    pillar_merge_lists: bool = option(False, "lists of pillar files are joined, not replaced")
+    failhard: bool = option(False, "a failed state ends the run")
+    state_auto_order: bool = option(True, "states run in the order of their definition")
+    state_aggregate: bool = option(False, "states that can (pkg) are joined into one call")
+    jinja_env: dict[str, Any] = option({}, "options of the Jinja environment for files")
+    jinja_sls_env: dict[str, Any] = option({}, "options of the Jinja environment for SLS")
+    jinja_trim_blocks: bool = option(False, "Jinja drops the newline after a block")
+    jinja_lstrip_blocks: bool = option(False, "Jinja drops white space before a block")
+    nodegroups: dict[str, Any] = option({}, "name -> compound target")
+    state_output: str = option("full", "full, terse, mixed, changes")
+    state_verbose: bool = option(True, "states without changes are shown too")
+    state_output_diff: bool = option(False, "only states with changes are shown")
+    log_level: str = option("warning", "quiet, critical, error, warning, info, debug")
+    log_format: str = option("text", "text or json (one object a line, with role, jid and minion)")
+    health_host: str = option("127.0.0.1", "address of /healthz, /readyz and /metrics")
+    health_port: int = option(0, "port of /healthz, /readyz and /metrics; 0 serves none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterOptions(StateOptions):
+    """Options of every master role and of the commands that speak to them (file ``master``)."""
+
+    id: str = option("master", "name of the master in events and of its runner jobs")
+    user: str = option("", "user name that jobs are recorded under; empty: the caller's own")
+    interface: str = option("0.0.0.0", "address that 4505 and 4506 are bound to")
+    internal_interface: str = option("0.0.0.0", "address that the encrypted internal links and 4507 are bound to")
+    publish_port: int = option(4505, "publications to minions")
+    ret_port: int = option(4506, "requests of minions")
+    control_port: int = option(4507, "commands of operators: publish, runner, wheel, jobs, keys")
+    event_pull_port: int = option(4512, "events into the event publisher")
+    event_pub_port: int = option(4513, "events out of the event publisher")
+    workers_port: int = option(4516, "requests handed to workers")
+    reqserver_host: str = option("127.0.0.1", "where workers and commands reach the reqserver")
+    eventpublisher_host: str = option("127.0.0.1", "where roles and commands reach the event publisher")
+    redis_url: str = option("redis://127.0.0.1:6379/0", "redis://, rediss:// or unix:// of the master's memory")
+    key_dir: str = option(
+        "", "directory of this role's keys, made by `saltern keygen`; empty: <config dir>/keys/<role>"
+    )
+    published_port: int = option(0, "publish_port told to minions where a port mapping changes it; 0: publish_port")
+    timeout: int = option(5, "seconds that `salt` waits before it asks what became of a job")
+    gather_job_timeout: int = option(10, "seconds that minions have to answer that question")
+    keep_jobs_seconds: int = option(86400, "seconds that a job stays in the job cache")
+    file_buffer_size: int = option(1048576, "bytes of one chunk of a served file")
+    file_ignore_glob: list[str] = option([], "served trees leave these paths out")
+    auto_accept: bool = option(False, "every new minion key is accepted: for labs only")
+    open_mode: bool = option(False, "minion keys are not checked at all: for labs only")
+    autosign_file: str = option("", "file of minion ids (globs, regular expressions) that are accepted at once")
+    autoreject_file: str = option("", "file of minion ids that are rejected at once")
+    max_minions: int = option(0, "how many minions may be connected; 0: any number")
+    max_pending_keys: int = option(10000, "how many keys may wait for acceptance; more are turned away")
+    minimum_auth_version: int = option(3, "oldest message version that is answered (2: minions before 3006.12)")
+    request_server_ttl: int = option(0, "seconds after which a request is too old; 0: never")
+    publish_session: int = option(86400, "seconds after which session keys change")
+    aes_rotation_interval: int = option(86400, "seconds after which the key of publications changes")
+    rotate_aes_key: bool = option(True, "deleting or rejecting a key changes the key of publications")
+    sign_pub_messages: bool = option(True, "publications are signed with the master's key")
+    publish_signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
+    zmq_filtering: bool = option(False, "publications carry a topic, so that minions receive their own only")
+    allow_minion_key_revoke: bool = option(True, "a minion may delete its own key")
+    minion_data_cache: bool = option(True, "grains of minions are kept for targeting")
+    replay_window: int = option(300, "seconds of publications that a restarted publisher sends again")
+    max_request_bytes: int = option(64 * 1024 * 1024, "largest message that 4506 reads")
+    max_event_size: int = option(1048576, "largest event in bytes; larger ones lose their largest values")
+    request_deadline: int = option(60, "seconds that a request may wait for a worker and be worked on")
+    worker_silence: int = option(4, "seconds without a pulse after which a worker is given up and its request goes on")
+    loop_interval: int = option(60, "seconds between the rounds of maintenance")
+    presence_events: bool = option(False, "salt/presence events are fired each loop_interval")
+    presence_window: int = option(180, "seconds since its last request for which a minion counts as present")
+    reactor: list[dict[str, list[str]]] = option([], "tag glob -> reactor SLS files")
+    control_acl: dict[str, list[str]] = option(
+        {"*": [".*", "@runner", "@wheel", "@jobs"]},
+        "client key name -> what it may do: function patterns, @runner, @wheel",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinionOptions(StateOptions):
+    """Options of the minion and of salt-call (file ``minion``)."""
+
+    id: str = option("", "name of the minion; empty: the fully qualified host name")
+    master: str = option("salt", "host name or address of the master")
+    master_port: int = option(4506, "the master's request port")
+    publish_port: int = option(0, "the master's publish port; 0: the one that the master tells")
+    pki_dir: str = option("/etc/salt/pki/minion", "the minion's key pair and the master's public key")
+    cachedir: str = option("/var/cache/salt/minion", "files, pillar, modules and running jobs of the minion")
+    host_root: str = option("/", "root of the managed host")
+    file_client: str = option(
+        "remote", "remote: files and pillar from the master; local: from file_roots and pillar_roots"
+    )
+    saltenv: str | None = option(None, "environment that states are taken from")
+    pillarenv: str | None = option(None, "environment that pillar is taken from")
+    test: bool = option(False, "state runs only tell what they would change")
+    grains: dict[str, Any] = option({}, "static grains")
+    keysize: int = option(2048, "bits of a new key")
+    encryption_algorithm: str = option("OAEP-SHA1", "OAEP-SHA1 or OAEP-SHA224")
+    signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
+    sign_pub_messages: bool = option(True, "publications without the master's signature are dropped")
+    master_finger: str = option("", "fingerprint that the master's key must have")
+    open_mode: bool = option(False, "a changed master key is taken: for labs only")
+    autosign_grains: list[str] = option([], "grains sent with the sign-in for autosigning")
+    auth_timeout: int = option(5, "seconds that one sign-in request waits")
+    auth_tries: int = option(7, "how often it is sent")
+    acceptance_wait_time: int = option(10, "seconds between sign-ins while the key waits for acceptance")
+    acceptance_wait_time_max: int = option(0, "that pause grows up to so many seconds; 0: it does not grow")
+    rejected_retry: bool = option(False, "a rejected minion tries on instead of ending")
+    recon_default: int = option(1000, "shortest pause before a reconnect, milliseconds")
+    recon_max: int = option(10000, "longest pause before a reconnect, milliseconds")
+    request_channel_timeout: int = option(60, "seconds that a request waits for its answer")
+    request_channel_tries: int = option(3, "how often a request is sent")
+    return_retry_timer: int = option(5, "shortest pause before a return is sent again, seconds")
+    return_retry_timer_max: int = option(10, "longest pause before a return is sent again, seconds")
+    minion_jid_queue_hwm: int = option(100, "how many JIDs are remembered against running one twice")
+    minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
+    enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
+    spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
+    command_shell: str = option("/bin/sh", "shell of cmd.run on the managed host")
+
+
+#: What `salt`, `salt-key` and `salt-run` read is the master's file.
+ClientOptions = MasterOptions
+
+Options = TypeVar("Options", bound=StateOptions)
+
+
+def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
+    """Options for a master role or a command. Raises ConfigError."""
+    return _load(MasterOptions, "master", config_dir, os.environ if env is None else env)
+
+
+def load_client(config_dir: str | None = None) -> ClientOptions:
+    """Options for the operator's commands; the same file as the master's. Raises ConfigError."""
+    return load_master(config_dir)
+
+
+def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
+    """Options for the minion and salt-call, with ``id`` filled in. Raises ConfigError."""
+    options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
+    if not options.id:
+        options = dataclasses.replace(options, id=socket.getfqdn())
+    return options
+
+
+def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:
+    """The directory that options are read from."""
+    return Path(config_dir or (os.environ if env is None else env).get("SALT_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
+
+
+def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
+    """Where the keys of a role are (see ``saltern keygen``)."""
+    return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role
+
+
+def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
+    """Options by name, as statecore and templates see them."""
+    return {item.name: getattr(options, item.name) for item in dataclasses.fields(options)} | more
+
+
+def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
+    hints = typing.get_type_hints(kind)
+    names = {item.name for item in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    directory = config_directory(config_dir, env)
+    for path in _config_files(directory, file_name):
+        for name, value in _read_file(path).items():
+            values[name] = _checked(name, value, hints, names, str(path))
+    for variable, text in env.items():
+        name = variable.removeprefix(ENV_PREFIX).lower()
+        # Variables for the other kind of process (a lab sources one file for all) are none of ours.
+        if variable.startswith(ENV_PREFIX) and name in names:
+            values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, variable)
+    return kind(**values)
+
+
+def _config_files(directory: Path, file_name: str) -> Iterator[Path]:
+    main = directory / file_name
+    if main.is_file():
+        yield main
+    yield from sorted((directory / f"{file_name}.d").glob("*.conf"))
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.load(path.read_bytes(), Loader=_LOADER)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
+    return data
+
+
+def _from_env(variable: str, text: str, hint: Any) -> Any:
+    if hint is str:
+        return text
+    try:
+        return yaml.load(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{variable}: not valid YAML: {error}") from error
+
+
+def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: str) -> Any:
+    if name not in names:
+        near = difflib.get_close_matches(str(name), names, n=1)
+        raise ConfigError(f"{where}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
+    hint = hints[name]
+    if not _fits(value, hint):
+        raise ConfigError(f"{where}: option '{name}' must be {_named(hint)}, not {value!r}")
+    return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    if hint is Any:
+        return True
+    if origin in (types.UnionType, typing.Union):
+        return any(_fits(value, arm) for arm in typing.get_args(hint))
+    if origin is list:
+        (item,) = typing.get_args(hint)
+        return isinstance(value, list) and all(_fits(entry, item) for entry in value)
+    if origin is dict:
+        key, item = typing.get_args(hint)
+        return isinstance(value, dict) and all(_fits(k, key) and _fits(v, item) for k, v in value.items())
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _named(hint: Any) -> str:
+    plain = {int: "a whole number", str: "text", bool: "true or false", type(None): "empty"}
+    return plain.get(hint) or str(hint).replace("typing.", "")

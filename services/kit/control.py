@@ -1,0 +1,107 @@
+"""The operator's side of 4507: one request, one answer, over CurveZMQ.
+
+A request is a msgpack map ``{"cmd": ..., ...fields}``; the answer is ``{"ok": value}`` or
+``{"error": {"name": ..., "message": ...}}``. Frames are ``[b"", id, payload]`` both ways; ``id`` binds an answer to its
+request, so a late answer to a request that was given up is not taken for the next one's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from typing import Any
+
+import msgpack
+import zmq
+
+from services.kit.config import ClientOptions, key_directory
+from services.kit.links import LinkKeys, connect
+
+#: Seconds after which a request is sent again: a reqserver that was killed forgot it. Commands are idempotent.
+RESEND_AFTER = 5.0
+
+
+class ControlError(Exception):
+    """The master refused. ``name`` is a word to decide on ("AuthorizationError", "TargetError", ...)."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+class ControlTimeout(Exception):
+    """The master did not answer in time."""
+
+    def __init__(self, endpoint: str, seconds: float) -> None:
+        super().__init__(
+            f"no answer from the master at {endpoint} within {seconds:g} s; is the reqserver running, "
+            "and is this client's key among those it knows (saltern keygen)?"
+        )
+        self.endpoint = endpoint
+        self.seconds = seconds
+
+
+class ControlClient:
+    """Asks one thing at a time. Not for use from two threads."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self.endpoint = connect(self._socket, "control", options, keys)
+        self._ids = itertools.count(1)
+
+    def call(self, cmd: str, *, timeout: float | None = None, **fields: Any) -> Any:
+        """The answer's value. Raises ControlError (the master said no) or ControlTimeout. ``timeout`` in seconds, default 30."""
+        seconds = 30.0 if timeout is None else timeout
+        request = b"%d-%d" % (os.getpid(), next(self._ids))
+        payload = msgpack.packb({"cmd": cmd, **fields})
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._socket.send_multipart([b"", request, payload])
+            answer = self._receive(request, min(left, RESEND_AFTER))
+            if answer is not None:
+                return _value(answer)
+        raise ControlTimeout(self.endpoint, seconds)
+
+    def _receive(self, request: bytes, seconds: float) -> bytes | None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if not self._socket.poll(int(left * 1000) + 1):
+                return None
+            frames = self._socket.recv_multipart()
+            if len(frames) == 3 and frames[1] == request:
+                return frames[2]
+        return None
+
+    def close(self) -> None:
+        """Ends the connection; what is not answered yet is not waited for."""
+        self._socket.close()
+
+
+def connect_control(
+    options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
+) -> ControlClient:
+    """A control connection with the keys of the operator's commands. Raises ConfigError where keys are missing."""
+    keys = LinkKeys.load(key_directory(options, "cli", config_dir))
+    return ControlClient(context or zmq.Context.instance(), options, keys)
+
+
+def ok(value: Any) -> bytes:
+    """An answer that carries a value."""
+    answer: bytes = msgpack.packb({"ok": value}, default=str)
+    return answer
+
+
+def refused(name: str, message: str) -> bytes:
+    """An answer that says no."""
+    answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
+    return answer
+
+
+def _value(answer: bytes) -> Any:
+    reply = msgpack.unpackb(answer, strict_map_key=False)
+    if "error" in reply:
+        raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))
+    return reply["ok"]

@@ -1,0 +1,159 @@
+"""The links between roles: who binds which port, who may connect, and the CurveZMQ keys that prove it.
+
+Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
+by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85).
+A server admits the names that its row lists, and nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+
+from services.kit.config import ConfigError, MasterOptions
+
+#: Names that keys are made for. "cli" is the operator's commands.
+NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
+
+#: Pending connections of an internal link; bursts come from `salt` commands, not from minions.
+_BACKLOG = 256
+
+
+@dataclass(frozen=True)
+class Link:
+    """One internal port."""
+
+    server: str
+    clients: frozenset[str]
+    port: Callable[[MasterOptions], int]
+    host: Callable[[MasterOptions], str]
+    meaning: str
+
+
+LINKS: Mapping[str, Link] = {
+    "control": Link(
+        "reqserver",
+        frozenset({"cli", "api", "reactor", "mworker", "maintenance"}),
+        lambda options: options.control_port,
+        lambda options: options.reqserver_host,
+        "publish, runner, wheel, jobs, keys",
+    ),
+    "workers": Link(
+        "reqserver",
+        frozenset({"mworker"}),
+        lambda options: options.workers_port,
+        lambda options: options.reqserver_host,
+        "requests handed to idle workers, and their answers",
+    ),
+    "event_pull": Link(
+        "eventpublisher",
+        frozenset({"mworker", "maintenance", "reactor", "publisher", "reqserver"}),
+        lambda options: options.event_pull_port,
+        lambda options: options.eventpublisher_host,
+        "events in",
+    ),
+    "event_pub": Link(
+        "eventpublisher",
+        frozenset({"cli", "api", "reactor", "mworker", "maintenance"}),
+        lambda options: options.event_pub_port,
+        lambda options: options.eventpublisher_host,
+        "events out, by prefix of the tag",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LinkKeys:
+    """The CurveZMQ keys of one name."""
+
+    secret: bytes
+    public: bytes
+    known: Mapping[str, bytes]
+
+    @classmethod
+    def load(cls, directory: Path) -> LinkKeys:
+        """Reads a key directory. Raises ConfigError that says what is missing and how it is made."""
+        try:
+            secret = (directory / "curve.secret").read_bytes().strip()
+            known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
+            return cls(secret, zmq.curve_public(secret), known)
+        except OSError as error:
+            raise ConfigError(
+                f"{error.filename}: {error.strerror}. Keys are made by `saltern keygen --out DIR`; "
+                "option key_dir names this role's part of DIR"
+            ) from error
+        except (ValueError, zmq.ZMQError) as error:
+            raise ConfigError(f"{directory / 'curve.secret'}: not a CurveZMQ key: {error}") from error
+
+    def server_key(self, name: str) -> bytes:
+        """The public key that the server must prove to have. Raises ConfigError when it is not known."""
+        if name not in self.known:
+            raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
+        return self.known[name]
+
+
+class Doorkeeper:
+    """Admits the right names to the links that this process serves. One for a context."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
+        self._keys = keys
+        self._names = {public: name for name, public in keys.known.items()}
+        self._authenticator = ThreadAuthenticator(context)
+        self._authenticator.start()
+
+    def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
+        """Makes ``socket`` the server of a link; call before bind. Raises ConfigError when a client's key is missing."""
+        row = LINKS[link]
+        self._authenticator.configure_curve_callback(
+            domain=link, credentials_provider=_AllowList(self._names, row.clients)
+        )
+        socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
+        socket.setsockopt(zmq.BACKLOG, _BACKLOG)
+
+    def name_of(self, frame: zmq.Frame) -> str:
+        """Who sent this frame: the name of the client's key."""
+        return self._names.get(str(frame.get("User-Id")).encode(), "")
+
+    def stop(self) -> None:
+        """Ends the authenticator's thread."""
+        self._authenticator.stop()
+
+
+class _AllowList:
+    def __init__(self, names: Mapping[bytes, str], allowed: frozenset[str]) -> None:
+        self._names = names
+        self._allowed = allowed
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        return self._names.get(key) in self._allowed
+
+
+def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
+    """Connects ``socket`` to a link's server, encrypted; returns the endpoint."""
+    row = LINKS[link]
+    socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
+    socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
+    socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_key(row.server))
+    # A restarted server is found again quickly, and a long absence does not hammer it.
+    socket.setsockopt(zmq.RECONNECT_IVL, 50)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+    # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to.
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
+    endpoint = f"tcp://{row.host(options)}:{row.port(options)}"
+    socket.connect(endpoint)
+    return endpoint
+
+
+def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
+    """Binds, or raises ConfigError that names the option."""
+    try:
+        socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")
+    except zmq.ZMQError as error:
+        raise ConfigError(f"{option}: cannot listen on {host}:{port}: {error.strerror}") from error

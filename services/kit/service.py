@@ -1,0 +1,109 @@
+"""What every role's ``main`` does first and last: options, logs, probes, signals; then drain, and end.
+
+A role is a loop in sight: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and SIGINT end the
+loop; what the role holds is drained by the role itself within ``DRAIN_SECONDS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from services.kit.config import ConfigError, MasterOptions, StateOptions, key_directory, load_master
+from services.kit.health import Health
+from services.kit.logs import configure
+from services.kit.metrics import Metrics, new_metrics
+
+#: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
+DRAIN_SECONDS = 5.0
+
+#: sysexits' EX_CONFIG: the configuration cannot be used.
+EX_CONFIG = 78
+
+
+@dataclass
+class Stop:
+    """Set once, by a signal; read by the loop."""
+
+    requested: bool = False
+
+    def request(self, number: int, frame: FrameType | None) -> None:
+        """A signal handler."""
+        self.requested = True
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a role's loop stands on."""
+
+    name: str
+    options: MasterOptions
+    keys: Path
+    health: Health
+    metrics: Metrics
+    log: logging.Logger
+    stop: Stop
+
+    def running(self) -> bool:
+        """False once the process was asked to end. Counts as a turn of the loop."""
+        self.health.turn()
+        return not self.stop.requested
+
+
+def catch_signals() -> Stop:
+    """SIGTERM and SIGINT set the returned flag from now on."""
+    stop = Stop()
+    signal.signal(signal.SIGTERM, stop.request)
+    signal.signal(signal.SIGINT, stop.request)
+    return stop
+
+
+@contextlib.contextmanager
+def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
+    """Serves a process's probes while the block runs. Raises ConfigError when the port is taken."""
+    metrics = new_metrics()
+    health = Health(name, metrics.registry, stall_after=stall_after)
+    try:
+        stop = health.serve(options.health_host, options.health_port)
+    except OSError as error:
+        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {error.strerror}") from error
+    try:
+        yield health, metrics
+    finally:
+        stop()
+
+
+def role_arguments(name: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The few options that every role takes on its command line."""
+    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
+    parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
+    parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
+    return parser.parse_args(argv)
+
+
+def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None = None) -> int:
+    """Runs a master role until it is asked to end. Returns the exit code: 0 ended, 78 configuration unusable."""
+    arguments = role_arguments(name, argv)
+    try:
+        options = load_master(arguments.config_dir)
+        configure(name, arguments.log_level or options.log_level, options.log_format)
+        # A worker may hold one request up to its deadline without turning.
+        stall_after = 2.0 * options.request_deadline
+        with open_probes(name, options, stall_after=stall_after) as (health, metrics):
+            log = logging.getLogger(f"saltern.{name}")
+            keys = key_directory(options, name, arguments.config_dir)
+            role = Role(name, options, keys, health, metrics, log, catch_signals())
+            log.info("%s starts", name)
+            loop(role)
+            log.info("%s ends", name)
+    except ConfigError as error:
+        print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
+        return EX_CONFIG
+    return 0
