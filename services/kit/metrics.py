@@ -1,4 +1,4 @@
-"""Every metric of every role, in one place. Names follow Salt's where Salt has the metric; no label ever holds a minion id or a jid."""
+"""Every metric of every role, in one place. Salt's names where Salt has the metric; no label holds a minion id or a jid."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class Request:
 
     ticket: int
     side: Side
-    #: ZeroMQ routing id of the sender on its port.
-    route: bytes
+    #: Frames that go before the answer: the sender's ZeroMQ routing id, the delimiter, on 4507 the request's id.
+    route: tuple[bytes, ...]
     #: Name of the client's key on 4507; empty on 4506.
     client: str
     payload: bytes
@@ -107,7 +107,9 @@ class Dispatcher:
         """How many workers hold a request."""
         return len(self.workers) - len(self.idle)
 
-    def request(self, side: Side, route: bytes, client: str, payload: bytes, now: float) -> list[Instruction]:
+    def request(
+        self, side: Side, route: tuple[bytes, ...], client: str, payload: bytes, now: float
+    ) -> list[Instruction]:
         """A request came in."""
         request = Request(next(self._tickets), side, route, client, payload, now)
         if len(self.queue) >= MAX_QUEUED:

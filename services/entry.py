@@ -1,0 +1,56 @@
+"""``saltern``: runs every role and the house's own tools. A row's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A word after ``saltern``: where its ``main(argv) -> int`` is, and what it does."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "publisher": Command("services.publisher.main", "sends jobs to minions (4505)"),
+    "reqserver": Command("services.reqserver.main", "takes requests (4506, 4507), hands them to workers (4516)"),
+    "mworker": Command("services.mworker.main", "answers requests"),
+    "eventpublisher": Command("services.eventpublisher.main", "the event bus (4512, 4513)"),
+    "reactor": Command("services.reactor.main", "answers events with reactions"),
+    "maintenance": Command("services.maintenance.main", "key rotation, expiry, presence"),
+    "minion": Command("services.minion.main", "runs jobs on a managed host"),
+    "keygen": Command("services.kit.keygen", "makes the keys of all roles"),
+    "health": Command("services.kit.probe", "asks the role on this machine whether it is ready"),
+    "lab": Command("services.lab.main", "a whole master with two minions on loopback"),
+}
+
+#: sysexits' EX_USAGE, as Salt's commands have it.
+EX_USAGE = 64
+
+
+def usage() -> str:
+    """What ``saltern --help`` prints."""
+    rows = "\n".join(f"  {name:<15} {command.summary}" for name, command in COMMANDS.items())
+    return f"usage: saltern COMMAND [options]\n\n{rows}\n\n`saltern COMMAND --help` tells a command's options.\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command named by the first argument. Exit code: the command's own, 64 for an unknown one."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help"):
+        sys.stdout.write(usage())
+        return 0 if arguments else EX_USAGE
+    name, *rest = arguments
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        sys.stderr.write(
+            f"saltern: no command '{name}'" + (f"; the nearest is '{near[0]}'" if near else "") + "\n\n" + usage()
+        )
+        return EX_USAGE
+    code: int = importlib.import_module(COMMANDS[name].module).main(rest)
+    return code

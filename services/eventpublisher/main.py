@@ -1,0 +1,93 @@
+"""The event publisher: what comes in on 4512 goes out on 4513 to whoever subscribed to a prefix of its tag.
+
+Subscriptions to ``PROBE`` topics are echoed, so that a subscriber knows when it is heard (see ``kit.bus``). A listener that
+reads too slowly loses events beyond its queue; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import zmq
+
+from services.kit.bus import PROBE, QUEUED_EVENTS
+from services.kit.links import Doorkeeper, LinkKeys, bind
+from services.kit.service import Role, run_role
+
+_TICK = 500
+
+#: Events moved before subscriptions are looked at again.
+_BURST = 500
+
+
+def _loop(role: Role) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
+    pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
+    for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
+        one.setsockopt(zmq.RCVHWM, size)
+        one.setsockopt(zmq.SNDHWM, size)
+        one.setsockopt(zmq.LINGER, 500)
+        one.setsockopt(zmq.MAXMSGSIZE, 4 * role.options.max_event_size)
+    # Every subscription is passed up, repeated ones too: each probe must be seen.
+    pub.setsockopt(zmq.XPUB_VERBOSE, 1)
+    doorkeeper.serve(pull, "event_pull")
+    doorkeeper.serve(pub, "event_pub")
+    try:
+        bind(pull, role.options.internal_interface, role.options.event_pull_port, "event_pull_port")
+        bind(pub, role.options.internal_interface, role.options.event_pub_port, "event_pub_port")
+        poller = zmq.Poller()
+        poller.register(pull, zmq.POLLIN)
+        poller.register(pub, zmq.POLLIN)
+        while role.running():
+            ready = dict(poller.poll(_TICK))
+            if pub in ready:
+                _subscriptions(role, pub)
+            if pull in ready:
+                _forward(role, pull, pub)
+        # What was fired before the signal still goes out.
+        _forward(role, pull, pub)
+    finally:
+        pull.close()
+        pub.close()
+        doorkeeper.stop()
+        context.term()
+
+
+def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
+    while True:
+        try:
+            frame = pub.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return
+        topic = frame[1:]
+        if topic.startswith(PROBE):
+            if frame[:1] == b"\x01":
+                pub.send(topic)
+        else:
+            role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
+
+
+def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> None:
+    for _ in range(_BURST):
+        try:
+            frames = pull.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return
+        if len(frames) != 1:
+            role.metrics.dropped.labels("event_pull_port").inc()
+            continue
+        pub.send(frames[0])
+        role.metrics.events.labels(_prefix(frames[0])).inc()
+
+
+def _prefix(frame: bytes) -> str:
+    """``job`` of ``salt/job/...``; ``other`` for tags that are not Salt's own, so that labels stay few."""
+    parts = frame.partition(b"\n\n")[0].split(b"/", 2)
+    known = {b"job", b"auth", b"key", b"minion", b"run", b"wheel", b"presence", b"beacon", b"fileserver", b"reactor"}
+    return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in known else "other"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern eventpublisher``."""
+    return run_role("eventpublisher", _loop, argv)

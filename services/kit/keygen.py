@@ -1,0 +1,106 @@
+"""``saltern keygen``: makes the keys of all roles, once; what is there already is kept.
+
+``DIR/<role>/`` holds what that role needs and nothing else: ``curve.secret`` and ``known/`` for the internal links, and for
+the roles that speak to minions ``master.pem``, ``master.pub`` and ``master.secret``. Each directory is handed to its role as
+a secret (a volume, a Kubernetes Secret); only the operator's machine keeps the whole of DIR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import zmq
+from saltwire.keys import PrivateKey
+
+from services.kit.links import NAMES
+from services.kit.masterkeys import SECRET_BYTES
+
+Put: TypeAlias = Callable[[Path, bytes], None]
+
+#: Roles that prove the master to minions, or read their secrets.
+_SPEAK_TO_MINIONS = ("publisher", "mworker")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0; 1 when the directory cannot be written."""
+    parser = argparse.ArgumentParser(
+        prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="directory that the keys are put into")
+    parser.add_argument("--keysize", type=int, default=2048, help="bits of the master's key (default 2048)")
+    parser.add_argument("--owner", default=None, metavar="UID:GID", help="numeric owner of the key files")
+    arguments = parser.parse_args(argv)
+    try:
+        made = make_keys(arguments.out, keysize=arguments.keysize, owner=_owner(arguments.owner))
+    except OSError as error:
+        sys.stderr.write(f"saltern keygen: {error.filename}: {error.strerror}\n")
+        return 1
+    except ValueError as error:
+        sys.stderr.write(f"saltern keygen: --owner must be UID:GID in numbers: {error}\n")
+        return 1
+    sys.stdout.write("".join(f"made {path}\n" for path in made) or f"all keys are in {arguments.out} already\n")
+    return 0
+
+
+def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None) -> list[Path]:
+    """Makes what is missing below ``directory``; returns what was made. Raises OSError."""
+    made: list[Path] = []
+
+    def put(path: Path, content: bytes) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Readable by its owner alone, from the first byte on.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        made.append(path)
+
+    _curve_keys(directory, put)
+    _master_keys(directory, keysize, put)
+    if owner is not None:
+        for path in (directory, *directory.rglob("*")):
+            os.chown(path, *owner)
+    return made
+
+
+def _curve_keys(directory: Path, put: Put) -> None:
+    publics: dict[str, bytes] = {}
+    for name in NAMES:
+        secret = directory / name / "curve.secret"
+        if secret.exists():
+            publics[name] = zmq.curve_public(secret.read_bytes().strip())
+        else:
+            publics[name], content = zmq.curve_keypair()
+            put(secret, content + b"\n")
+    for name in NAMES:
+        for other, public in publics.items():
+            known = directory / name / "known" / f"{other}.pub"
+            if not known.exists() or known.read_bytes().strip() != public:
+                put(known, public + b"\n")
+
+
+def _master_keys(directory: Path, keysize: int, put: Put) -> None:
+    first = directory / _SPEAK_TO_MINIONS[0]
+    pem, secret = first / "master.pem", first / "master.secret"
+    private = PrivateKey.from_pem(pem.read_bytes()) if pem.exists() else PrivateKey.generate(keysize)
+    contents = {
+        "master.pem": private.to_pem(),
+        "master.pub": (private.public.pem + "\n").encode(),
+        "master.secret": secret.read_bytes() if secret.exists() else os.urandom(SECRET_BYTES),
+    }
+    for role in _SPEAK_TO_MINIONS:
+        for name, content in contents.items():
+            path = directory / role / name
+            if not path.exists() or path.read_bytes() != content:
+                put(path, content)
+
+
+def _owner(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    user, _, group = text.partition(":")
+    return int(user), int(group or user)

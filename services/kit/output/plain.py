@@ -1,0 +1,82 @@
+"""Outputters without colour: json, yaml, txt, raw, pprint, newline_values_only and quiet."""
+
+from __future__ import annotations
+
+import json
+import pprint
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from services.kit.output.options import OutputOptions
+
+#: C speed where libyaml is there; both write the same text.
+_SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_SafeDumper):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
+    """Safe YAML; what YAML has no word for is NULL, as in Salt."""
+
+
+_Dumper.add_representer(OrderedDict, _Dumper.represent_dict)
+_Dumper.add_representer(defaultdict, _Dumper.represent_dict)
+_Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"))
+
+
+def to_json(data: Any, options: OutputOptions) -> str:
+    """Unicode as it is, four spaces; a negative indent is one line. Values unknown to JSON are shown as Python shows them."""
+    indent = 4 if options.indent is None else options.indent
+    return json.dumps(data, default=repr, ensure_ascii=False, indent=None if indent < 0 else indent)
+
+
+def to_yaml(data: Any, options: OutputOptions) -> str:
+    """Block style, names sorted; a negative indent is flow style."""
+    flow = options.indent is not None and options.indent < 0
+    indent = 0 if flow else options.indent
+    text: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, default_flow_style=flow, indent=indent)
+    return text
+
+
+def to_txt(data: Any, options: OutputOptions) -> str:
+    """``minion: line`` for each line of text; other values on one line."""
+    if isinstance(data, Mapping):
+        return "\n".join(f"{name}: {line}" for name, value in data.items() for line in _lines(value))
+    return data if isinstance(data, str) else pprint.pformat(data)
+
+
+def to_raw(data: Any, options: OutputOptions) -> str:
+    """As Python shows the value, on one line."""
+    return str(data)
+
+
+def to_pprint(data: Any, options: OutputOptions) -> str:
+    """As Python shows the value, wrapped."""
+    if options.indent is not None and options.indent >= 0:
+        return pprint.pformat(data, indent=options.indent)
+    return pprint.pformat(data)
+
+
+def to_newline_values_only(data: Any, options: OutputOptions) -> str:
+    """Values without names, one a line: for shell loops."""
+    return "\n".join(_values(data))
+
+
+def to_nothing(data: Any, options: OutputOptions) -> str:
+    """``quiet``: the exit code tells."""
+    return ""
+
+
+def _lines(value: Any) -> list[str]:
+    return value.splitlines() if isinstance(value, str) else [str(value)]
+
+
+def _values(data: Any) -> Iterator[str]:
+    if isinstance(data, Mapping):
+        data = list(data.values())
+    if isinstance(data, list | tuple):
+        for item in data:
+            yield from _values(item)
+    else:
+        yield str(data)

@@ -1,0 +1,127 @@
+"""Commands of operators: publish a job, ask for its returns, start a runner."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from masterstore.errors import JidTaken
+from saltwire.jid import is_jid, next_jid
+from statecore.match import TargetError
+
+from saltwire import tags
+from services.kit.control import ControlError
+from services.mworker.desk import Desk
+from services.mworker.processes import TooManyRunners
+from services.mworker.runners import RUNNERS
+from services.mworker.runners.runner import RunnerCall, run_runner
+from services.mworker.targets import resolve
+
+#: Keyword arguments of publish that travel with the job (protocol section 6).
+_PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
+
+#: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
+_JID_TRIES = 100
+
+
+def ping(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What this master is."""
+    return {"id": desk.options.id}
+
+
+def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
+
+    Asked twice with one ``request_id`` it answers the same JID and publishes once. Refuses with TargetError,
+    InvocationError or JidError.
+    """
+    fun = _function(fields.get("fun"))
+    tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
+    kwargs = fields.get("kwargs") or {}
+    try:
+        target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
+    except TargetError as error:
+        raise ControlError("TargetError", str(error)) from error
+    if not target.minions:
+        text = f"Master could not resolve minions for target {tgt}"
+        return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
+    load = {
+        "fun": fun,
+        "arg": list(fields.get("arg") or []),
+        "tgt": tgt,
+        "tgt_type": tgt_type,
+        "ret": str(fields.get("ret") or ""),
+        "user": str(fields.get("user") or desk.options.user or client),
+    }
+    load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs}
+    published = _record(desk, load, target.minions, fields)
+    if published.created:
+        announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
+        lists = {"minions": list(target.minions), "missing": list(target.missing)}
+        desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
+        desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
+    return {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
+
+
+def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Any:
+    wanted = str(fields.get("jid") or "")
+    if wanted and not is_jid(wanted):
+        raise ControlError("JidError", f"'{wanted}' is not a JID (20 digits: UTC time to the microsecond)")
+    request_id = str(fields.get("request_id") or os.urandom(16).hex())
+    jid = ""
+    for _ in range(_JID_TRIES):
+        now = time.time()
+        jid = wanted or next_jid(now, jid)
+        try:
+            return desk.store.jobs.publish(
+                load | {"jid": jid},
+                minions,
+                request_id=request_id,
+                ttl=desk.options.keep_jobs_seconds,
+                now_ms=int(now * 1000),
+            )
+        except JidTaken as error:
+            if wanted:
+                raise ControlError("JidError", f"a job with the JID {jid} exists already") from error
+    raise ControlError("JidError", "Master failed to assign jid")
+
+
+def _function(fun: Any) -> str | list[str]:
+    if isinstance(fun, str) and fun:
+        return fun
+    if isinstance(fun, list) and fun and all(isinstance(name, str) and name for name in fun):
+        return fun
+    raise ControlError("InvocationError", f"fun must be the name of a function or a list of names, not {fun!r}")
+
+
+def functions_of(fields: Mapping[str, Any]) -> list[str]:
+    """The names of all functions that a publish asks for, for the access list."""
+    fun = _function(fields.get("fun"))
+    return [fun] if isinstance(fun, str) else fun
+
+
+def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """{minion: return} as far as they are in the job cache."""
+    return desk.store.jobs.returns(str(fields.get("jid", "")))
+
+
+def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache."""
+    fun = str(fields.get("fun", ""))
+    function = RUNNERS.get(fun)
+    if function is None:
+        near = difflib.get_close_matches(fun, RUNNERS, n=1)
+        hint = f" The nearest is '{near[0]}'." if near else ""
+        raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
+    jid = next_jid(time.time(), "")
+    arg, kwarg = list(fields.get("arg") or []), dict(fields.get("kwarg") or {})
+    call = RunnerCall(jid=jid, fun=fun, function=function, arg=arg, kwarg=kwarg, user=str(fields.get("user") or client))
+    options, key_dir = desk.options, desk.key_dir
+    try:
+        desk.start_runner(lambda: run_runner(call, options, key_dir))
+    except TooManyRunners as error:
+        raise ControlError("TooManyRunners", str(error)) from error
+    return {"tag": tags.run(jid), "jid": jid}

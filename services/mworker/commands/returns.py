@@ -1,0 +1,65 @@
+"""``_return``: a minion's result goes into the job cache, then onto the bus, then it is acknowledged (protocol section 7.3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from saltwire.jid import is_jid, new_jid
+
+from saltwire import tags
+from services.mworker.desk import Desk
+
+#: A return without these is not one.
+_NEEDED = ("jid", "fun", "return")
+
+#: Fields of the message that are not part of the result.
+_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig"})
+
+#: Outcome of a ``_return`` that is no return: what a stock master answers to one that it drops.
+_DROPPED = False
+
+
+def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    """None once the result is in Redis; False for a load that is no return. Raises StoreUnavailable (then it is not acknowledged)."""
+    if any(name not in load for name in _NEEDED):
+        desk.log.warning(
+            "a return without %s was dropped", [n for n in _NEEDED if n not in load], extra={"minion": minion_id}
+        )
+        return _DROPPED
+    result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
+    if result["jid"] == "req":
+        # A job that the minion started itself (salt-call, schedule): it has no load yet.
+        jid = new_jid(time.time())
+        result["jid"] = jid
+        desk.store.jobs.store_external(jid, _load_of(result, minion_id), result)
+        outcome = "external"
+    elif not is_jid(result["jid"]):
+        desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
+        return _DROPPED
+    else:
+        recorded = desk.store.jobs.record_return(result, ttl=desk.options.keep_jobs_seconds)
+        outcome = "first" if recorded.first else "duplicate"
+        if not recorded.known_job:
+            desk.log.warning(
+                "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
+            )
+    desk.store.presence.seen(minion_id, int(time.time() * 1000))
+    desk.metrics.returns.labels(outcome).inc()
+    if outcome != "duplicate":
+        desk.fire(tags.job_ret(result["jid"], minion_id), {**result, "cmd": "_return"})
+    desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
+    return None
+
+
+def _load_of(result: Mapping[str, Any], minion_id: str) -> dict[str, Any]:
+    return {
+        "jid": result["jid"],
+        "fun": result["fun"],
+        "arg": result.get("fun_args", []),
+        "tgt": minion_id,
+        "tgt_type": "glob",
+        "user": result.get("user", minion_id),
+        "ret": "",
+    }

@@ -1,0 +1,98 @@
+"""What a worker has on its desk: everything a command may use. One for a process; commands keep nothing of their own."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from masterstore.epochs import Epochs
+from masterstore.store import Store
+from saltwire.crypticle import Crypticle
+from saltwire.keys import PublicKey, derive_key_string
+from statecore.files import LocalFiles
+
+from services.kit.config import MasterOptions
+from services.kit.masterkeys import MasterKeys
+from services.kit.metrics import Metrics
+
+#: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. Both the new and the
+#: previous session key are accepted, so that lag costs nothing.
+_EPOCH_AGE = 2.0
+
+
+@dataclass
+class Desk:
+    """The tools of one worker process."""
+
+    options: MasterOptions
+    keys: MasterKeys
+    #: This role's key directory, for connections that a runner opens.
+    key_dir: Path
+    store: Store
+    fire: Callable[[str, Mapping[str, Any]], bool]
+    files: LocalFiles
+    pillar_files: LocalFiles
+    metrics: Metrics
+    log: logging.Logger
+    #: Starts a runner in a process of its own.
+    start_runner: Callable[[Callable[[], None]], None]
+    _epochs: Epochs | None = None
+    _epochs_read: float = 0.0
+    #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.
+    _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
+
+    def epochs(self) -> Epochs:
+        """The epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if never read."""
+        now = time.monotonic()
+        if self._epochs is None or now - self._epochs_read > _EPOCH_AGE:
+            self._epochs = self.store.epochs.current()
+            self._epochs_read = now
+        return self._epochs
+
+    def aes_key_string(self) -> str:
+        """The key of publications, as told to minions that sign in."""
+        return derive_key_string(self.keys.secret, purpose="aes", epoch=self.epochs().aes)
+
+    def session_key_string(self, minion_id: str, public: PublicKey, epoch: int | None = None) -> str:
+        """The session key of a minion, bound to its id and its key."""
+        return derive_key_string(
+            self.keys.secret,
+            purpose="session",
+            epoch=self.epochs().session if epoch is None else epoch,
+            minion_id=minion_id,
+            fingerprint=public.fingerprint(),
+        )
+
+    def public_key_of(self, minion_id: str) -> PublicKey | None:
+        """The accepted key of a minion, None when it has none."""
+        pem = self.store.minion_keys.pem(minion_id)
+        return PublicKey.from_pem(pem) if pem else None
+
+    def session_keys(self, minion_id: str) -> tuple[Crypticle, ...]:
+        """The session keys that a minion may use now: this epoch's, then the last one's. Empty without an accepted key."""
+        pem = self.store.minion_keys.pem(minion_id)
+        if not pem:
+            self._sessions.pop(minion_id, None)
+            return ()
+        epoch = self.epochs().session
+        known = self._sessions.get(minion_id)
+        if known is not None and known[0] == epoch and known[1] == pem:
+            return known[2]
+        public = PublicKey.from_pem(pem)
+        keys = tuple(
+            Crypticle(self.session_key_string(minion_id, public, number))
+            for number in (epoch, epoch - 1)
+            if number >= 0
+        )
+        self._sessions[minion_id] = (epoch, pem, keys)
+        return keys
+
+    def shared_keys(self) -> tuple[Crypticle, ...]:
+        """The publication key as minions of message version 2 use it for requests."""
+        if self.options.minimum_auth_version >= 3:
+            return ()
+        return (Crypticle(self.aes_key_string()),)

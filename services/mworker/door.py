@@ -1,0 +1,178 @@
+"""The door of a worker: bytes in, bytes out. Nothing a peer sends can raise past here, and every request gets one answer."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+from masterstore.errors import StoreError, StoreUnavailable
+from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
+from saltwire.errors import OwnFault, PeerFault
+from saltwire.pack import packb
+from saltwire.pillar_transfer import seal_pillar
+
+from services.kit.control import ControlError, ok, refused
+from services.mworker import signin
+from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
+from services.mworker.commands.control import functions_of
+from services.mworker.commands.pillar import compile_for
+from services.mworker.desk import Desk
+
+#: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
+BAD_LOAD = packb("bad load")
+
+
+class Door:
+    """Opens requests, checks who may, calls the handler, seals answers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
+        self._tokens: dict[Any, Any] = {}
+
+    def answer(self, side: bytes, client: str, payload: bytes) -> bytes:
+        """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``)."""
+        started = time.monotonic()
+        if side == b"control":
+            cmd, outcome, reply = self._control(client, payload)
+        else:
+            cmd, outcome, reply = self._minion(payload)
+        self._desk.metrics.requests.labels(cmd, outcome).inc()
+        self._desk.metrics.request_seconds.labels(cmd).observe(time.monotonic() - started)
+        return reply
+
+    def _minion(self, payload: bytes) -> tuple[str, str, bytes]:
+        cmd = "unknown"
+        try:
+            envelope = parse_request(payload)
+            if envelope.enc == "clear":
+                return self._clear(envelope)
+            opened = self._open(envelope)
+            named = str(opened.load.get("cmd"))
+            cmd = named if named in MINION_COMMANDS or named == "_pillar" else "unknown"
+            return cmd, "ok", self._command(cmd, opened)
+        except PeerFault as fault:
+            self._desk.log.debug("a request was refused: %s", fault)
+            return cmd, "refused", fault.reply or BAD_LOAD
+        except StoreUnavailable as error:
+            # Not an encrypted answer: a minion must not take it for an acknowledgement.
+            self._desk.log.error("%s; a request was not served", error, extra={"cmd": cmd})
+            return cmd, "unavailable", packb(f"the master's memory is away: {error}")
+        except Exception:
+            self._desk.log.exception("a request failed", extra={"cmd": cmd})
+            return cmd, "error", packb("Some exception handling minion payload")
+
+    def _clear(self, envelope: Envelope) -> tuple[str, str, bytes]:
+        load = envelope.load
+        if not isinstance(load, dict):
+            raise PeerFault("the load of a clear request must be a map", reply=packb("payload and load must be a dict"))
+        # Administration does not exist on this port (design: security); ping is what failover minions ask.
+        if load.get("cmd") == "_auth":
+            return "_auth", "ok", signin.answer(self._desk, envelope.version, load)
+        if load.get("cmd") == "ping":
+            return "ping", "ok", packb(load)
+        return "unknown", "refused", packb({})
+
+    def _open(self, envelope: Envelope) -> OpenedRequest:
+        return open_request(
+            envelope,
+            session_keys=self._desk.session_keys,
+            shared_keys=self._desk.shared_keys(),
+            public_key_of=self._desk.public_key_of,
+            now=time.time(),
+            ttl=self._desk.options.request_server_ttl,
+            minimum_version=self._desk.options.minimum_auth_version,
+            tok_cache=self._tokens,
+        )
+
+    def _command(self, cmd: str, opened: OpenedRequest) -> bytes:
+        if cmd == "_pillar":
+            return self._pillar(opened)
+        row = MINION_COMMANDS.get(cmd)
+        if row is None:
+            return seal_reply(opened, {})
+        try:
+            value = row.handler(self._desk, opened.id, opened.load)
+        except (StoreUnavailable, PeerFault):
+            raise
+        except Exception:
+            # What a stock master answers when a handler fails; minions cope with it (protocol section 13.7).
+            self._desk.log.exception("a command failed", extra={"cmd": cmd, "minion": opened.id})
+            value = ""
+        return seal_reply(opened, value)
+
+    def _pillar(self, opened: OpenedRequest) -> bytes:
+        public = self._desk.public_key_of(opened.id)
+        if public is None:
+            return BAD_LOAD
+        if opened.nonce is None:
+            return packb({"error": "Nonce not included in request"})
+        return seal_pillar(
+            compile_for(self._desk, opened.id, opened.load),
+            minion_pub=public,
+            master_key=self._desk.keys.private,
+            nonce=opened.nonce,
+            enc_algo=opened.enc_algo,
+            sig_algo=opened.sig_algo,
+        )
+
+    def _control(self, client: str, payload: bytes) -> tuple[str, str, bytes]:
+        cmd = "unknown"
+        try:
+            fields = _fields(payload)
+            named = str(fields.get("cmd"))
+            row = CONTROL_COMMANDS.get(named)
+            if row is None:
+                known = ", ".join(sorted(CONTROL_COMMANDS))
+                return (
+                    cmd,
+                    "refused",
+                    refused("UnknownCommand", f"there is no control command '{named}'; there are {known}"),
+                )
+            cmd = named
+            self._authorise(client, row.policy, fields)
+            return cmd, "ok", ok(row.handler(self._desk, client, fields))
+        except ControlError as error:
+            return cmd, "refused", refused(error.name, error.message)
+        except StoreUnavailable as error:
+            self._desk.log.error("%s; a command was not served", error, extra={"cmd": cmd, "client": client})
+            return cmd, "unavailable", refused("StoreUnavailable", str(error))
+        except (StoreError, OwnFault) as error:
+            self._desk.log.error("%s", error, extra={"cmd": cmd, "client": client})
+            return cmd, "error", refused(type(error).__name__, str(error))
+        except Exception as error:
+            self._desk.log.exception("a command failed", extra={"cmd": cmd, "client": client})
+            return (
+                cmd,
+                "error",
+                refused("InternalError", f"{cmd} failed on the master: {error}; its log has the details"),
+            )
+
+    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> None:
+        acl = self._desk.options.control_acl
+        rules = acl.get(client, acl.get("*", []))
+        if policy is ControlPolicy.ANY:
+            return
+        if policy is ControlPolicy.FUNCTION:
+            patterns = [rule for rule in rules if not rule.startswith("@")]
+            wanted = functions_of(fields)
+            barred = [fun for fun in wanted if not any(re.fullmatch(pattern, fun) for pattern in patterns)]
+            if barred:
+                raise ControlError("AuthorizationError", f"{client or 'this key'} may not run {', '.join(barred)}")
+        elif policy.value not in rules:
+            raise ControlError(
+                "AuthorizationError", f"{client or 'this key'} may not use {policy.value} (option control_acl)"
+            )
+
+
+def _fields(payload: bytes) -> Mapping[str, Any]:
+    try:
+        fields = msgpack.unpackb(payload, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise ControlError("BadRequest", f"not msgpack: {error}") from error
+    if not isinstance(fields, dict):
+        raise ControlError("BadRequest", f"a request is a map, not a {type(fields).__name__}")
+    return fields

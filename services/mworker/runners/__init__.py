@@ -1,0 +1,23 @@
+"""Runners: what `salt-run` and reactions run on the master. One table; a runner's first parameter is its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from services.mworker.runners import jobs, manage
+from services.mworker.runners.runner import Runner
+
+RUNNERS: Mapping[str, Runner] = {
+    "jobs.active": jobs.active,
+    "jobs.list_job": jobs.list_job,
+    "jobs.list_jobs": jobs.list_jobs,
+    "jobs.lookup_jid": jobs.lookup_jid,
+    "jobs.print_job": jobs.print_job,
+    "jobs.last_run": jobs.last_run,
+    "jobs.exit_success": jobs.exit_success,
+    "manage.up": manage.up,
+    "manage.down": manage.down,
+    "manage.status": manage.status,
+    "manage.present": manage.present,
+    "test.arg": lambda tools, *args, **kwargs: {"args": list(args), "kwargs": kwargs},
+}

@@ -1,0 +1,148 @@
+"""One runner's life: in a process of its own, with connections of its own; its result goes onto the bus and into the job cache."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import zmq
+from masterstore.errors import StoreError
+from masterstore.store import Store
+
+from saltwire import tags
+from services.kit.bus import EventSender, EventSubscriber
+from services.kit.config import MasterOptions
+from services.kit.control import ControlClient, ControlError, ControlTimeout
+from services.kit.links import LinkKeys
+
+_LOG = logging.getLogger("saltern.runner")
+
+#: Seconds that a runner waits until the event publisher hears it; without the bus it still has the job cache.
+_BUS_PATIENCE = 2.0
+
+#: Seconds between looks into the job cache while events are waited for.
+_LOOK_EVERY = 1.0
+
+
+#: A runner: (tools, arguments...) -> what it returns.
+Runner: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class RunnerCall:
+    """What was asked for."""
+
+    jid: str
+    fun: str
+    function: Runner
+    arg: Sequence[Any]
+    kwarg: Mapping[str, Any]
+    user: str
+
+
+class RunnerFault(Exception):
+    """A runner cannot do what it was asked; str() is the answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A job that a runner published, and what came back in time."""
+
+    #: Empty when no minion matched.
+    jid: str
+    expected: tuple[str, ...]
+    returns: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunnerTools:
+    """What runners work with: the store, and the master's own doors as any operator sees them."""
+
+    options: MasterOptions
+    store: Store
+    control: ControlClient
+    events: EventSubscriber
+    user: str
+
+    def ask(self, tgt: Any, tgt_type: str, fun: str, arg: Sequence[Any] = (), timeout: float | None = None) -> Asked:
+        """Publishes a job and waits for its returns, at most ``timeout`` seconds (default: option timeout)."""
+        self.events.subscribe("salt/job/")
+        self.events.ready(_BUS_PATIENCE)
+        job = self.control.call("publish", tgt=tgt, tgt_type=tgt_type, fun=fun, arg=list(arg), user=self.user)
+        jid, expected = job["jid"], tuple(job["minions"])
+        if not jid:
+            return Asked("", (), {})
+        deadline = time.monotonic() + (self.options.timeout if timeout is None else timeout)
+        returns = self.store.jobs.returns(jid)
+        while (left := deadline - time.monotonic()) > 0 and not set(expected) <= returns.keys():
+            # The event only wakes us up; what counts is what the job cache holds.
+            self.events.next(min(left, _LOOK_EVERY))
+            returns = self.store.jobs.returns(jid)
+        return Asked(jid, expected, dict(returns))
+
+
+def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
+    """Runs the call and reports it. To be called in a process of its own."""
+    with _tools(call, options, key_dir) as (tools, sender):
+        base = {
+            "fun": f"runner.{call.fun}",
+            "jid": call.jid,
+            "user": call.user,
+            "fun_args": [*call.arg, *_kwargs_shown(call)],
+        }
+        sender.fire(tags.run_new(call.jid), base)
+        value, success = _run(call, tools)
+        result = {**base, "return": value, "success": success}
+        load = {
+            "jid": call.jid,
+            "fun": base["fun"],
+            "arg": list(call.arg),
+            "tgt": options.id,
+            "tgt_type": "list",
+            "user": call.user,
+            "ret": "",
+        }
+        try:
+            tools.store.jobs.store_external(call.jid, load, {**result, "id": options.id, "retcode": int(not success)})
+        except StoreError as error:
+            _LOG.error("the result of %s is not in the job cache: %s", call.fun, error, extra={"jid": call.jid})
+        sender.fire(tags.run_ret(call.jid), result)
+
+
+def _run(call: RunnerCall, tools: RunnerTools) -> tuple[Any, bool]:
+    try:
+        return call.function(tools, *call.arg, **call.kwarg), True
+    except TypeError as error:
+        _LOG.info("%s was called wrongly: %s", call.fun, error, extra={"jid": call.jid})
+        return f"Passed invalid arguments: {error}", False
+    except (RunnerFault, ControlError, ControlTimeout, StoreError) as error:
+        return str(error), False
+    except Exception as error:
+        _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}", False
+
+
+def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
+    return [dict(call.kwarg)] if call.kwarg else []
+
+
+@contextlib.contextmanager
+def _tools(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Iterator[tuple[RunnerTools, EventSender]]:
+    keys = LinkKeys.load(key_dir)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    sender = EventSender(context, options, keys)
+    events = EventSubscriber(context, options, keys)
+    control = ControlClient(context, options, keys)
+    store = Store.open(options.redis_url, client_name="runner")
+    try:
+        yield RunnerTools(options, store, control, events, call.user), sender
+    finally:
+        control.close()
+        events.close()
+        sender.close()
+        context.term()

@@ -1,0 +1,101 @@
+"""``_auth``: a minion signs in (protocol section 4). ``saltwire.handshake`` decides; here keys are read and stored."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltwire.errors import PeerFault
+from saltwire.keys import PublicKey, clean_pem
+from saltwire.pack import packb
+
+from saltwire import handshake, tags
+from services.mworker.desk import Desk
+
+
+def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
+    """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
+    request = handshake.parse_sign_in(load, version=version)
+    verdict = _decide(desk, request)
+    desk.metrics.auth_attempts.labels(verdict.act).inc()
+    desk.fire(tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub})
+    desk.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
+    if not verdict.accepted:
+        return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
+    public = PublicKey.from_pem(request.pub)
+    desk.store.presence.seen(request.id, int(time.time() * 1000))
+    return handshake.success_reply(
+        request,
+        master_key=desk.keys.private,
+        aes_key_string=desk.aes_key_string(),
+        session_key_string=desk.session_key_string(request.id, public),
+        publish_port=desk.options.published_port or desk.options.publish_port,
+    )
+
+
+def _decide(desk: Desk, request: handshake.SignInRequest) -> handshake.Verdict:
+    stored = desk.store.minion_keys.state_of(request.id)
+    pem = clean_pem(request.pub)
+    verdict = handshake.decide(
+        handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
+        same_pem=stored is not None and clean_pem(stored[1]) == pem,
+        auto_accept=desk.options.auto_accept or _listed(desk.options.autosign_file, request.id),
+        auto_reject=_listed(desk.options.autoreject_file, request.id),
+        open_mode=desk.options.open_mode,
+        full=_full(desk, request.id),
+    )
+    if verdict.accepted or verdict.store is not None:
+        try:
+            PublicKey.from_pem(pem)
+        except PeerFault:
+            return handshake.UNREADABLE_KEY
+    if (
+        verdict.store is handshake.KeyState.PENDING
+        and len(desk.store.minion_keys.list("pending")) >= desk.options.max_pending_keys
+    ):
+        desk.log.error("%d keys wait for acceptance already (max_pending_keys)", desk.options.max_pending_keys)
+        return handshake.FULL
+    if verdict.store is not None:
+        desk.store.minion_keys.store(request.id, pem, verdict.store.value)
+        if stored is None or stored[0] != verdict.store.value:
+            desk.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
+    return verdict
+
+
+def _full(desk: Desk, minion_id: str) -> bool:
+    limit = desk.options.max_minions
+    if not limit:
+        return False
+    present = desk.store.presence.present(int((time.time() - desk.options.presence_window) * 1000))
+    return len(present) > limit and minion_id not in present
+
+
+def _listed(path: str, minion_id: str) -> bool:
+    """Whether a line of the file (glob or full regular expression, ``#`` comments) names the minion."""
+    if not path:
+        return False
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return False
+    return any(
+        _line_matches(line.strip(), minion_id) for line in lines if line.strip() and not line.lstrip().startswith("#")
+    )
+
+
+def _line_matches(line: str, minion_id: str) -> bool:
+    if fnmatch.fnmatchcase(minion_id, line):
+        return True
+    try:
+        return re.fullmatch(line, minion_id) is not None
+    except re.error:
+        return False
+
+
+def unsupported(text: str) -> bytes:
+    """The unsigned answer to an algorithm that this master does not have (protocol section 4.3)."""
+    return packb({"enc": "clear", "load": {"ret": text}})

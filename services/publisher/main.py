@@ -1,0 +1,189 @@
+"""The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
+
+The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
+publisher stopped is remembered in Redis; started again, it goes on from there, and while minions come back in its first
+seconds it sends what it sent since the start once more for each of them (minions drop what they have seen, by serial and JID).
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import zmq
+from masterstore.errors import StoreUnavailable
+from masterstore.store import Store
+from saltwire.crypticle import Crypticle
+from saltwire.keys import derive_key_string
+from saltwire.publication import seal_job, serial_of_stream_id, topic
+
+from services.kit.links import bind
+from services.kit.masterkeys import MasterKeys
+from services.kit.service import Role, run_role
+
+#: Milliseconds that one look at the stream waits for news; the loop turns at least so often.
+_BLOCK = 500
+
+#: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
+_COMEBACK_SECONDS = 12.0
+
+#: Jobs kept for minions that come back; a publisher that was away for longer has more urgent news than these.
+_COMEBACK_JOBS = 1000
+
+#: Target types whose minions are known by name, so that a filtered publication can name them (protocol section 1.2).
+_NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
+
+#: Fields of the stored load that are the master's own business.
+_PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
+
+
+class Publisher:
+    """The PUB socket, the stream behind it and the key of the day."""
+
+    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store) -> None:
+        options = role.options
+        self._role = role
+        self._store = store
+        self._keys = MasterKeys.load(role.keys)
+        self._epoch = -1
+        self._aes: Crypticle | None = None
+        self._name = socket.gethostname()
+        self._started = time.monotonic()
+        self._sent: list[list[bytes]] = []
+        self._pub = context.socket(zmq.XPUB)
+        for name, value in _OPTIONS.items():
+            self._pub.setsockopt(name, value)
+        bind(self._pub, options.interface, options.publish_port, "publish_port")
+        self._cursor: str | None = None
+        self._away = False
+        role.health.check("redis", self._check_store)
+
+    def turn(self) -> None:
+        """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
+        try:
+            if self._cursor is None:
+                self._cursor = self._first_cursor()
+            entries = self._store.publications.follow(self._cursor, _BLOCK)
+            if entries:
+                aes = self._current_aes()
+                for stream_id, load in entries:
+                    self._publish(stream_id, load, aes)
+                    self._cursor = stream_id
+                self._store.publications.save_cursor(self._name, self._cursor)
+        except StoreUnavailable as error:
+            self._wait_for_store(error)
+        else:
+            if self._away:
+                self._away = False
+                self._role.log.warning("redis is back")
+        self._welcome()
+
+    def close(self) -> None:
+        """Ends the socket; what is queued gets a second to leave."""
+        self._pub.close(linger=1000)
+
+    def _first_cursor(self) -> str:
+        """Where this publisher stopped, else where the others are, if that is not longer ago than the replay window."""
+        oldest = f"{int((time.time() - self._role.options.replay_window) * 1000)}-0"
+        saved = self._store.publications.cursor(self._name)
+        last = self._store.publications.last_id()
+        if saved is None:
+            return last
+        return (
+            saved
+            if serial_of_stream_id(saved) >= serial_of_stream_id(oldest)
+            else min(last, oldest, key=serial_of_stream_id)
+        )
+
+    def _current_aes(self) -> Crypticle:
+        epoch = self._store.epochs.current().aes
+        if self._aes is None or epoch != self._epoch:
+            self._aes = Crypticle(derive_key_string(self._keys.secret, purpose="aes", epoch=epoch))
+            self._epoch = epoch
+        return self._aes
+
+    def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
+        options = self._role.options
+        job = {name: value for name, value in load.items() if name not in _PRIVATE}
+        payload = seal_job(
+            job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
+        )
+        for frames in _frames(payload, load, filtering=options.zmq_filtering):
+            self._pub.send_multipart(frames)
+            if time.monotonic() - self._started < _COMEBACK_SECONDS and len(self._sent) < _COMEBACK_JOBS:
+                self._sent.append(frames)
+        self._role.metrics.jobs_published.inc()
+        self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
+
+    def _welcome(self) -> None:
+        """Counts subscriptions; in the first seconds, sends the jobs since the start again for who comes back."""
+        came = False
+        while True:
+            try:
+                frame = self._pub.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            came = came or frame[:1] == b"\x01"
+            self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
+        if time.monotonic() - self._started > _COMEBACK_SECONDS:
+            self._sent.clear()
+        elif came:
+            for frames in self._sent:
+                self._pub.send_multipart(frames)
+
+    def _wait_for_store(self, error: StoreUnavailable) -> None:
+        if not self._away:
+            self._away = True
+            self._role.log.error("%s; publications wait until it is back", error)
+        self._role.metrics.redis_up.set(0)
+        time.sleep(_BLOCK / 1000)
+
+    def _check_store(self) -> str | None:
+        try:
+            self._store.ping()
+        except StoreUnavailable as error:
+            return str(error)
+        self._role.metrics.redis_up.set(1)
+        return None
+
+
+#: Protocol section 1.2; every subscription is passed up (verbose), so that each minion that comes back is seen.
+_OPTIONS: Mapping[int, int] = {
+    zmq.XPUB_VERBOSE: 1,
+    zmq.SNDHWM: 1000,
+    zmq.RCVHWM: 1000,
+    zmq.BACKLOG: 1000,
+    zmq.HEARTBEAT_IVL: 10_000,
+    zmq.HEARTBEAT_TIMEOUT: 30_000,
+    zmq.TCP_KEEPALIVE: 1,
+    # What subscribers send are subscriptions; anything larger is no minion.
+    zmq.MAXMSGSIZE: 4096,
+}
+
+
+def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
+    """The messages of one publication: one, or with filtering one for each minion known by name, else a broadcast."""
+    if not filtering:
+        return [[payload]]
+    if load.get("tgt_type") in _NAMED_TARGETS:
+        return [[topic(minion).encode(), payload] for minion in load.get("expected", ())]
+    return [[b"broadcast", payload]]
+
+
+def _loop(role: Role) -> None:
+    store = Store.open(role.options.redis_url, client_name="publisher")
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    publisher = Publisher(role, context, store)
+    try:
+        while role.running():
+            publisher.turn()
+    finally:
+        publisher.close()
+        context.term()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern publisher``."""
+    return run_role("publisher", _loop, argv)
