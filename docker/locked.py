@@ -1,0 +1,78 @@
+"""Prints the locked entries (version and hashes) of the Python packages that one image needs.
+
+    python3 docker/locked.py SET [requirements.lock]
+
+The lock at the root holds everything, what development needs too; an image installs its SET of it and nothing else,
+with ``--require-hashes --no-deps``. That the sets are whole is checked by tests/container/test_locked.py.
+Runs on a bare Python: nothing is installed where it is called.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+#: What a managed host runs. No redis: a managed host has no road to Redis.
+MINION = (
+    "cffi",
+    "cryptography",
+    "jinja2",
+    "markupsafe",
+    "msgpack",
+    "prometheus-client",
+    "pycparser",
+    "pyyaml",
+    "pyzmq",
+)
+
+SETS: dict[str, tuple[str, ...]] = {
+    "minion": MINION,
+    # async-timeout: redis asks for it on Python before 3.11.3, which Debian bookworm has.
+    "master": (*MINION, "async-timeout", "redis"),
+    "build": ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers"),
+}
+
+
+def entries(lock: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(name, text) of every entry of a requirements file; text holds the lines with the hashes."""
+    name, lines = "", []
+    for line in lock:
+        start = re.match(r"([A-Za-z0-9._-]+)==", line)
+        if start:
+            if name:
+                yield name, "".join(lines)
+            name, lines = start[1].lower(), []
+        if name and not line.lstrip().startswith("#"):
+            lines.append(line)
+    if name:
+        yield name, "".join(lines)
+
+
+def select(lock: Iterable[str], names: Iterable[str]) -> str:
+    """The entries of ``names``. Raises KeyError naming those that the lock does not hold."""
+    locked = dict(entries(lock))
+    missing = sorted(set(names) - set(locked))
+    if missing:
+        raise KeyError(", ".join(missing))
+    return "".join(locked[name] for name in names)
+
+
+def main(arguments: list[str]) -> int:
+    """Prints one set; 64 for wrong usage, 1 where the lock lacks a name."""
+    if not arguments or arguments[0] not in SETS or len(arguments) > 2:
+        print(f"usage: locked.py {'|'.join(SETS)} [requirements.lock]", file=sys.stderr)
+        return 64
+    path = Path(arguments[1] if len(arguments) > 1 else "requirements.lock")
+    try:
+        with path.open(encoding="utf-8") as lock:
+            print(select(lock, SETS[arguments[0]]), end="")
+    except KeyError as error:
+        print(f"{path} does not hold {error.args[0]}: `make lock` writes it anew", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
