@@ -1,0 +1,161 @@
+"""From a name to a callable: ``"pkg.install"`` -> the function, bound to a context, loaded when first asked for.
+
+``find`` lists files, ``served`` reads a native module, ``dunders`` takes in users' modules, ``tables`` are the lazy
+mappings that a context carries. Only this package imports modules, states and grains.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import logging
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import NotAvailable
+from statecore.loader.dunders import UserModule
+from statecore.loader.find import NATIVE, Index, Source, scan
+from statecore.loader.served import Served, Unusable, argspec, serve_native
+
+log = logging.getLogger(__name__)
+
+__all__ = ["Loader", "Served", "Source", "Unusable"]
+
+
+class Loader:
+    """Finds and loads modules of every kind for one minion; remembers what is usable and why the rest is not."""
+
+    def __init__(self, extension_dir: Path | None = None) -> None:
+        self.extension_dir = extension_dir
+        self._indexes: dict[str, Index] = {}
+        self._served: dict[tuple[str, str], Served] = {}
+        self._by_file: dict[Path, Served | Unusable] = {}
+        self._missing: dict[tuple[str, str], NotAvailable] = {}
+
+    def refresh(self) -> None:
+        """Forgets everything found so far: the next look-up sees the files that are on disk now."""
+        for source in list(self._by_file):
+            name = next((key for key in sys.modules if getattr(sys.modules[key], "__file__", None) == str(source)), "")
+            if name.startswith("saltern_loaded."):
+                del sys.modules[name]
+        self._indexes.clear()
+        self._served.clear()
+        self._by_file.clear()
+        self._missing.clear()
+
+    def retry(self) -> None:
+        """Forgets what was not usable, so that it is asked again: a package may have brought what it lacked."""
+        self._indexes.clear()
+        self._missing.clear()
+        self._by_file = {source: loaded for source, loaded in self._by_file.items() if isinstance(loaded, Served)}
+
+    def sources(self, kind: str) -> list[Source]:
+        """Every file of the kind, users' first; nothing is imported."""
+        return list(self._index(kind))
+
+    def serve(self, kind: str, name: str, ctx: Context) -> Served:
+        """The module that serves ``name``. Raises NotAvailable with the reasons of all files that could have."""
+        key = (kind, name)
+        if (known := self._served.get(key)) is not None:
+            return known
+        if (missing := self._missing.get(key)) is not None:
+            raise NotAvailable(name, missing.reason)
+        reasons: list[str] = []
+        for source in self._index(kind).candidates(name):
+            loaded = self.load(source, ctx)
+            if isinstance(loaded, Unusable):
+                reasons.append(str(loaded))
+            elif loaded.name == name:
+                self._served[key] = loaded
+                return loaded
+        self._missing[key] = NotAvailable(name, "; ".join(reasons))
+        raise self._missing[key]
+
+    def load(self, source: Source, ctx: Context) -> Served | Unusable:
+        """The file's module, or why it cannot be used; asked once until ``refresh``."""
+        known = self._by_file.get(source.path)
+        if known is None:
+            known = self._by_file[source.path] = self._load(source, ctx)
+        return known
+
+    def _load(self, source: Source, ctx: Context) -> Served | Unusable:
+        try:
+            if source.native:
+                return serve_native(source, _import_native(source), ctx)
+            return UserModule(source).serve(ctx)
+        except Unusable as reason:
+            log.debug("%s %s is not used: %s", source.kind, source.path, reason)
+            return reason
+
+    def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
+        """The module and function name behind ``"module.function"``. Raises NotAvailable, naming near misses."""
+        module, _, function = name.partition(".")
+        try:
+            served = self.serve(kind, module, ctx)
+        except NotAvailable as missing:
+            raise NotAvailable(name, missing.reason) from None
+        if function not in served.functions:
+            raise NotAvailable(name)
+        return served, function
+
+    def has(self, kind: str, name: str, ctx: Context) -> bool:
+        """Whether the function exists and is usable here."""
+        try:
+            self.function(kind, name, ctx)
+        except NotAvailable:
+            return False
+        return True
+
+    def nearest(self, kind: str, name: str, ctx: Context) -> str:
+        """The existing ``"module.function"`` most like ``name``, "" when nothing comes near. Imports all of the kind."""
+        near = difflib.get_close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
+        return near[0] if near else ""
+
+    def all(self, kind: str, ctx: Context) -> dict[str, Served]:
+        """Served name -> module, for everything usable of the kind, sorted by name. Imports all of it."""
+        found: dict[str, Served] = {}
+        for source in self._index(kind):
+            loaded = self.load(source, ctx)
+            if isinstance(loaded, Served):
+                # Users' files come first in the index, so they win here as they do in ``serve``.
+                found.setdefault(loaded.name, loaded)
+        return dict(sorted(found.items()))
+
+    def names(self, kind: str, ctx: Context) -> list[str]:
+        """All ``"module.function"`` names of the kind, sorted."""
+        return sorted(
+            f"{name}.{function}" for name, served in self.all(kind, ctx).items() for function in served.functions
+        )
+
+    def doc(self, kind: str, name: str, ctx: Context) -> str | None:
+        """The docstring of a function, or of a module when ``name`` has no dot; None when there is none."""
+        if "." in name:
+            served, function = self.function(kind, name, ctx)
+            return inspect.getdoc(served.functions[function])
+        served = self.serve(kind, name, ctx)
+        first = next(iter(served.functions.values()), None)
+        module = sys.modules.get(first.__module__) if first is not None else None
+        return inspect.getdoc(module) if module is not None else None
+
+    def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, Any]:
+        """Salt's argspec of a function, ctx left out. Raises NotAvailable."""
+        served, function = self.function(kind, name, ctx)
+        return argspec(served.signature(function))
+
+    def _index(self, kind: str) -> Index:
+        index = self._indexes.get(kind)
+        if index is None:
+            index = self._indexes[kind] = scan(kind, self.extension_dir)
+        return index
+
+
+def _import_native(source: Source) -> ModuleType:
+    try:
+        return importlib.import_module(f"{NATIVE[source.kind]}.{source.stem}")
+    except ImportError as error:
+        # A library that only this module needs may be absent on a managed host.
+        raise Unusable(f"{source.path.name} failed to import: {error}") from error

@@ -1,0 +1,51 @@
+"""A native state's Plan becomes Salt's state dict: its steps applied, or, in test mode, only told (style: read, plan, apply)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.errors import StatecoreError, StateFailure
+from statecore.types import Outcome, Plan, Step
+
+log = logging.getLogger(__name__)
+
+
+def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
+    """name, changes, result and comment of a plan. In test mode no step runs and a plan with steps has result None."""
+    if not plan.steps:
+        return _entry(name, plan.changes, plan.result, [*plan.notes, plan.comment])
+    if test:
+        return _entry(name, plan.changes, None, [*plan.notes, plan.comment])
+    comments = list(plan.notes)
+    changes: dict[str, Any] = {}
+    for step in plan.steps:
+        outcome = _run(step)
+        comments.append(outcome.comment)
+        changes.update(outcome.changes)
+        if not outcome.ok:
+            return _entry(name, changes, False, comments)
+    return _entry(name, changes, plan.result, comments)
+
+
+def _run(step: Step) -> Outcome:
+    log.debug("step: %s", step.what)
+    try:
+        return step.run()
+    except StateFailure as failure:
+        return Outcome(comment=failure.comment, changes=failure.changes, ok=False)
+    except StatecoreError as error:
+        return Outcome(comment=f"Failed to {step.what}: {error}", ok=False)
+    except Exception as error:
+        log.exception("Unexpected exception in the step: %s", step.what)
+        return Outcome(comment=f"Failed to {step.what}: {type(error).__name__}: {error}", ok=False)
+
+
+def _entry(name: Any, changes: Mapping[str, Any], result: bool | None, comments: list[str]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "changes": dict(changes),
+        "result": result,
+        "comment": "\n".join(comment for comment in comments if comment),
+    }

@@ -1,0 +1,99 @@
+"""From a low chunk to the arguments of its state function: what is the engine's, what is the user's, what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.engine.requisite import REQUISITES
+
+#: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
+#: parameter (``file.managed`` takes ``check_cmd``) and then gets it.
+INTERNAL = frozenset(
+    {
+        *REQUISITES,
+        "prerequired",
+        "listen",
+        "use",
+        "onfail_stop",
+        *(
+            f"{kind}_in"
+            for kind in (
+                "onchanges",
+                "onfail",
+                "prereq",
+                "watch",
+                "require",
+                "listen",
+                "use",
+                "onchanges_any",
+                "onfail_any",
+            )
+        ),
+        *("state", "fun", "sfun", "order", "name_order", "names", "aggregate", "beacon", "provider"),
+        *("check_cmd", "cmd_opts_exclude", "onlyif", "unless", "creates"),
+        *("failhard", "retry", "parallel", "no_log", "fire_event", "saltenv", "umask", "runas", "runas_password"),
+        *("reload_modules", "reload_grains", "reload_pillar", "force_reload_modules"),
+    }
+)
+
+_POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What to call a state function with, or what is wrong with the chunk. Pure."""
+
+    values: Mapping[str, Any]
+    #: Parameters without a default that the chunk does not give.
+    missing: tuple[str, ...] = ()
+    #: Arguments the function does not take -> the nearest that it does ("" when none is near).
+    unknown: Mapping[str, str] | None = None
+
+
+def bind(low: Mapping[str, Any], signature: inspect.Signature) -> Arguments:
+    """Sorts a chunk's keys into the parameters of the function (ctx already left out of the signature)."""
+    parameters = signature.parameters.values()
+    named = {parameter.name: parameter for parameter in parameters if parameter.kind in _POSITIONAL}
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    values = {key: low[key] for key in named if key in low}
+    extra = {
+        key: value
+        for key, value in low.items()
+        if key not in named and key not in INTERNAL and not key.startswith("__")
+    }
+    if takes_any:
+        values.update(extra)
+        extra = {}
+    return Arguments(
+        values=values,
+        missing=tuple(
+            key for key, parameter in named.items() if parameter.default is inspect.Parameter.empty and key not in low
+        ),
+        unknown={key: _nearest(key, [*named, *INTERNAL]) for key in extra} or None,
+    )
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    return near[0] if near else ""
+
+
+def complaint(arguments: Arguments, function: str) -> str:
+    """What is wrong, as a comment; "" when nothing is."""
+    lines = [f"Missing parameter {name} for state {function}" for name in arguments.missing]
+    unknown = arguments.unknown or {}
+    if unknown:
+        listed = [f"'{key}'" for key in unknown]
+        are = "is an invalid keyword argument" if len(listed) == 1 else "are invalid keyword arguments"
+        names = listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " and " + listed[-1]
+        lines.append(f"{names} {are} for '{function}'")
+        lines.extend(f"Did you mean '{near}' instead of '{key}'?" for key, near in unknown.items() if near)
+    return "\n".join(lines)

@@ -1,0 +1,145 @@
+"""One call of one state function: checked, guarded, called, its return made regular. Never raises for what a state does.
+
+A fault of the user's (unknown function or argument, missing parameter) is found before anything is touched and
+names the file and line of the SLS. An exception becomes a failed state with a short reason; its traceback is logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.engine import guard
+from statecore.engine.apply import settle
+from statecore.engine.arguments import bind, complaint
+from statecore.engine.report import text
+from statecore.engine.slots import resolve
+from statecore.errors import Mark, NotAvailable, StatecoreError, StateFailure
+from statecore.loader import Loader
+from statecore.loader.served import Served
+from statecore.types import Low, Plan
+
+log = logging.getLogger(__name__)
+
+#: Finds the place of a chunk in the user's SLS; called only when something is wrong.
+Locate = Callable[[Low], Mark | None]
+
+#: Every key that a state's return must have.
+_REQUIRED = ("name", "result", "changes", "comment")
+
+
+def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, Any]:
+    """name, changes, result, comment (and what else the state returned) of one chunk. ``ctx`` is the chunk's own."""
+    full = f"{low['state']}.{low['fun']}"
+    try:
+        served, function = loader.function("states", full, ctx)
+    except NotAvailable as missing:
+        return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
+    arguments = bind(low, served.signature(function))
+    if wrong := complaint(arguments, full):
+        return _failed(low, wrong + _place(low, locate))
+    try:
+        outcome = _guarded(low, ctx, served, function, arguments.values)
+    except StateFailure as failure:
+        return {**_failed(low, failure.comment), "changes": dict(failure.changes)}
+    except StatecoreError as error:
+        log.debug("state %s failed", full, exc_info=True)
+        return _failed(low, f"An exception occurred in this state: {error}\n    in {full}" + _place(low, locate))
+    except Exception as error:
+        log.exception("Unexpected exception in state %s (ID %s)", full, low["__id__"])
+        brief = f"{type(error).__name__}: {error}"
+        return _failed(low, f"An exception occurred in this state: {brief}\n    in {full}" + _place(low, locate))
+    return outcome
+
+
+def finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
+    """What a state function called by another state returns to it: a plan is applied, or told in test mode."""
+    if isinstance(returned, Plan):
+        return settle(returned, arguments.get("name"), test=ctx.test)
+    return returned
+
+
+def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    verdict = guard.guards(low, ctx) if "mod_run_check" not in served.functions else None
+    if verdict is not None and verdict.skip:
+        outcome: dict[str, Any] = {
+            "name": low["name"],
+            "changes": {},
+            "result": True,
+            "comment": verdict.comment,
+            "skip_watch": True,
+        }
+    else:
+        outcome = _called(low, ctx, served, function, arguments)
+    if "check_cmd" in low and not _checks_itself(served, function) and not ctx.test:
+        # In test mode nothing was applied, so there is nothing to check (Salt asks anyway, and reports a failure).
+        outcome["result"], outcome["comment"] = guard.check_cmd(low, ctx)
+    return outcome
+
+
+def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    _, values = resolve([], arguments, ctx)
+    with _umask(low.get("umask")):
+        returned = served.bound(function, ctx)(**values)
+        if isinstance(returned, Plan):
+            return settle(returned, low["name"], test=ctx.test)
+    return _regular(low, returned)
+
+
+def _checks_itself(served: Served, function: str) -> bool:
+    return "check_cmd" in served.signature(function).parameters
+
+
+def _regular(low: Low, returned: Any) -> dict[str, Any]:
+    """A Salt-shaped dict with a comment that is a string and a result that is True, False or None; else what is wrong."""
+    if not isinstance(returned, dict):
+        wrong = "Malformed state return. Data must be a dictionary type."
+    elif not isinstance(returned.get("changes"), dict):
+        wrong = "Malformed state return. 'Changes' should be a dictionary."
+    elif missing := [key for key in _REQUIRED if key not in returned]:
+        wrong = f"The following keys were not present in the state return: {', '.join(missing)}."
+    else:
+        result = returned["result"]
+        return {
+            **returned,
+            "result": None if result is None else bool(result),
+            "comment": text(returned["comment"]),
+        }
+    return _failed(low, f"An exception occurred in this state: {wrong}\n    in {low['state']}.{low['fun']}")
+
+
+def _failed(low: Low, comment: str) -> dict[str, Any]:
+    return {"name": low["name"], "changes": {}, "result": False, "comment": comment}
+
+
+def _not_found(low: Low, full: str, missing: NotAvailable, loader: Loader, ctx: Context, locate: Locate) -> str:
+    where = f" in SLS '{low['__sls__']}'" if low.get("__sls__") else ""
+    near = loader.nearest("states", full, ctx)
+    hint = f"\nDid you mean '{near}'?" if near else ""
+    return f"State '{full}' was not found{where}\nReason: {missing}{hint}{_place(low, locate)}"
+
+
+def _place(low: Low, locate: Locate) -> str:
+    mark = locate(low)
+    return f"\n    at {mark}" if mark is not None else ""
+
+
+@contextlib.contextmanager
+def _umask(value: Any) -> Iterator[None]:
+    """The chunk's ``umask`` (octal text or number as YAML gives it) for as long as the state runs."""
+    if value is None:
+        yield
+        return
+    try:
+        mask = int(str(value), 8)
+    except ValueError:
+        raise StateFailure(f"Invalid umask: {value}") from None
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -1,0 +1,277 @@
+"""Performs what the machine says: calls states, counts and times them, retries, reacts, fires events.
+
+States marked ``parallel: True`` are run in their place in the sequence; their results are those of a parallel run in
+which each was done before the next began. Nothing here decides about order or requisites; that is ``machine``.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from statecore.context import Context
+from statecore.engine import report, retry
+from statecore.engine.call import Locate, call_state, finish
+from statecore.engine.graph import Graph, link
+from statecore.engine.listen import listening
+from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Node
+from statecore.errors import NotAvailable
+from statecore.loader import Loader
+from statecore.loader.tables import attached
+from statecore.types import Low, Running, RunningEntry
+
+log = logging.getLogger(__name__)
+
+#: What a chunk may ask to be read anew after it ran.
+RELOADS = ("reload_grains", "reload_pillar", "reload_modules")
+
+#: States whose changes may bring modules to life: a package's tools appear, a file lands among the modules.
+_BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
+    "pkg": lambda _low: True,
+    "pip": lambda _low: True,
+    "ports": lambda _low: True,
+    "file": lambda low: (
+        low["fun"] == "recurse"
+        or (low["fun"] == "managed" and str(low["name"]).endswith((".py", ".so")))
+        or (low["fun"] == "symlink" and "bin" in str(low["name"]))
+    ),
+}
+
+
+def _nowhere(_low: Low) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run."""
+
+    failhard: bool = False
+    #: True, or the state modules whose chunks may be gathered into one call (Salt's state_aggregate).
+    aggregate: bool | Sequence[str] = False
+    #: Fires ``salt/job/<jid>/prog/<id>/<run number>`` after each state.
+    events: bool = False
+    jid: str = ""
+    locate: Locate = _nowhere
+    #: Gives a context with the named things (of RELOADS) read anew; None where that cannot be done.
+    reload: Callable[[Context, frozenset[str]], Context] | None = None
+    #: Waits between attempts of a ``retry``, in seconds.
+    pause: Callable[[float], None] = time.sleep
+    now: Callable[[], datetime] = datetime.now
+
+
+def run(chunks: Sequence[Low], ctx: Context, loader: Loader, options: Options | None = None) -> Running:
+    """Evaluates low chunks, in order, requisites first; the running dictionary. Test mode is ``ctx.test``."""
+    driver = _Driver(loader, options or Options())
+    graph = driver.link(chunks, ctx)
+    driver.begin(ctx, graph)
+    running = driver.walk(graph)
+    after = listening(graph.chunks, running)
+    if after.chunks:
+        running.update(driver.walk(driver.link(after.chunks, ctx)))
+    for tag, entry in after.errors.items():
+        running[tag] = {**entry, "__run_num__": driver.number()}
+    return running
+
+
+def references(chunks: Sequence[Low]) -> tuple[str, ...]:
+    """Requisites that name no chunk, in Salt's words; () for a sound run list."""
+    return link(chunks, lambda _state: True).faults
+
+
+def single(low: Low, ctx: Context, loader: Loader, options: Options | None = None) -> RunningEntry:
+    """Calls one chunk, its requisites ignored; its entry."""
+    driver = _Driver(loader, options or Options())
+    driver.begin(ctx, Graph((low,), (report.tag(low),), ((),), ((),), ()))
+    return driver.call(Call(node=Node(0), low=low))
+
+
+@dataclass(slots=True)
+class _Driver:
+    loader: Loader
+    options: Options
+    _number: int = 0
+    _length: int = 0
+    _ctx: Context = field(init=False)
+    #: The same run in test mode, for prereq's checks.
+    _check_ctx: Context = field(init=False)
+    _running: Running = field(default_factory=dict)
+    _initialised: set[str] = field(default_factory=set)
+
+    def link(self, chunks: Sequence[Low], ctx: Context) -> Graph:
+        """The graph of the chunks, watches turned into requires where the state has no mod_watch."""
+        return link(chunks, lambda state: self.loader.has("states", f"{state}.mod_watch", ctx))
+
+    def begin(self, ctx: Context, graph: Graph) -> None:
+        """Prepares the two contexts of the run."""
+        self._ctx = attached(replace(ctx, lowstate=graph.chunks), self.loader, finish)
+        self._check_ctx = attached(replace(self._ctx, test=True), self.loader, finish)
+        self._length = len(graph.chunks)
+
+    def walk(self, graph: Graph) -> Running:
+        """Runs a graph to its end, or to the failure that stops it."""
+        machine = Machine(graph, self._stops)
+        self._running = machine.running
+        while (instruction := machine.step()) is not None:
+            entry = self._perform(instruction, machine)
+            below = entry.pop("sub_state_run", ())
+            machine.feed(instruction, entry)
+            for sub in below:
+                machine.running[report.tag(sub["low"])] = self._sub_entry(instruction.low, sub)
+            if not (isinstance(instruction, Call) and instruction.node.check):
+                self._fire(instruction.low, entry)
+        return machine.running
+
+    def number(self) -> int:
+        """The next run number."""
+        self._number += 1
+        return self._number - 1
+
+    def _stops(self, low: Low, entry: RunningEntry) -> bool:
+        if self._ctx.test or entry["result"] is not False:
+            return False
+        return bool(low.get("failhard", self.options.failhard))
+
+    def _perform(self, instruction: Instruction, machine: Machine) -> RunningEntry:
+        match instruction:
+            case LeaveOut(low=low, result=result, comment=comment):
+                return report.left_out(low, result, comment, self.number(), self.options.now())
+            case Adopt(low=low, entry=entry):
+                return report.ran(low, entry, self.number(), self.options.now(), timedelta())
+            case Call():
+                return self.call(replace(instruction, low=self._aggregated(instruction, machine)))
+
+    def call(self, instruction: Call) -> RunningEntry:
+        """Calls a state, again while its ``retry`` says so, then its mod_watch if it is to react."""
+        low = instruction.low
+        if instruction.node.check:
+            return call_state(low, self._for(low, self._check_ctx), self.loader, self.options.locate)
+        self._initialise(low)
+        entry = self._attempts(low)
+        if instruction.watch and not entry["changes"] and not entry.get("skip_watch"):
+            entry = self._attempts(self._watching(low, instruction.requisites))
+        if instruction.unwatched:
+            entry["comment"] += " mod_watch was not run because requisites were skipped by another state"
+        return entry
+
+    def _watching(self, low: Low, requisites: Mapping[str, list[Low]]) -> Low:
+        """The mod_watch call of a chunk. ``__reqs__`` are all it names (Salt's key), ``__changed__`` what it reacts to."""
+        changed = [each for each in requisites.get("watch", ()) if self._running[report.tag(each)]["changes"]]
+        return {**low, "sfun": low["fun"], "fun": "mod_watch", "__reqs__": dict(requisites), "__changed__": changed}
+
+    def _attempts(self, low: Low) -> RunningEntry:
+        entry = self._timed(low)
+        if "retry" not in low:
+            return entry
+        plan = retry.parse(low["retry"])
+        if self._ctx.test:
+            entry["comment"] = "  ".join([entry["comment"], plan.would()])
+            return entry
+        told: list[str] = []
+        for attempt in range(1, plan.attempts):
+            if entry["result"] is plan.until:
+                break
+            told.append(retry.told(attempt, entry["result"], entry["comment"]))
+            # The splay only spreads load over minions; nothing secret hangs on it.
+            wait = plan.interval + (random.randint(0, plan.splay) if plan.splay else 0)
+            self.options.pause(wait)
+            again = self._timed(low)
+            again["duration"] += entry["duration"] + wait * 1000
+            again["start_time"] = entry["start_time"]
+            entry = again
+        entry["comment"] = "\n".join([*told, entry["comment"]])
+        return entry
+
+    def _timed(self, low: Low) -> RunningEntry:
+        log.info("Executing state %s.%s for [%s]", low["state"], low["fun"], low["name"])
+        number = self.number()
+        started = self.options.now()
+        outcome = call_state(low, self._for(low, self._ctx), self.loader, self.options.locate)
+        took = self.options.now() - started
+        self._reload(low, outcome)
+        return report.ran(low, outcome, number, started, took)
+
+    def _for(self, low: Low, ctx: Context) -> Context:
+        return ctx.for_chunk(low, test=ctx.test, running=self._running)
+
+    def _initialise(self, low: Low) -> None:
+        """The state module's mod_init, until it says that it is done."""
+        state = low["state"]
+        if state in self._initialised:
+            return
+        try:
+            served, function = self.loader.function("states", f"{state}.mod_init", self._ctx)
+        except NotAvailable:
+            self._initialised.add(state)
+            return
+        if served.bound(function, self._for(low, self._ctx))(low):
+            self._initialised.add(state)
+
+    def _aggregated(self, instruction: Call, machine: Machine) -> Low:
+        """The chunk with those like it gathered in, where the options and its module allow that."""
+        low = instruction.low
+        if instruction.node.check or low.get("__agg__") or not self._may_gather(low):
+            return low
+        try:
+            served, function = self.loader.function("states", f"{low['state']}.mod_aggregate", self._ctx)
+        except NotAvailable:
+            return low
+        ready = machine.ready(
+            lambda each: each["state"] == low["state"] and not each.get("__agg__") and self._may_gather(each)
+        )
+        if len(ready) < 2:
+            return low
+        low["__agg__"] = True
+        gathered: Low = served.bound(function, self._for(low, self._ctx))(low, ready, self._running)
+        return gathered
+
+    def _may_gather(self, low: Low) -> bool:
+        allowed = low.get("aggregate", self.options.aggregate)
+        return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
+
+    def _reload(self, low: Low, outcome: Mapping[str, Any]) -> None:
+        """Reads grains, pillar or modules anew when the chunk asks for it, or when it may have brought modules."""
+        wanted = frozenset(key for key in RELOADS if low.get(key))
+        if not outcome["changes"]:
+            wanted -= {"reload_modules"}
+        if low.get("force_reload_modules"):
+            wanted |= {"reload_modules"}
+        if wanted and self.options.reload is not None:
+            base = self.options.reload(self._ctx, wanted)
+            self._ctx = attached(base, self.loader, finish)
+            self._check_ctx = attached(replace(base, test=True), self.loader, finish)
+        elif outcome["changes"] and (brings := _BRINGS_MODULES.get(low["state"])) is not None and brings(low):
+            self.loader.retry()
+
+    def _sub_entry(self, low: Low, sub: Mapping[str, Any]) -> RunningEntry:
+        """The entry of a state that a state module ran inside its own call (``sub_state_run``)."""
+        entry = report.ran(low, {}, self.number(), self.options.now(), timedelta())
+        told = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}
+        return {
+            **entry,
+            "comment": "",
+            **told,
+            "name": sub["low"]["name"],
+            "changes": sub["changes"],
+            "result": sub["result"],
+            "__state_ran__": True,
+        }
+
+    def _fire(self, low: Low, entry: RunningEntry) -> None:
+        wanted = low.get("fire_event", False)
+        if not (wanted or self.options.events):
+            return
+        minion = self._ctx.opts.get("id", "")
+        data: dict[str, Any] = {"ret": entry}
+        if wanted:
+            label = wanted if isinstance(wanted, str) else entry["name"]
+            tag = f"salt/state_result/{self.options.jid}/{minion}/{label}"
+        else:
+            tag = f"salt/job/{self.options.jid}/prog/{minion}/{entry['__run_num__']}"
+            data["len"] = self._length
+        self._ctx.events.fire(tag, data)

@@ -1,0 +1,138 @@
+"""Who needs whom: the requisites of all chunks, resolved once. Pure.
+
+A reference names a state module and an ID or name (``pkg: vim``), an ID alone, a whole SLS (``sls: web``), or a glob of
+these. Equal references share one tuple of targets, so a thousand states that require the same SLS cost one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from statecore.engine.report import tag
+from statecore.engine.requisite import REQUISITES
+from statecore.types import Low
+
+#: A watch whose state has no mod_watch is a plain requirement (seed 003).
+_UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
+
+_GLOB = frozenset("*?[]")
+
+
+class Need(NamedTuple):
+    """One requisite of one chunk, resolved."""
+
+    kind: str
+    #: Positions of the chunks it names.
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Chunks and what each needs."""
+
+    chunks: tuple[Low, ...]
+    tags: tuple[str, ...]
+    #: For a run of the chunk: its own requisites in order, then a require on every state that prereqs it.
+    needs: tuple[tuple[Need, ...], ...]
+    #: For a prereq's test run of the chunk: its own requisites only.
+    check_needs: tuple[tuple[Need, ...], ...]
+    #: References to nothing, in Salt's words.
+    faults: tuple[str, ...]
+
+
+class _Names:
+    """Look-ups over all chunks: (state module or "id", ID or name) and SLS -> positions."""
+
+    def __init__(self, chunks: Sequence[Low]) -> None:
+        self._named: dict[tuple[str, str], list[int]] = {}
+        self._in_sls: dict[str, list[int]] = {}
+        self._cache: dict[tuple[str, str], tuple[int, ...]] = {}
+        for position, low in enumerate(chunks):
+            for name in dict.fromkeys((str(low["name"]), str(low["__id__"]))):
+                self._named.setdefault((low["state"], name), []).append(position)
+                self._named.setdefault(("id", name), []).append(position)
+            for sls in dict.fromkeys((low.get("__sls__"), *low.get("__sls_included_from__", ()))):
+                if sls:
+                    self._in_sls.setdefault(sls, []).append(position)
+
+    def find(self, key: str, value: str) -> tuple[int, ...]:
+        known = self._cache.get((key, value))
+        if known is None:
+            known = self._cache[(key, value)] = tuple(dict.fromkeys(self._search(key, value)))
+        return known
+
+    def _search(self, key: str, value: str) -> list[int]:
+        globbed = bool(_GLOB & set(value))
+        if key == "sls":
+            if not globbed:
+                return self._in_sls.get(value, [])
+            return [at for sls, found in self._in_sls.items() if fnmatchcase(sls, value) for at in found]
+        if not globbed:
+            return self._named.get((key, value), [])
+        return [
+            at
+            for (state, name), found in self._named.items()
+            if state == key and fnmatchcase(name, value)
+            for at in found
+        ]
+
+
+def link(chunks: Sequence[Low], reacts: Callable[[str], bool]) -> Graph:
+    """Resolves every requisite. ``reacts(state)`` says whether a state module has a mod_watch.
+
+    A chunk listed twice (Salt lists the target of a prereq once for its test run) counts once. References that name
+    nothing are reported in ``faults`` and left out.
+    """
+    unique = tuple({tag(low): low for low in chunks}.values())
+    names = _Names(unique)
+    faults: list[str] = []
+    own = [tuple(_needs(low, names, reacts, faults)) for low in unique]
+    required_by: list[list[int]] = [[] for _ in unique]
+    for position, needs in enumerate(own):
+        for need in needs:
+            if need.kind == "prereq":
+                for target in need.targets:
+                    required_by[target].append(position)
+    return Graph(
+        chunks=unique,
+        tags=tuple(tag(low) for low in unique),
+        needs=tuple(
+            (*needs, Need("require", tuple(first))) if first else needs
+            for needs, first in zip(own, required_by, strict=True)
+        ),
+        check_needs=tuple(own),
+        faults=tuple(faults),
+    )
+
+
+def _needs(low: Low, names: _Names, reacts: Callable[[str], bool], faults: list[str]) -> list[Need]:
+    needs: list[Need] = []
+    for kind in REQUISITES:
+        for reference in _references(low.get(kind)):
+            key, value = next(iter(reference.items()))
+            if value is None:
+                continue
+            targets = names.find(key.partition(".")[0], str(value))
+            if targets:
+                needs.append(Need(_effective(kind, low["state"], reacts), targets))
+            elif key != "sls" and not _GLOB & set(str(value)):
+                # An SLS may be empty and a glob may match nothing; neither says that somebody mistyped an ID.
+                faults.append(
+                    f"Referenced state does not exist for requisite [{kind}: ({key}: {value})]"
+                    f" in state [{low['name']}] in SLS [{low.get('__sls__')}]"
+                )
+    return needs
+
+
+def _effective(kind: str, state: str, reacts: Callable[[str], bool]) -> str:
+    return _UNWATCHED[kind] if kind in _UNWATCHED and not reacts(state) else kind
+
+
+def _references(value: Any) -> list[dict[str, Any]]:
+    if value is None:
+        return []
+    listed = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, dict) else {"id": item} for item in listed if item]

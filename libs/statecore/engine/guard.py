@@ -1,0 +1,147 @@
+"""onlyif, unless, creates and check_cmd: conditions of one state, asked through execution modules (seed 003).
+
+A command is run by ``cmd.retcode`` in a shell on the managed host; a ``fun:`` item calls that function. Each guard
+says whether the state is to be left alone and why; the comments are Salt's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.engine.slots import resolve
+from statecore.errors import CommandError
+from statecore.types import Low
+
+#: Arguments of a state that also apply to its guards' commands.
+_COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes", "shell")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the guards of one state said together."""
+
+    #: True: the state is in the desired condition or does not apply, and is not called.
+    skip: bool
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    skip: bool
+    comment: str
+
+
+def guards(low: Low, ctx: Context) -> Verdict | None:
+    """Asks every guard the chunk has, in Salt's order; None when it has none. Raises NotAvailable for an unknown ``fun``."""
+    answers = [ask(low, ctx) for key, ask in GUARDS.items() if key in low]
+    if not answers:
+        return None
+    return Verdict(skip=any(answer.skip for answer in answers), comment="\n".join(answer.comment for answer in answers))
+
+
+def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
+    """Whether the state counts as succeeded by its check_cmd: all commands must return 0."""
+    for command in _listed(low["check_cmd"]):
+        if _retcode(str(command), ctx, {}, unreachable=100) != 0:
+            return False, "check_cmd determined the state failed"
+    return True, "check_cmd determined the state succeeded"
+
+
+def _onlyif(low: Low, ctx: Context) -> _Answer:
+    """Every item must hold."""
+    answer = _Answer(skip=False, comment="")
+    for item in _listed(low["onlyif"]):
+        if not isinstance(item, str | dict):
+            return _Answer(skip=False, comment="onlyif execution failed, bad type passed")
+        if isinstance(item, dict) and "fun" not in item:
+            return _Answer(skip=False, comment=f"no `fun` argument in onlyif: {item}")
+        if not _holds(item, low, ctx, unreachable=100):
+            return _Answer(skip=True, comment="onlyif condition is false")
+        answer = _Answer(skip=False, comment="onlyif condition is true")
+    return answer
+
+
+def _unless(low: Low, ctx: Context) -> _Answer:
+    """One item that does not hold is enough for the state to run."""
+    answer = _Answer(skip=False, comment="")
+    for item in _listed(low["unless"]):
+        if not isinstance(item, str | dict):
+            answer = _Answer(skip=False, comment="unless condition is false, bad type passed")
+            continue
+        if isinstance(item, dict) and "fun" not in item:
+            return _Answer(skip=False, comment=f"no `fun` argument in unless: {item}")
+        # A command that cannot even be started counts as one that holds: the state is left alone, as in Salt.
+        if not _holds(item, low, ctx, unreachable=0):
+            return _Answer(skip=False, comment="unless condition is false")
+        answer = _Answer(skip=True, comment="unless condition is true")
+    return answer
+
+
+def _creates(low: Low, ctx: Context) -> _Answer:
+    """Files that exist already make the state needless."""
+    paths = _listed(low["creates"])
+    if paths and all(_exists(str(path), ctx) for path in paths):
+        comment = f"{low['creates']} exists" if isinstance(low["creates"], str) else "All files in creates exist"
+        return _Answer(skip=True, comment=comment)
+    return _Answer(skip=False, comment="Creates files not found")
+
+
+#: Key of the chunk -> the question it asks, in order.
+GUARDS: Mapping[str, Callable[[Low, Context], _Answer]] = {"onlyif": _onlyif, "unless": _unless, "creates": _creates}
+
+
+def _holds(item: str | dict[str, Any], low: Low, ctx: Context, *, unreachable: int) -> bool:
+    if isinstance(item, str):
+        return _retcode(item, ctx, _command_options(low, ctx), unreachable=unreachable) == 0
+    return _function_holds(item, ctx)
+
+
+def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
+    """A ``fun:`` item: ``args`` are positional, ``get_return`` picks a part of the result, the rest are keywords."""
+    keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
+    positional, keywords = resolve(list(item.get("args") or []), keywords, ctx)
+    before = ctx.scratch.pop("retcode", 0)
+    result = ctx.call(item["fun"], *positional, **keywords)
+    retcode = ctx.scratch.pop("retcode", 0)
+    if before:
+        ctx.scratch["retcode"] = before
+    if retcode:
+        return False
+    if item.get("get_return"):
+        for key in str(item["get_return"]).split(":"):
+            result = result.get(key) if isinstance(result, Mapping) else None
+    return bool(result)
+
+
+def _retcode(command: str, ctx: Context, options: Mapping[str, Any], *, unreachable: int) -> int:
+    before = ctx.scratch.get("retcode")
+    try:
+        code = ctx.call("cmd.retcode", command, ignore_retcode=True, python_shell=True, **options)
+    except CommandError:
+        return unreachable
+    finally:
+        # A guard's command decides about the state and not about the job's exit code.
+        if before is None:
+            ctx.scratch.pop("retcode", None)
+        else:
+            ctx.scratch["retcode"] = before
+    return int(code)
+
+
+def _command_options(low: Low, ctx: Context) -> dict[str, Any]:
+    excluded = _listed(low.get("cmd_opts_exclude", []))
+    options = {key: low[key] for key in _COMMAND_OPTIONS if low.get(key) is not None and key not in excluded}
+    if "shell" not in options and ctx.grains.get("shell"):
+        options["shell"] = ctx.grains["shell"]
+    return options
+
+
+def _exists(path: str, ctx: Context) -> bool:
+    return ctx.host.path(path).exists()
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

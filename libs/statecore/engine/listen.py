@@ -1,0 +1,88 @@
+"""``listen`` and ``listen_in``: after all states, mod_watch of those whose targets changed (seed 003). Pure.
+
+Unlike watch they do not change the order of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.engine.arguments import INTERNAL
+from statecore.engine.report import tag
+from statecore.engine.requisite import REQUISITES
+from statecore.types import Low, Running
+
+_KEPT_OUT = frozenset(
+    {*REQUISITES, *(key for key in INTERNAL if key.endswith("_in")), "listen", "retry", "onfail_stop"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """What is to be done at the end of a run."""
+
+    #: mod_watch calls, in order, each once.
+    chunks: tuple[Low, ...]
+    #: Tag -> failed entry (without run number) of a reference to nothing.
+    errors: Mapping[str, dict[str, Any]]
+
+
+def listening(chunks: Sequence[Low], running: Running) -> Listening:
+    """Who has to react to what this run changed."""
+    names = _names(chunks)
+    calls: dict[str, Low] = {}
+    errors: dict[str, dict[str, Any]] = {}
+    for listeners, key, value in _pairs(chunks, names):
+        targets = names.get((key, value), [])
+        if not targets:
+            errors.update(_dangling(key, value))
+        elif any(running.get(tag(target), {}).get("changes") for target in targets):
+            for low in listeners:
+                call = _mod_watch(low)
+                calls.setdefault(tag(call), call)
+    return Listening(chunks=tuple(calls.values()), errors=errors)
+
+
+def _pairs(chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[list[Low], str, str]]:
+    """(who listens, state module, ID or name listened to) for every reference."""
+    for low in chunks:
+        for reference in _references(low.get("listen"), names):
+            yield [low], *reference
+        for key, value in _references(low.get("listen_in"), names):
+            yield names.get((key, value), []), low["state"], str(low["__id__"])
+
+
+def _references(value: Any, names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[str, str]]:
+    for item in value if isinstance(value, list) else [value] if value else []:
+        if isinstance(item, dict):
+            yield from ((str(key).partition(".")[0], str(target)) for key, target in item.items())
+        else:
+            yield from ((low["state"], str(low["__id__"])) for low in names.get(("id", str(item)), []))
+
+
+def _names(chunks: Sequence[Low]) -> dict[tuple[str, str], list[Low]]:
+    named: dict[tuple[str, str], list[Low]] = {}
+    for low in chunks:
+        for name in dict.fromkeys((str(low["__id__"]), str(low["name"]))):
+            named.setdefault((low["state"], name), []).append(low)
+            named.setdefault(("id", name), []).append(low)
+    return named
+
+
+def _mod_watch(low: Low) -> Low:
+    kept = {key: value for key, value in low.items() if key not in _KEPT_OUT}
+    return {**kept, "sfun": low["fun"], "fun": "mod_watch", "__id__": f"listener_{low['__id__']}"}
+
+
+def _dangling(key: str, value: str) -> dict[str, dict[str, Any]]:
+    low = {"state": "Listen_Error", "__id__": f"listen_{value}", "name": f"listen_{key}", "fun": "Listen_Error"}
+    return {
+        tag(low): {
+            "comment": f"Referenced state {key}: {value} does not exist",
+            "name": f"listen_{key}:{value}",
+            "result": False,
+            "changes": {},
+        }
+    }

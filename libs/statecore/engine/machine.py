@@ -1,0 +1,232 @@
+"""The order of things, as a machine: ask ``step()`` what to do, do it, and ``feed()`` what came of it. Pure.
+
+The run list is walked in order; before a state, its requisites are evaluated, theirs before them, and so on
+(seeds 000 and 001). The walk keeps a stack of its own, so ten thousand chained states are as safe as ten; every requisite
+is looked at a bounded number of times. A prereq's target is first met as a check (a test run), whose entry is kept
+apart in ``foreseen``; then the state that declared the prereq; then the target itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from statecore.engine.graph import Graph, Need
+from statecore.engine.report import requisite_name
+from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
+from statecore.types import Low, Running, RunningEntry
+
+
+class Node(NamedTuple):
+    """A chunk to be run, or to be checked for a prereq."""
+
+    position: int
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call the state function; then, if ``watch`` and it changed nothing, its mod_watch."""
+
+    node: Node
+    low: Low
+    watch: bool = False
+    #: Its requisites asked for mod_watch, but a target said that its changes trigger nothing.
+    unwatched: bool = False
+    #: Requisite kind -> chunks it names (``__reqs__`` of mod_watch).
+    requisites: Mapping[str, list[Low]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Do not call it; record this verdict."""
+
+    node: Node
+    low: Low
+    result: bool
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Do not call it: what its check foresaw is its entry, since what was to come before it failed."""
+
+    node: Node
+    low: Low
+    entry: RunningEntry
+
+
+Instruction: TypeAlias = Call | LeaveOut | Adopt
+
+#: Groups of targets larger than this are judged once and remembered (a whole SLS required by each state of another).
+_SHARED = 8
+
+
+@dataclass(slots=True)
+class _Visit:
+    node: Node
+    #: What has to be evaluated before it, drawn lazily; what was drawn is never looked at again.
+    todo: Iterator[Node]
+
+
+class Machine:
+    """Evaluates a graph. ``stop(low, entry)`` says whether this entry ends the run (failhard)."""
+
+    def __init__(self, graph: Graph, stop: Callable[[Low, RunningEntry], bool] = lambda _low, _entry: False) -> None:
+        self.running: Running = {}
+        #: Tag -> what the check of a prereq's target said.
+        self.foreseen: Running = {}
+        self.stopped = False
+        self._graph = graph
+        self._stop = stop
+        self._next = 0
+        self._stack: list[_Visit] = []
+        self._open: set[Node] = set()
+        self._complete: set[int] = set()
+        self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
+
+    def step(self) -> Instruction | None:
+        """The next thing to do; None when the run is over. Each instruction must be answered by ``feed``."""
+        while not self.stopped:
+            if not self._stack and not self._begin():
+                return None
+            visit = self._stack[-1]
+            if self._done(visit.node):
+                self._leave()
+                continue
+            needed = next((node for node in visit.todo if not self._done(node)), None)
+            if needed is None:
+                return self._decide(visit.node)
+            if needed in self._open:
+                return self._cycle(visit.node, needed)
+            self._enter(needed)
+        return None
+
+    def feed(self, instruction: Instruction, entry: RunningEntry) -> None:
+        """What came of an instruction."""
+        node = instruction.node
+        tag = self._graph.tags[node.position]
+        if node.check:
+            self.foreseen[tag] = entry
+        if not node.check or isinstance(instruction, LeaveOut):
+            self.running[tag] = entry
+            self.stopped = self._stop(instruction.low, entry)
+        if self._stack and self._stack[-1].node == node:
+            self._leave()
+
+    def ready(self, wanted: Callable[[Low], bool]) -> list[Low]:
+        """Wanted chunks without an entry whose requisites have all been evaluated and let them run, in order."""
+        return [low for position, low in enumerate(self._graph.chunks) if wanted(low) and self._may_run(Node(position))]
+
+    def _may_run(self, node: Node) -> bool:
+        if self._done(node):
+            return False
+        evaluated = all(
+            self._done(Node(target, kind == "prereq")) for kind, targets in self._needs(node) for target in targets
+        )
+        return evaluated and decide(self._what_is_seen(node)) not in NOT_RUN
+
+    def check(self) -> None:
+        """Asserts the invariants; for tests. What is open is what is on the stack, and nothing open has an entry."""
+        assert self._open == {visit.node for visit in self._stack}
+        assert not any(self._done(node) for node in self._open)
+
+    def _begin(self) -> bool:
+        """Enters the next chunk of the run list that has no entry yet."""
+        tags = self._graph.tags
+        while self._next < len(tags) and tags[self._next] in self.running:
+            self._next += 1
+        if self._next == len(tags):
+            return False
+        self._enter(Node(self._next))
+        return True
+
+    def _enter(self, node: Node) -> None:
+        self._stack.append(_Visit(node, self._todo(node)))
+        self._open.add(node)
+
+    def _leave(self) -> None:
+        self._open.discard(self._stack.pop().node)
+
+    def _done(self, node: Node) -> bool:
+        return self._graph.tags[node.position] in (self.foreseen if node.check else self.running)
+
+    def _needs(self, node: Node) -> tuple[Need, ...]:
+        return (self._graph.check_needs if node.check else self._graph.needs)[node.position]
+
+    def _todo(self, node: Node) -> Iterator[Node]:
+        for kind, targets in self._needs(node):
+            check = kind == "prereq"
+            if not check and id(targets) in self._complete:
+                continue
+            for target in targets:
+                yield Node(target, check)
+            if not check:
+                # Reached only after every target was drawn and evaluated, and targets' tuples live in the graph.
+                self._complete.add(id(targets))
+
+    def _decide(self, node: Node) -> Instruction:
+        low = self._graph.chunks[node.position]
+        decision = decide(self._what_is_seen(node))
+        if decision in NOT_RUN:
+            foreseen = self.foreseen.get(self._graph.tags[node.position])
+            if decision is Decision.FAIL and foreseen is not None and not node.check:
+                return Adopt(node, low, {**foreseen, "changes": {}})
+            result, comment = NOT_RUN[decision]
+            if decision is Decision.FAIL:
+                comment = comment.format(failed=", ".join(self._failed(node)))
+            return LeaveOut(node, low, result, comment)
+        if node.check:
+            return Call(node, low)
+        return Call(
+            node,
+            low,
+            watch=decision is Decision.WATCH,
+            unwatched=decision is Decision.RUN_UNWATCHED,
+            requisites=self._requisites(node) if decision is Decision.WATCH else {},
+        )
+
+    def _what_is_seen(self, node: Node) -> dict[str, set[Seen]]:
+        by_kind: dict[str, set[Seen]] = {}
+        for kind, targets in self._needs(node):
+            by_kind.setdefault(kind, set()).update(self._look(kind, targets))
+        return by_kind
+
+    def _look(self, kind: str, targets: tuple[int, ...]) -> set[Seen]:
+        if len(targets) < _SHARED or kind == "prereq":
+            return look(kind, self._entries(kind, targets))
+        known = self._seen_in_group.get((kind, id(targets)))
+        if known is None:
+            known = self._seen_in_group[(kind, id(targets))] = look(kind, self._entries(kind, targets))
+        return known
+
+    def _entries(self, kind: str, targets: tuple[int, ...]) -> list[RunningEntry]:
+        tags = self._graph.tags
+        source = self.foreseen if kind == "prereq" else self.running
+        return [source[tags[target]] for target in targets]
+
+    def _requisites(self, node: Node) -> dict[str, list[Low]]:
+        named: dict[str, list[Low]] = {}
+        for kind, targets in self._needs(node):
+            named.setdefault(kind, []).extend(self._graph.chunks[target] for target in targets)
+        return named
+
+    def _failed(self, node: Node) -> list[str]:
+        """SLS and ID of every requisite that failed, each once, in order."""
+        names: dict[str, Any] = {}
+        for _kind, targets in self._needs(node):
+            for target in targets:
+                tag = self._graph.tags[target]
+                entry = self.foreseen.get(tag) or self.running.get(tag)
+                if entry is not None and entry["result"] is False:
+                    names[requisite_name(self._graph.chunks[target])] = None
+        return list(names)
+
+    def _cycle(self, node: Node, needed: Node) -> LeaveOut:
+        """A requisite that needs itself. The compiler refuses such trees; literal low data may still hold one."""
+        nodes = [visit.node for visit in self._stack]
+        ring = [*nodes[nodes.index(needed) :], needed]
+        names = " -> ".join(requisite_name(self._graph.chunks[each.position]) for each in ring)
+        low = self._graph.chunks[node.position]
+        return LeaveOut(node, low, False, f"Recursive requisite found: {names}")

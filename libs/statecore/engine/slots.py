@@ -1,0 +1,78 @@
+"""Slots: arguments that are fetched when the state's turn comes (``__slot__:salt:test.echo(x)``).
+
+A slot is a whole string argument, or a string one level down in a list or dict argument. ``.key.key`` behind the call
+picks a part of the result; ``~ text`` appends to a string. A malformed slot is left as it stands and logged, as in Salt.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "__slot__:"
+_CALL = re.compile(
+    r"^__slot__:salt:(?P<fun>[\w.]+)\((?P<args>.*)\)\s*(?P<path>(?:\.[\w-]+)*)\s*(?:~(?P<append>.*))?$", re.DOTALL
+)
+#: A comma outside of quotes and brackets parts two arguments.
+_ARGUMENT = re.compile(r"""((?:[^,"'\[\](){}]|"[^"]*"|'[^']*'|[\[({][^\])}]*[\])}])+)""")
+
+
+def resolve(args: list[Any], kwargs: Mapping[str, Any], ctx: Context) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments with every slot replaced by what its function returns now. Raises what the function raises."""
+    return [_value(item, ctx) for item in args], {key: _value(item, ctx) for key, item in kwargs.items()}
+
+
+def _value(value: Any, ctx: Context, depth: int = 0) -> Any:
+    if isinstance(value, str):
+        return _slot(value, ctx) if value.startswith(_PREFIX) else value
+    if isinstance(value, list) and depth < 2:
+        return [_value(item, ctx, depth + 1) for item in value]
+    if isinstance(value, dict) and depth < 2:
+        return {key: _value(item, ctx, depth + 1) for key, item in value.items()}
+    return value
+
+
+def _slot(text: str, ctx: Context) -> Any:
+    match = _CALL.match(text)
+    if match is None or match["fun"] not in ctx.functions:
+        log.warning("Malformed slot: %s", text)
+        return text
+    args, kwargs = _arguments(match["args"])
+    result = ctx.call(match["fun"], *args, **kwargs)
+    for key in filter(None, match["path"].split(".")):
+        result = result.get(key) if isinstance(result, Mapping) else None
+    if match["append"] is not None:
+        if isinstance(result, str):
+            return result + _unquoted(match["append"].strip())
+        log.error("Ignoring slot append, slot result is not a string: %s", text)
+    return result
+
+
+def _arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for part in (found.strip() for found in _ARGUMENT.findall(text)):
+        key, equals, value = part.partition("=")
+        if equals and key.strip().isidentifier():
+            kwargs[key.strip()] = _unquoted(value.strip())
+        elif part:
+            args.append(_unquoted(part))
+    return args, kwargs
+
+
+def _unquoted(text: str) -> Any:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text[:1] in "[{(":
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return text
+    return text

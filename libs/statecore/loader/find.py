@@ -1,0 +1,108 @@
+"""Which files could serve a name: an index of file names, made without importing anything.
+
+Two sources per kind: the package of native modules (``statecore/modules``) and the directory of users' modules that
+were synced from ``salt://_modules`` (``<extension dir>/modules``). A user's file is looked at before a native one, so
+it replaces a built-in of the same name (seed 002). Start-up costs one directory listing for each kind asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Kind -> our own package of that kind; other kinds (utils, returners, ...) have users' files only.
+NATIVE: Mapping[str, str] = {
+    "modules": "statecore.modules",
+    "states": "statecore.states",
+    "grains": "statecore.grains",
+}
+
+#: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.
+_VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file that may hold a module."""
+
+    kind: str
+    #: File name without ``.py``; a package's directory name.
+    stem: str
+    path: Path
+    native: bool
+
+
+@dataclass(slots=True)
+class Index:
+    """The files of one kind, users' first."""
+
+    custom: dict[str, Source]
+    native: dict[str, Source]
+    _texts: dict[Path, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Source]:
+        yield from (self.custom[stem] for stem in sorted(self.custom))
+        yield from (self.native[stem] for stem in sorted(self.native))
+
+    def candidates(self, name: str) -> Iterator[Source]:
+        """Files that may serve ``name``, in the order they are to be tried: users' files before native ones, and among
+        each the file of that very name before those that claim it as their virtual name, by file name. Files are
+        read for their claims only as far as the iterator is drawn."""
+        yield from self._among(self.custom, name)
+        yield from self._among(self.native, name)
+
+    def _among(self, sources: Mapping[str, Source], name: str) -> Iterator[Source]:
+        if name in sources:
+            yield sources[name]
+        for stem in sorted(sources):
+            if stem != name and self._claims(sources[stem], name):
+                yield sources[stem]
+
+    def _claims(self, source: Source, name: str) -> bool:
+        """Whether the text could make the module serve ``name``. May say yes in vain (the import decides), never no."""
+        text = self._texts.get(source.path)
+        if text is None:
+            text = self._texts[source.path] = _text(source.path)
+        if source.native:
+            return name in _VIRTUAL.findall(text)
+        # A user's __virtual__ may compute its answer, but the name it returns stands in the file as a literal.
+        return f'"{name}"' in text or f"'{name}'" in text
+
+
+def scan(kind: str, extension_dir: Path | None) -> Index:
+    """The index of one kind. A missing extension directory is an empty one."""
+    native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
+    custom = _files(kind, extension_dir / kind, native=False) if extension_dir is not None else {}
+    return Index(custom=custom, native=native)
+
+
+def _package_dir(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"statecore is installed without its package {package}")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _files(kind: str, directory: Path, *, native: bool) -> dict[str, Source]:
+    found: dict[str, Source] = {}
+    if not directory.is_dir():
+        return found
+    for path in sorted(directory.iterdir()):
+        if path.name.startswith(("_", ".")):
+            continue
+        if path.suffix == ".py":
+            found[path.stem] = Source(kind, path.stem, path, native)
+        elif (path / "__init__.py").is_file():
+            found.setdefault(path.name, Source(kind, path.name, path / "__init__.py", native))
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        # Gone or unreadable between listing and reading: it claims nothing; asked for by file name, its import says why.
+        return ""

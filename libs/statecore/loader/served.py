@@ -1,0 +1,111 @@
+"""One loaded module: which name it serves, its public functions, and how to bind them to a context."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Protocol
+
+from statecore.context import Context
+from statecore.errors import StatecoreError
+from statecore.loader.find import Source
+from statecore.ports import Function
+
+
+class Unusable(StatecoreError):
+    """This file cannot serve here; str() is the reason (import error, ``available`` or ``__virtual__`` said no)."""
+
+
+class Binder(Protocol):
+    """Makes a plain callable of a module's function for one context."""
+
+    def __call__(self, function: Function, ctx: Context, /) -> Function:
+        """The function with its context in place."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A module that is usable here."""
+
+    name: str
+    source: Source
+    #: Public name -> the module's own function (native ones take ctx first).
+    functions: Mapping[str, Function]
+    binder: Binder
+    #: Public function name -> outputter ("state.apply" is shown by highstate).
+    outputters: Mapping[str, str] = field(default_factory=dict)
+    _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
+
+    @property
+    def native(self) -> bool:
+        """True for our own modules, False for users' in Salt's style."""
+        return self.source.native
+
+    def bound(self, function: str, ctx: Context) -> Function:
+        """The function ready to be called. Raises KeyError when the module has no such function."""
+        return self.binder(self.functions[function], ctx)
+
+    def signature(self, function: str) -> inspect.Signature:
+        """What a caller may pass: the function's signature, ctx left out for native functions."""
+        known = self._signatures.get(function)
+        if known is None:
+            known = inspect.signature(self.functions[function])
+            if self.native:
+                known = known.replace(parameters=list(known.parameters.values())[1:])
+            self._signatures[function] = known
+        return known
+
+
+def bind_native(function: Function, ctx: Context, /) -> Function:
+    """The native function with ctx filled in; keeps name and docstring for messages."""
+    bound = functools.partial(function, ctx)
+    functools.update_wrapper(bound, function)
+    return bound
+
+
+def serve_native(source: Source, module: ModuleType, ctx: Context) -> Served:
+    """Reads a native module by the protocol: VIRTUAL, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable."""
+    available: Callable[[Context], str | None] | None = getattr(module, "available", None)
+    if available is not None and (reason := available(ctx)) is not None:
+        raise Unusable(reason)
+    aliases: Mapping[str, str] = getattr(module, "ALIASES", {})
+    hidden = set(aliases.values()) | {"available"}
+    functions = {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and name not in hidden
+        and inspect.isfunction(value)
+        and value.__module__ == module.__name__
+    }
+    for public, python_name in aliases.items():
+        functions[public] = getattr(module, python_name)
+    return Served(
+        name=getattr(module, "VIRTUAL", source.stem),
+        source=source,
+        functions=functions,
+        binder=bind_native,
+        outputters=getattr(module, "OUTPUTTERS", {}),
+    )
+
+
+def argspec(signature: inspect.Signature) -> dict[str, Any]:
+    """Salt's argspec dict of a signature (sys.argspec): args, varargs, kwargs, defaults."""
+    kinds = inspect.Parameter
+    plain = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+    ]
+    defaults = [parameter.default for parameter in plain if parameter.default is not kinds.empty]
+    star = {parameter.kind: True for parameter in signature.parameters.values()}
+    return {
+        "args": [parameter.name for parameter in plain],
+        "defaults": defaults or None,
+        "varargs": star.get(kinds.VAR_POSITIONAL),
+        "kwargs": star.get(kinds.VAR_KEYWORD),
+    }
