@@ -1,0 +1,4 @@
+owner: the shop team
+
+web:
+  title: The shop

@@ -1,0 +1,4 @@
+owner: the blog team
+
+web:
+  title: The blog
