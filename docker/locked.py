@@ -31,13 +31,14 @@ SETS: dict[str, tuple[str, ...]] = {
     "minion": MINION,
     # async-timeout: redis asks for it on Python before 3.11.3, which Debian bookworm has.
     "master": (*MINION, "async-timeout", "redis"),
-    "build": ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers"),
+    "build": ("editables", "hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers"),
 }
 
 
 def entries(lock: Iterable[str]) -> Iterator[tuple[str, str]]:
     """(name, text) of every entry of a requirements file; text holds the lines with the hashes."""
-    name, lines = "", []
+    name = ""
+    lines: list[str] = []
     for line in lock:
         start = re.match(r"([A-Za-z0-9._-]+)==", line)
         if start:
@@ -62,14 +63,14 @@ def select(lock: Iterable[str], names: Iterable[str]) -> str:
 def main(arguments: list[str]) -> int:
     """Prints one set; 64 for wrong usage, 1 where the lock lacks a name."""
     if not arguments or arguments[0] not in SETS or len(arguments) > 2:
-        print(f"usage: locked.py {'|'.join(SETS)} [requirements.lock]", file=sys.stderr)
+        sys.stderr.write(f"usage: locked.py {'|'.join(SETS)} [requirements.lock]\n")
         return 64
     path = Path(arguments[1] if len(arguments) > 1 else "requirements.lock")
     try:
         with path.open(encoding="utf-8") as lock:
-            print(select(lock, SETS[arguments[0]]), end="")
+            sys.stdout.write(select(lock, SETS[arguments[0]]))
     except KeyError as error:
-        print(f"{path} does not hold {error.args[0]}: `make lock` writes it anew", file=sys.stderr)
+        sys.stderr.write(f"{path} does not hold {error.args[0]}: `make lock` writes it anew\n")
         return 1
     return 0
 
