@@ -1,0 +1,60 @@
+"""What the commands reach out to: configuration, master, event bus, clock. Tests put others in their place."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from services.kit.bus import EventSubscriber, connect_bus
+from services.kit.commandline import CommandError, Exit, run_command, user_name
+from services.kit.config import ClientOptions, load_client
+from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control
+
+#: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
+CONTROL_PATIENCE = 10.0
+
+#: Seconds that the event bus has to confirm a subscription, before the job cache is asked instead.
+BUS_PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The real ones by default."""
+
+    load: Callable[[str | None], ClientOptions] = load_client
+    control: Callable[..., ControlClient] = connect_control
+    bus: Callable[..., EventSubscriber] = connect_bus
+    clock: Callable[[], float] = time.monotonic
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def user(self, options: ClientOptions) -> str:
+        """The name that jobs are recorded under."""
+        return options.user or user_name(self.env, os.geteuid())
+
+    def connect_bus(self, options: ClientOptions, config_dir: str | None, prefix: str) -> tuple[EventSubscriber, bool]:
+        """A subscriber to tags that start with ``prefix``, and whether the event bus has confirmed that."""
+        bus = self.bus(options, config_dir=config_dir)
+        bus.subscribe(prefix)
+        return bus, bus.ready(BUS_PATIENCE)
+
+
+def no_bus(options: ClientOptions) -> str:
+    """What to say when the event bus has not confirmed the subscription."""
+    where = f"{options.eventpublisher_host}:{options.event_pub_port}"
+    return f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s; is the eventpublisher running?"
+
+
+def run_guarded(body: Callable[[], int]) -> int:
+    """The exit code of ``body``; the master's refusal is 1, its silence 69, each with a line on stderr."""
+
+    def guarded() -> int:
+        try:
+            return body()
+        except ControlError as error:
+            raise CommandError(error.message) from error
+        except ControlTimeout as error:
+            raise CommandError(str(error), Exit.UNAVAILABLE) from error
+
+    return run_command(guarded)

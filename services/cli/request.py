@@ -1,0 +1,160 @@
+"""The command line of ``salt`` as a value: whom it addresses, what is to run there, and how to show it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.kit.arguments import on_the_wire, parse_arguments, value_of
+from services.kit.commandline import CommandParser
+from services.kit.output.flags import add_output_flags
+
+#: Short option, long option, target type, what the target is.
+_TARGETS = (
+    ("-E", "--pcre", "pcre", "a regular expression for minion ids"),
+    ("-L", "--list", "list", "minion ids, separated by commas or spaces"),
+    ("-G", "--grain", "grain", "grain:glob, as in 'os:Debian'"),
+    ("-P", "--grain-pcre", "grain_pcre", "grain:regular expression"),
+    ("-I", "--pillar", "pillar", "pillar key:glob"),
+    ("-J", "--pillar-pcre", "pillar_pcre", "pillar key:regular expression"),
+    ("-S", "--ipcidr", "ipcidr", "a subnet or an address"),
+    ("-N", "--nodegroup", "nodegroup", "the name of a node group of the configuration"),
+    ("-C", "--compound", "compound", "'G@os:Debian and web* or E@db[0-9]+'"),
+)
+
+_EPILOG = """\
+examples:
+  salt '*' test.ping
+  salt -G 'os:Debian' state.apply web test=True
+  salt -L web1,web2 cmd.run 'uptime' --out=json --static
+
+Arguments are read as YAML where that makes sense: 5 is a number, [a, b] a list, name=value a named argument.
+Exit codes: 0 done; 1 a minion failed or did not return, or the master refused; 2 no minion matched;
+64 wrong command line; 69 the master does not answer; 78 wrong configuration. Ctrl-C leaves the job running: 0.
+"""
+
+
+@dataclass(frozen=True)
+class SaltRequest:
+    """One call of ``salt``."""
+
+    tgt: str | list[str]
+    tgt_type: str
+    fun: str | list[str]
+    arg: list[Any]
+    #: What travels with the publish beside the call itself (metadata, delimiter, start_event).
+    kwargs: dict[str, Any]
+    flags: argparse.Namespace = field(compare=False)
+
+    @property
+    def fun_name(self) -> str:
+        """The function, or the first of several."""
+        return self.fun if isinstance(self.fun, str) else self.fun[0]
+
+
+def parse_request(argv: Sequence[str]) -> SaltRequest:
+    """Reads the command line. Raises SystemExit 64 for a wrong one, 0 after --help and --version."""
+    parser = _parser()
+    flags = parser.parse(argv)
+    words = _with_doc(parser, flags.words) if flags.doc else flags.words
+    if len(words) < 2:
+        parser.error("a target and a function are needed, as in: salt '*' test.ping")
+    target, fun, *rest = words
+    kwargs: dict[str, Any] = {}
+    if flags.delimiter != ":":
+        kwargs["delimiter"] = flags.delimiter
+    if flags.metadata:
+        kwargs["metadata"] = value_of(flags.metadata)
+    if flags.start_event:
+        kwargs["start_event"] = True
+    no_parse = [name.strip() for name in flags.no_parse.split(",")]
+    tgt = _names(target) if flags.tgt_type == "list" else target
+    if "," not in fun:
+        arg = on_the_wire(*parse_arguments(rest, no_parse))
+        return SaltRequest(tgt, flags.tgt_type, fun, arg, kwargs, flags)
+    functions = fun.split(",")
+    calls = _calls(parser, functions, rest, flags.args_separator)
+    arg = [on_the_wire(*parse_arguments(call, no_parse)) for call in calls]
+    return SaltRequest(tgt, flags.tgt_type, functions, arg, kwargs, flags)
+
+
+def _names(target: str) -> list[str]:
+    return target.replace(" ", "").split(",") if "," in target else target.split()
+
+
+def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
+    """``salt -d``, ``salt '*' -d``, ``salt '*' -d mod.fun``: the words of the call of sys.doc that is meant."""
+    target, *rest = words or ["*"]
+    if rest[:1] == ["sys.doc"]:
+        rest = rest[1:]
+    if len(rest) > 1:
+        parser.error("documentation can be asked for one function or module at a time")
+    return [target, "sys.doc", *rest]
+
+
+def _calls(parser: CommandParser, functions: list[str], words: list[str], separator: str) -> list[list[str]]:
+    """The words of each of several functions: split at words that are the separator, else at separators inside words."""
+    standing_alone = words.count(separator) == len(functions) - 1
+    pieces = words if standing_alone else [piece for word in words for piece in _pieces(word, separator)]
+    calls: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece == separator:
+            calls.append([])
+        elif piece:
+            calls[-1].append(piece)
+    if len(calls) != len(functions):
+        parser.error(
+            f"{len(functions)} functions need {len(functions)} lists of arguments, separated by '{separator}'; "
+            f"found {len(calls)}"
+        )
+    return calls
+
+
+def _pieces(word: str, separator: str) -> list[str]:
+    first, *others = word.split(separator)
+    return [first, *(piece for other in others for piece in (separator, other))]
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "salt",
+        "salt [options] '<target>' <function> [arguments]",
+        "Runs a function on the minions that the target matches, and shows what they return.",
+        _EPILOG,
+    )
+    parser.add_argument(
+        "-t", "--timeout", type=int, metavar="SEC", help="seconds to wait before asking who still works"
+    )
+    parser.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
+    parser.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
+    parser.add_argument("--show-jid", action="store_true", help="show the job's id")
+    parser.add_argument(
+        "--show-timeout", dest="show_timeout", action="store_true", default=True, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--hide-timeout", dest="show_timeout", action="store_false", help="hide minions that do not return"
+    )
+    parser.add_argument("--summary", action="store_true", help="show how many returned")
+    parser.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
+    parser.add_argument(
+        "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
+    )
+    parser.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
+    parser.add_argument("--output-diff", dest="state_output_diff", action="store_true", help="show changed states only")
+    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    parser.add_argument(
+        "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"
+    )
+    parser.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    group = parser.add_argument_group("target (default: a glob for minion ids)")
+    kinds = group.add_mutually_exclusive_group()
+    for short, long, kind, meaning in _TARGETS:
+        kinds.add_argument(short, long, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
+    group.add_argument(
+        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
+    )
+    add_output_flags(parser)
+    return parser

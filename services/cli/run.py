@@ -1,0 +1,168 @@
+"""``salt-run``: runs a runner on the master and shows what it returns. ``state.event`` alone runs here: it shows the event bus."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from services.cli.outside import CONTROL_PATIENCE, Outside, no_bus, run_guarded
+from services.cli.watch_events import watch_events
+from services.kit.arguments import parse_arguments
+from services.kit.bus import EventSubscriber
+from services.kit.commandline import CommandError, CommandParser, Exit
+from services.kit.config import ClientOptions
+from services.kit.control import ControlClient
+from services.kit.output.flags import Printer, add_output_flags
+
+#: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
+_LOOK_EVERY = {False: 0.5, True: 5.0}
+
+_EPILOG = """\
+examples:
+  salt-run jobs.list_jobs
+  salt-run jobs.lookup_jid 20261121001824892890
+  salt-run state.event 'salt/job/*' pretty=True count=3
+
+Exit codes: 0 done; 1 the runner failed or the master refused (an unknown function, say), or the runner's own retcode;
+64 wrong command line; 69 the master does not answer; 78 wrong configuration. Ctrl-C leaves the runner running: 0.
+"""
+
+
+def main() -> int:
+    """Entry point of ``salt-run``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+    """``salt-run`` with these words."""
+    return run_guarded(lambda: _salt_run(_parse(argv), outside or Outside()))
+
+
+def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
+    options = outside.load(flags.config_dir)
+    printer = Printer(flags, options, outside.env)
+    fun, arg, kwarg = _call(flags)
+    prefix = "" if fun == "state.event" else "salt/run/"
+    bus, heard = outside.connect_bus(options, flags.config_dir, prefix)
+    if fun == "state.event":
+        if not heard:
+            raise CommandError(no_bus(options), Exit.UNAVAILABLE)
+        return watch_events(bus, printer, arg, kwarg)
+    if not heard:
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} The result is taken from the job cache.\n")
+    control = outside.control(options, config_dir=flags.config_dir)
+    job = control.call(
+        "runner",
+        timeout=CONTROL_PATIENCE,
+        fun=fun,
+        arg=arg,
+        kwarg=kwarg,
+        user=outside.user(options),
+        request_id=os.urandom(16).hex(),
+    )
+    if flags.asynchronous:
+        printer.say(f"Executed command with job ID: {job['jid']}")
+        return Exit.OK
+    result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout)
+    if flags.doc:
+        return _show_documentation(result, printer)
+    if not flags.quiet:
+        _show(result["return"], printer)
+    return exit_code(result)
+
+
+def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
+    if flags.doc:
+        return "sys.doc", flags.words, {}
+    fun, *words = flags.words
+    arg, kwarg = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
+    return fun, arg, kwarg
+
+
+def _result(
+    job: Mapping[str, Any],
+    control: ControlClient,
+    bus: EventSubscriber,
+    options: ClientOptions,
+    outside: Outside,
+    *,
+    heard: bool,
+    timeout: int,
+) -> Mapping[str, Any]:
+    """What the runner returned: from the event bus, or from the job cache where the bus let it drop."""
+    start = outside.clock()
+    look_at = start + _LOOK_EVERY[heard]
+    while True:
+        event = bus.next(max(look_at - outside.clock(), 0.0))
+        if event is not None and event[0] == f"{job['tag']}/ret":
+            return event[1]
+        now = outside.clock()
+        if now < look_at:
+            continue
+        stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=job["jid"])
+        if stored:
+            found: Mapping[str, Any] = stored.get(options.id) or next(iter(stored.values()))
+            return found
+        if timeout and now - start > timeout:
+            raise CommandError(
+                f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
+                f"salt-run jobs.lookup_jid {job['jid']}"
+            )
+        look_at = now + _LOOK_EVERY[heard]
+
+
+def _show(value: Any, printer: Printer) -> None:
+    """A runner may name its outputter: {"data": ..., "outputter": ...}."""
+    out = value.get("outputter") if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping) and set(value) == {"data", "outputter"}:
+        value = value["data"]
+    # Only the user knows that what a runner without an outputter returns is a state run.
+    printer.show(value, "highstate" if printer.options.out == "highstate" else out)
+
+
+def _show_documentation(result: Mapping[str, Any], printer: Printer) -> int:
+    docs = result["return"]
+    if not isinstance(docs, Mapping):
+        raise CommandError(str(docs))
+    for fun in sorted(docs):
+        printer.say(f"{fun}:\n{docs[fun]}")
+    return exit_code(result)
+
+
+def exit_code(result: Mapping[str, Any]) -> int:
+    """The runner's retcode where it tells one (orchestrations do), else 0 for success and 1."""
+    value = result.get("return")
+    data = value.get("data") if isinstance(value, Mapping) else None
+    for place in (result, value, data):
+        if isinstance(place, Mapping) and isinstance(place.get("retcode"), int):
+            return int(place["retcode"])
+    return Exit.OK if result.get("success", True) else Exit.GENERIC
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    flags = parser.parse(argv)
+    if flags.doc and len(flags.words) > 1:
+        parser.error("documentation can be asked for one function or module at a time")
+    if not flags.words and not flags.doc:
+        parser.error("a function is needed, as in: salt-run jobs.list_jobs")
+    return flags
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "salt-run",
+        "salt-run [options] <function> [arguments]",
+        "Runs a runner on the master and shows its result.",
+        _EPILOG,
+    )
+    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    parser.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    parser.add_argument("-t", "--timeout", type=int, default=0, metavar="SEC", help="longest wait; 0: until it is done")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not show the result")
+    parser.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    add_output_flags(parser)
+    return parser

@@ -1,0 +1,110 @@
+"""Words of a command line as Salt reads them: ``name=value`` is a keyword argument, values are YAML where that makes sense.
+
+Used by salt, salt-run and salt-call alike, so that a value means the same from each of them. Most words are plain; a look
+at their letters tells that YAML would return them as they are, and the parser is not asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+#: ``name=value``, but not ``name==value``.
+_KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
+
+#: Starts like a word or a path and holds nothing that YAML gives a meaning to. Words of YAML's own are in _RESERVED.
+_PLAIN = re.compile(r"[A-Za-z_/][\w./@*+,=-]*\Z", re.ASCII)
+
+_RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none"})
+
+#: Digits with underscores: YAML would join them to a number.
+_GROUPED_DIGITS = re.compile(r"(?=.*_)[\d_]+\Z", re.ASCII)
+
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
+    """YAML with Salt's changes: 0644 is 644, times stay text, a name may stand in a mapping only once."""
+
+
+def _whole_number(loader: Any, node: Any) -> int:
+    # File modes are why: 0644 must not become 420.
+    if node.value.startswith("0") and not node.value.startswith(("0b", "0x")):
+        node.value = node.value.lstrip("0") or "0"
+    number: int = loader.construct_yaml_int(node)
+    return number
+
+
+def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    pairs = [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise yaml.constructor.ConstructorError(None, None, "a name stands twice in one mapping", node.start_mark)
+    return mapping
+
+
+_ValueLoader.add_constructor("tag:yaml.org,2002:int", _whole_number)
+_ValueLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_ValueLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+
+
+def value_of(word: str) -> Any:
+    """The value that a word stands for: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
+    if _PLAIN.match(word) and word.lower() not in _RESERVED:
+        return word
+    stripped = word.strip()
+    if stripped in ("", "---", "...") or _GROUPED_DIGITS.match(stripped) or any(mark in word for mark in "\t\r\n"):
+        return word
+    if word == "None":
+        return None
+    try:
+        value = yaml.load(word, Loader=_ValueLoader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        # What is no YAML is text: `salt '*' cmd.run 'echo "{"'`.
+        return word
+    return value if _is_meant(word, value) else word
+
+
+def _is_meant(word: str, value: Any) -> bool:
+    """Whether the user meant what YAML read: containers must be in brackets, and no text may be lost to a comment or a sign."""
+    if "#" in word:
+        return not (value is None or isinstance(value, str))
+    if isinstance(value, dict):
+        return word.startswith("{")
+    if isinstance(value, list):
+        return word.startswith("[")
+    if value is None or value == "":
+        return word not in ("|", "!")
+    return isinstance(value, str | int | float)
+
+
+def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of a function call. Values of the keywords in ``no_parse`` stay text."""
+    as_text = frozenset(no_parse)
+    positional: list[Any] = []
+    keyword: dict[str, Any] = {}
+    for word in words:
+        match = _KEYWORD.match(word)
+        if match is None or "\n" in word:
+            positional.append(_not_a_jid(value_of(word)))
+        else:
+            name, text = match.groups()
+            keyword[name] = text if name in as_text else value_of(text)
+    return positional, keyword
+
+
+def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[Any]:
+    """Arguments as a publication carries them: keyword arguments are a last mapping that is marked as such."""
+    arguments = list(positional)
+    if keyword:
+        arguments.append({"__kwarg__": True, **keyword})
+    return arguments
+
+
+def _not_a_jid(value: Any) -> Any:
+    # A JID looks like a number to YAML, and is larger than msgpack can carry.
+    return str(value) if isinstance(value, int) and len(str(value)) == 20 else value

@@ -1,0 +1,129 @@
+"""What the salt commands share: their option parser, their exit codes, and an end without a traceback.
+
+Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NoReturn
+
+from services.kit.config import ConfigError
+
+#: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
+LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
+
+
+class Exit(IntEnum):
+    """Exit codes of the salt commands."""
+
+    OK = 0
+    #: A minion, a state or a runner failed; the master refused.
+    GENERIC = 1
+    #: No minion matched, or nothing came back.
+    NO_RETURN = 2
+    #: A wrong command line (EX_USAGE).
+    USAGE = 64
+    #: The master did not answer (EX_UNAVAILABLE). Salt says 0 here.
+    UNAVAILABLE = 69
+    #: A configuration that cannot be used (EX_CONFIG).
+    CONFIG = 78
+
+
+class CommandError(Exception):
+    """The command cannot go on: str() for stderr, ``code`` for the shell."""
+
+    def __init__(self, message: str, code: int = Exit.GENERIC) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Options and words in any order, as Salt takes them; a wrong command line ends with 64 and the usage on stderr."""
+
+    def __init__(
+        self,
+        prog: str,
+        usage: str,
+        description: str,
+        epilog: str = "",
+        *,
+        log_flags: Sequence[str] = ("-l", "--log-level"),
+    ) -> None:
+        super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+        self.add_argument(
+            "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
+        )
+        self.add_argument(*log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="accepted for Salt's sake")
+        self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
+        """The options; ``words`` is what is left."""
+        return self.parse_intermixed_args(argv)
+
+    def error(self, message: str) -> NoReturn:
+        """Usage and ``message`` on stderr, exit code 64."""
+        self.print_usage(sys.stderr)
+        self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        # Only here: reading what is installed takes longer than the rest of the start.
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{parser.prog} {version('saltern-services')} (Saltern)\n")
+        parser.exit(0)
+
+
+def run_command(body: Callable[[], int]) -> int:
+    """The exit code of ``body``; CommandError and ConfigError become a line on stderr and their code.
+
+    Anything else that ``body`` raises is a defect and shows as one.
+    """
+    try:
+        code = body()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write("\nExiting gracefully on Ctrl-c\n")
+        return Exit.OK
+    except BrokenPipeError:
+        # The reader (less, head) has seen enough. Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except ConfigError as error:
+        return _failed(str(error), Exit.CONFIG)
+    except CommandError as error:
+        return _failed(str(error), error.code)
+    return code
+
+
+def _failed(message: str, code: int) -> int:
+    if message:
+        sys.stderr.write(f"ERROR: {message}\n")
+    return code
+
+
+def user_name(env: Mapping[str, str], uid: int) -> str:
+    """Who gives the command, as jobs record it: root by way of sudo is ``sudo_<name>``."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        # A container may run under a number that has no name.
+        name = str(uid)
+    if name == "root" and env.get("SUDO_USER"):
+        return f"sudo_{env['SUDO_USER']}"
+    return name

@@ -1,0 +1,322 @@
+"""``salt`` against a scripted master: what is asked of it, what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.cli import salt
+from services.cli.request import parse_request
+from services.kit.config import ConfigError
+from services.kit.control import ControlError, ControlTimeout
+
+JID = "20260101000000000000"
+LATER = (
+    "The minions may not have all finished running and any remaining minions will return upon completion. "
+    "To look up the return data for this job later, run the following command:"
+)
+
+
+def ret(minion: str, value: Any, **more: Any) -> tuple[str, dict[str, Any]]:
+    return f"salt/job/{JID}/ret/{minion}", {"id": minion, "return": value, "retcode": 0, "success": True, **more}
+
+
+def job(*minions: str, missing: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"jid": JID, "minions": list(minions), "missing": list(missing)}
+
+
+def test_returns_are_printed_as_they_come(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a", "b")}, [(0.1, *ret("b", True)), (0.2, *ret("a", {"x": 1}))])
+    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    out, err = capsys.readouterr()
+    assert out == "b:\n    True\na:\n    ----------\n    x:\n        1\n"
+    assert err == ""
+    # Heard before published: no return is missed.
+    assert fake.order == ["subscribe salt/job/", "ready", "publish"]
+    (asked,) = fake.sent("publish")
+    assert len(asked.pop("request_id")) == 32
+    assert asked == {
+        "tgt": "*",
+        "tgt_type": "glob",
+        "fun": "test.ping",
+        "arg": [],
+        "kwargs": {},
+        "ret": "",
+        "user": "tester",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        (["-L", "a, b", "f.x"], {"tgt": ["a", "b"], "tgt_type": "list"}),
+        (["-L", "a b", "f.x"], {"tgt": ["a", "b"], "tgt_type": "list"}),
+        (["-G", "os:Debian", "f.x", "--delimiter", "|"], {"tgt_type": "grain", "kwargs": {"delimiter": "|"}}),
+        (["f.x", "-E", "f.y", "--out=json"], {"tgt": "f.x", "tgt_type": "pcre", "fun": "f.y"}),
+        (["-C", "G@a:b and c*", "f.x"], {"tgt": "G@a:b and c*", "tgt_type": "compound"}),
+        (["-N", "web", "f.x"], {"tgt_type": "nodegroup"}),
+        (["-S", "10.0.0.0/8", "f.x"], {"tgt_type": "ipcidr"}),
+        (["-I", "a:b", "f.x"], {"tgt_type": "pillar"}),
+        (["-J", "a:b", "f.x"], {"tgt_type": "pillar_pcre"}),
+        (["-P", "a:b", "f.x"], {"tgt_type": "grain_pcre"}),
+        (["*", "f.x", "1", "a=[1, b]", "c"], {"arg": [1, "c", {"__kwarg__": True, "a": [1, "b"]}]}),
+        (["*", "f.x", "-1", "--", "-v"], {"arg": [-1, "-v"]}),
+        (["*", "f.x", "a=1", "--no-parse", "a"], {"arg": [{"__kwarg__": True, "a": "1"}]}),
+        (
+            ["*", "f.x,f.y", "1", ",", "2", "k=3"],
+            {"fun": ["f.x", "f.y"], "arg": [[1], [2, {"__kwarg__": True, "k": 3}]]},
+        ),
+        (["*", "f.x,f.y", "1,2"], {"arg": [[1], [2]]}),
+        (["*", "f.x,f.y", ","], {"arg": [[], []]}),
+        (["*", "f.x,f.y", "a,b", "/", "c", "--args-separator", "/"], {"arg": [["a,b"], ["c"]]}),
+        (["*", "f.x", "--metadata", "{a: 1}"], {"kwargs": {"metadata": {"a": 1}}}),
+        (["*", "f.x", "--return", "redis"], {"ret": "redis"}),
+        (["-d"], {"tgt": "*", "fun": "sys.doc", "arg": []}),
+        (["web", "-d", "test.ping"], {"tgt": "web", "fun": "sys.doc", "arg": ["test.ping"]}),
+        (["web", "sys.doc", "test", "-d"], {"tgt": "web", "fun": "sys.doc", "arg": ["test"]}),
+    ],
+)
+def test_what_is_published(master: Callable[..., Any], words: list[str], fields: dict[str, Any]) -> None:
+    fake = master({"publish": {"jid": None, "minions": [], "error": "no"}})
+    salt.run(words, fake.outside())
+    (asked,) = fake.sent("publish")
+    assert {name: asked[name] for name in fields} == fields
+
+
+def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": {"jid": None, "minions": [], "error": "Master could not resolve"}})
+    assert salt.run(["nope*", "test.ping"], fake.outside()) == 2
+    out, err = capsys.readouterr()
+    assert out == "No minions matched the target. No command was sent, no jid was assigned.\n"
+    assert err == "ERROR: No return received\n"
+
+
+def test_failure_of_a_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a")}, [(0, *ret("a", "'x.y' is not available.", retcode=254, out="nested"))])
+    assert salt.run(["*", "x.y"], fake.outside()) == 1
+    out, err = capsys.readouterr()
+    assert out == "a:\n    'x.y' is not available.\n"
+    assert err == "ERROR: Minions returned with non-zero exit code\n"
+
+
+@pytest.mark.parametrize("retcode", [{"f.x": 0, "f.y": 1}, [0, 1], 2])
+def test_failure_of_one_of_several_functions(master: Callable[..., Any], retcode: Any) -> None:
+    fake = master({"publish": job("a")}, [(0, *ret("a", {"f.x": 1}, retcode=retcode))])
+    assert salt.run(["*", "f.x,f.y", ","], fake.outside()) == 1
+
+
+def test_silent_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def publish(fields: dict[str, Any]) -> dict[str, Any]:
+        return (
+            {"jid": "2", "minions": ["b"]}
+            if fields["fun"] == "saltutil.find_job"
+            else job("a", "b", missing=("ghost",))
+        )
+
+    fake = master({"publish": publish, "job_returns": {}}, [(0, *ret("a", True))])
+    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    out, err = capsys.readouterr()
+    text = f"    Minion did not return. [No response]\n    {LATER}\n    \n    salt-run jobs.lookup_jid {JID}\n"
+    assert out == f"a:\n    True\nb:\n{text}ghost:\n{text}"
+    assert err == "ERROR: Minions returned with non-zero exit code\n"
+    probe = fake.sent("publish")[1]
+    assert (probe["tgt"], probe["tgt_type"], probe["arg"]) == (["b"], "list", [JID])
+    assert fake.now == 15
+
+
+def test_hidden_timeouts(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a", missing=("ghost",))}, [(0, *ret("a", True))])
+    assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.outside()) == 0
+    assert capsys.readouterr().out == "a:\n    True\n"
+
+
+def test_dropped_return_is_shown_from_the_job_cache(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = master({"publish": job("a"), "job_returns": {"a": ret("a", "kept")[1]}})
+    assert salt.run(["*", "test.ping", "-t", "2"], fake.outside()) == 0
+    assert capsys.readouterr().out == "a:\n    kept\n"
+    assert fake.now == 2
+
+
+def test_without_the_event_bus_the_job_cache_is_asked(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = master({"publish": job("a"), "job_returns": {"a": ret("a", True)[1]}}, hears=False)
+    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    out, err = capsys.readouterr()
+    assert out == "a:\n    True\n"
+    assert "no answer from the event bus at 127.0.0.1:4513" in err
+    assert fake.now < 1
+
+
+def test_refused_probe_does_not_end_the_wait(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def publish(fields: dict[str, Any]) -> dict[str, Any]:
+        if fields["fun"] == "saltutil.find_job":
+            raise ControlError("AuthorizationError", "not allowed")
+        return job("a")
+
+    fake = master({"publish": publish, "job_returns": {}}, [(7, *ret("a", True))])
+    assert salt.run(["*", "test.sleep"], fake.outside()) == 0
+    assert "cannot be asked" in capsys.readouterr().err
+
+
+def test_static_json_is_one_document(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a", "b")}, [(0, *ret("b", True)), (1, *ret("a", [1]))])
+    assert salt.run(["*", "f.x", "--out=json", "--static"], fake.outside()) == 0
+    assert json.loads(capsys.readouterr().out) == {"a": [1], "b": True}
+
+
+def test_json_is_one_document_a_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a", "b")}, [(0, *ret("b", True)), (1, *ret("a", [1]))])
+    assert salt.run(["*", "f.x", "--out=json", "--out-indent=-1"], fake.outside()) == 0
+    assert capsys.readouterr().out == '{"b": true}\n{"a": [1]}\n'
+
+
+def test_async(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a")})
+    assert salt.run(["--async", "*", "f.x"], fake.outside()) == 0
+    assert capsys.readouterr().out == f"Executed command with job ID: {JID}\n"
+    assert fake.order == ["publish"]
+
+
+def test_verbose_and_summary(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master(
+        {"publish": job("a", "b", missing=("ghost",))}, [(0, *ret("a", True)), (0, *ret("b", "bad", retcode=1))]
+    )
+    assert salt.run(["-v", "--summary", "*", "f.x", "--out", ""], fake.outside()) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"Executing job with jid {JID}\n{'-' * 43}\n\na:\n")
+    rule = "-" * 43
+    assert out.endswith(
+        f"\n\n{rule}\nSummary\n{rule}\n# of minions targeted: 3\n# of minions returned: 2\n"
+        "# of minions that did not return: 1\n# of minions with errors: 1\n"
+        f"Minions not responding: ghost\nMinions with failures: b\n{rule}\n"
+    )
+
+
+def test_show_jid(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    salt.run(["--show-jid", "*", "f.x"], master({"publish": job("a")}, [(0, *ret("a", 1))]).outside())
+    assert capsys.readouterr().out == f"jid: {JID}\na:\n    1\n"
+
+
+def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    docs = {"test.ping": "Pings.", "a.b": "Ab.", "no.doc": ""}
+    fake = master({"publish": job("a", "b")}, [(0, *ret("a", docs)), (0, *ret("b", docs))])
+    assert salt.run(["-d"], fake.outside()) == 0
+    assert capsys.readouterr().out == "a.b:\nAb.\n\ntest.ping:\nPings.\n\n"
+
+
+def test_ctrl_c_leaves_the_job_running(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a")}, [(1, KeyboardInterrupt(), None)])
+    assert salt.run(["*", "f.x"], fake.outside()) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        f"\nExiting gracefully on Ctrl-c\nThis job's jid is: {JID}\n{LATER}\n\nsalt-run jobs.lookup_jid {JID}\n"
+    )
+
+
+def test_master_away(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": ControlTimeout("tcp://master:4507", 10)})
+    assert salt.run(["*", "f.x"], fake.outside()) == 69
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ERROR: no answer from the master at tcp://master:4507 within 10 s")
+    assert err.count("\n") == 1
+
+
+def test_master_goes_away_during_the_wait(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a"), "job_returns": ControlTimeout("tcp://master:4507", 10)})
+    assert salt.run(["*", "f.x"], fake.outside()) == 69
+    err = capsys.readouterr().err
+    assert "tcp://master:4507" in err
+    assert f"salt-run jobs.lookup_jid {JID}" in err
+
+
+def test_refusal(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": ControlError("TargetError", "node group nope is not defined")})
+    assert salt.run(["-N", "nope", "f.x"], fake.outside()) == 1
+    assert capsys.readouterr() == ("", "ERROR: node group nope is not defined\n")
+
+
+def test_bad_configuration(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def load(config_dir: str | None) -> Any:
+        raise ConfigError(f"{config_dir}/master: unknown option 'timeuot'; the nearest is 'timeout'")
+
+    outside = master().outside()
+    object.__setattr__(outside, "load", load)
+    assert salt.run(["-c", "/x", "*", "f.x"], outside) == 78
+    assert capsys.readouterr() == ("", "ERROR: /x/master: unknown option 'timeuot'; the nearest is 'timeout'\n")
+
+
+def test_out_file(master: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out"
+    target.write_text("old\n")
+    events = [(0, *ret("a", True)), (0, *ret("b", "ü"))]
+    words = ["*", "f.x", "--out-file", str(target)]
+    salt.run(words, master({"publish": job("a", "b")}, list(events)).outside())
+    assert target.read_text(encoding="utf-8") == "a:\n    True\nb:\n    ü\n"
+    salt.run([*words, "--out-file-append"], master({"publish": job("a", "b")}, list(events)).outside())
+    assert target.read_text(encoding="utf-8").count("True") == 2
+    assert capsys.readouterr().out == ""
+    assert salt.run(["*", "f.x", "--out-file", str(tmp_path / "no" / "dir")], master().outside()) == 64
+    assert capsys.readouterr().err.startswith("ERROR: --out-file ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["*"], "a target and a function are needed"),
+        ([], "a target and a function are needed"),
+        (["--nosuch", "*", "f.x"], "--nosuch"),
+        (["-E", "-L", "*", "f.x"], "not allowed with"),
+        (["*", "f.x", "-t", "soon"], "invalid int value"),
+        (["*", "f.x,f.y", "a", ",", "b", ",", "c"], "2 functions need 2 lists"),
+        (["*", "-d", "a", "b"], "one function or module at a time"),
+        (["*", "f.x", "--state-verbose=maybe"], "neither True nor False"),
+    ],
+)
+def test_wrong_command_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_request(words)
+    assert ended.value.code == 64
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: salt [options] '<target>' <function> [arguments]")
+    assert said in err
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_and_version(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_request([word])
+    assert ended.value.code == 0
+    assert "salt" in capsys.readouterr().out
+
+
+def test_colour_is_forced(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({"publish": job("a")}, [(0, *ret("a", True))])
+    salt.run(["*", "f.x", "--force-color"], fake.outside({"NO_COLOR": "1"}))
+    assert capsys.readouterr().out == "\x1b[0;36ma\x1b[0;0m:\n    \x1b[0;1;33mTrue\x1b[0;0m\n"
+
+
+def test_state_output_comes_from_the_configuration(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = {
+        "test_|-a_|-a_|-nop": {
+            "result": True,
+            "changes": {},
+            "comment": "",
+            "name": "a",
+            "__run_num__": 0,
+        }
+    }
+    fake = master({"publish": job("a")}, [(0, *ret("a", run, out="highstate"))], options={"state_output": "terse"})
+    salt.run(["*", "state.apply"], fake.outside())
+    assert "  Name: a - Function: test.nop - Result: Clean\n" in capsys.readouterr().out
