@@ -122,13 +122,20 @@ class Lab:
 
     def on_host(self, minion: str, *command: str, check: bool = True) -> str:
         """stdout of a command inside a managed host."""
-        return self.compose("exec", "-T", minion, "chroot", "/host", *command, check=check)
+        return self.inside(minion, "chroot", "/host", *command, check=check)
+
+    def inside(self, service: str, *command: str, check: bool = True) -> str:
+        """stdout of a command in a service's (first) container."""
+        return self.docker("exec", self.containers(service)[0], *command, check=check)
 
     # --- looking at things ---
 
     def containers(self, service: str) -> list[str]:
         """Ids of a service's containers."""
-        return self.compose("ps", "--all", "--quiet", service).split()
+        # By the labels that compose gives them: asking the engine is several times as fast as asking compose.
+        labels = {"project": self.project, "service": service, "oneoff": "False"}
+        filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
+        return self.docker("ps", "--all", "--quiet", "--no-trunc", *filters).split()
 
     def inspect(self, container: str) -> dict[str, Any]:
         """All that the engine knows of a container."""
@@ -165,7 +172,7 @@ class Lab:
             f"with urllib.request.urlopen('http://{minion}/', timeout=5) as answer:\n"
             "    print(json.dumps([answer.read().decode(), dict(answer.headers)]))\n"
         )
-        body, headers = json.loads(self.compose("exec", "-T", other, "python3", "-c", program))
+        body, headers = json.loads(self.inside(other, "python3", "-c", program))
         return body, headers
 
     def logs(self) -> str:
@@ -183,7 +190,8 @@ class Lab:
         pids = [str(state["State"]["Pid"]) for state in before if state["State"]["Running"]]
         assert pids, f"{service} does not run"
         killer = ("run", "--rm", "--pid", "host", "--user", "0", "--cap-drop", "ALL", "--cap-add", "KILL")
-        self.docker(*killer, "--entrypoint", "kill", f"saltern/userland:{os.environ.get('TAG', 'dev')}", "-9", *pids)
+        image = f"saltern/userland:{os.environ.get('TAG', 'dev')}"
+        self.docker(*killer, "--entrypoint", "sh", image, "-c", f"kill -9 {' '.join(pids)}")
 
         def came_back() -> bool:
             now = [self.inspect(state["Id"]) for state in before]

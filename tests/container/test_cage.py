@@ -22,7 +22,7 @@ MASTER_SECRETS = {"publisher", "mworker"}
 
 def process_status(lab: Lab, service: str, *, of: str = "1") -> dict[str, str]:
     """/proc/PID/status of a container."""
-    text = lab.compose("exec", "-T", service, "cat", f"/proc/{of}/status")
+    text = lab.inside(service, "cat", f"/proc/{of}/status")
     return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
@@ -41,7 +41,7 @@ def test_the_root_file_system_is_read_only(lab: Lab, service: str) -> None:
     for container in lab.containers(service):
         assert lab.inspect(container)["HostConfig"]["ReadonlyRootfs"] is True
         assert lab.inspect(container)["HostConfig"]["Privileged"] is False
-    mounts = lab.compose("exec", "-T", service, "cat", "/proc/1/mounts")
+    mounts = lab.inside(service, "cat", "/proc/1/mounts")
     (options,) = [line.split()[3] for line in mounts.splitlines() if line.split()[1] == "/"]
     assert "ro" in options.split(",")
 
@@ -49,11 +49,11 @@ def test_the_root_file_system_is_read_only(lab: Lab, service: str) -> None:
 @pytest.mark.parametrize("minion", MINIONS)
 def test_the_minion_gave_up_the_right_to_mount(lab: Lab, minion: str) -> None:
     # Process 1 is the engine's init; the minion is its child.
-    children = lab.compose("exec", "-T", minion, "cat", "/proc/1/task/1/children").split()
+    children = lab.inside(minion, "cat", "/proc/1/task/1/children").split()
     bounding = [
         int(process_status(lab, minion, of=child)["CapBnd"], 16)
         for child in children
-        if "saltern" in lab.compose("exec", "-T", minion, "cat", f"/proc/{child}/cmdline")
+        if "saltern" in lab.inside(minion, "cat", f"/proc/{child}/cmdline")
     ]
     assert len(bounding) == 1
     assert bounding[0] & (CAP_SYS_ADMIN | CAP_SETPCAP) == 0
@@ -71,7 +71,7 @@ def test_a_host_sees_its_own_processes_and_no_disk_of_the_machine(lab: Lab, mini
 
 def test_a_role_holds_its_own_keys_and_no_others(lab: Lab) -> None:
     for role in ROLES:
-        files = lab.compose("exec", "-T", role, "find", "/keys", "-type", "f").split()
+        files = lab.inside(role, "find", "/keys", "-type", "f").split()
         assert f"/keys/{role}/curve.secret" in files
         assert all(path.startswith(f"/keys/{role}/") for path in files), role
         assert (f"/keys/{role}/master.pem" in files) == (role in MASTER_SECRETS), role
@@ -79,15 +79,13 @@ def test_a_role_holds_its_own_keys_and_no_others(lab: Lab) -> None:
 
 def test_the_minion_image_has_no_road_to_redis(lab: Lab) -> None:
     program = "import importlib.util as u; print([n for n in ('redis', 'masterstore') if u.find_spec(n)])"
-    assert lab.compose("exec", "-T", "web1", "python3", "-c", program).strip() == "[]"
-    assert lab.compose("exec", "-T", "mworker", "python3", "-c", program).strip() == "['redis', 'masterstore']"
+    assert lab.inside("web1", "python3", "-c", program).strip() == "[]"
+    assert lab.inside("mworker", "python3", "-c", program).strip() == "['redis', 'masterstore']"
 
 
 @pytest.mark.parametrize("service", [*ROLES, "web1"])
 def test_no_image_of_ours_holds_build_tools(lab: Lab, service: str) -> None:
-    found = lab.compose(
-        "exec", "-T", service, "sh", "-c", "command -v gcc cc make pip pip3 curl wget git || true"
-    ).strip()
+    found = lab.inside(service, "sh", "-c", "command -v gcc cc make pip pip3 curl wget git || true").strip()
     assert found == ""
 
 
@@ -101,7 +99,7 @@ def probe(lab: Lab, service: str, host: str, port: int) -> str:
         "except OSError as error:\n"
         "    print(type(error).__name__)\n"
     )
-    return lab.compose("exec", "-T", service, "python3", "-c", program).strip()
+    return lab.inside(service, "python3", "-c", program).strip()
 
 
 def address(lab: Lab, service: str, network: str) -> str:

@@ -67,7 +67,7 @@ def test_apt_installed_the_server_on_the_host(accepted: Lab, minion: str) -> Non
     status = accepted.on_host(minion, "dpkg-query", "-W", "-f", "${db:Status-Status}", "nginx-light")
     assert status == "installed"
     # On the host, not in the minion's own image.
-    assert "nginx" not in accepted.compose("exec", "-T", minion, "dpkg-query", "-W")
+    assert "nginx" not in accepted.inside(minion, "dpkg-query", "-W")
 
 
 @pytest.mark.usefixtures("first_apply")
