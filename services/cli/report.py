@@ -21,9 +21,9 @@ def no_response(jid: str) -> dict[str, Any]:
     return {"return": f"{_SILENT} [No response]\n" + _LATER.format(jid=jid), "out": "no_return", "retcode": 1}
 
 
-def interrupted(jid: str) -> str:
-    """What Ctrl-C prints: the job goes on without us."""
-    return f"\nExiting gracefully on Ctrl-c\nThis job's jid is: {jid}\n" + _LATER.format(jid=jid)
+def later(jid: str) -> str:
+    """Where to find the returns of a job that is left to itself."""
+    return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
 
 
 def started(jid: str, *, verbose: bool, show_jid: bool) -> str:

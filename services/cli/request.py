@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.cli.batch import batch_size
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
 from services.kit.commandline import CommandParser
 from services.kit.output.flags import add_output_flags
@@ -117,6 +118,14 @@ def _pieces(word: str, separator: str) -> list[str]:
     return [first, *(piece for other in others for piece in (separator, other))]
 
 
+def _batch(text: str) -> str:
+    try:
+        batch_size(text, 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither a number of minions nor a percentage") from None
+    return text
+
+
 def _parser() -> CommandParser:
     parser = CommandParser(
         "salt",
@@ -129,6 +138,16 @@ def _parser() -> CommandParser:
     )
     parser.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
     parser.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    parser.add_argument(
+        "-b",
+        "--batch",
+        "--batch-size",
+        dest="batch",
+        type=_batch,
+        metavar="N",
+        help="so many at once, or N%%",
+    )
+    parser.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
     parser.add_argument("--show-jid", action="store_true", help="show the job's id")
     parser.add_argument(

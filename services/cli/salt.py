@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from services.cli import report
+from services.cli.batch import run_batch
 from services.cli.outside import CONTROL_PATIENCE, Outside, no_bus, run_guarded
 from services.cli.request import SaltRequest, parse_request
-from services.cli.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
-from services.kit.bus import EventSubscriber
+from services.cli.watch import Watch
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions
-from services.kit.control import ControlClient, ControlError, ControlTimeout
+from services.kit.control import ControlClient, ControlTimeout
 from services.kit.output.flags import Printer
-
-#: Seconds between looks into the job cache while there is no event bus.
-_LOOK_EVERY = 0.5
 
 
 def main() -> int:
@@ -41,8 +38,9 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     options = outside.load(flags.config_dir)
     printer = Printer(flags, options, outside.env)
     control = outside.control(options, config_dir=flags.config_dir)
+    publish = partial(_publish, request, control, options, outside)
     if flags.asynchronous:
-        job = _publish(request, control, options, outside)
+        job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
         if not job["jid"]:
             return _no_match(printer)
         printer.say(f"Executed command with job ID: {job['jid']}")
@@ -50,40 +48,48 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
-    job = _publish(request, control, options, outside)
-    if not job["jid"]:
-        return _no_match(printer)
-    started = report.started(job["jid"], verbose=flags.verbose, show_jid=flags.show_jid)
-    if started:
-        printer.say(started)
-    timeout = flags.timeout or options.timeout
-    wait = JobWait(
-        job["jid"],
-        job["minions"],
-        job.get("missing", ()),
-        timeout=timeout,
-        gather_timeout=options.gather_job_timeout,
-        now=outside.clock(),
-    )
-    returns = _Returns(request, printer, job["jid"])
+    watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
+    follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
+    returns = _Returns(request, printer)
+    call = (request.tgt, request.tgt_type, request.fun, request.arg)
     try:
-        _Watch(wait, returns, control, bus, outside, options).run(heard=heard)
+        if flags.batch:
+            matched = run_batch(
+                call, flags.batch, publish, watch, follow, returns, printer.say, failhard=flags.failhard
+            )
+            return returns.close(worst=True) if matched else _no_match(printer)
+        job = publish(*call)
+        if not job["jid"]:
+            return _no_match(printer)
+        returns.announce(job["jid"])
+        follow(job, returns)
+        watch.run()
     except KeyboardInterrupt:
-        sys.stderr.write(report.interrupted(job["jid"]) + "\n")
+        sys.stderr.write("\nExiting gracefully on Ctrl-c\n" + (report.later(watch.jid) + "\n" if watch.jid else ""))
         return Exit.OK
     except ControlTimeout as error:
-        raise CommandError(f"{error}{report.interrupted(job['jid'])}", Exit.UNAVAILABLE) from error
+        hint = f"\n{report.later(watch.jid)}" if watch.jid else ""
+        raise CommandError(f"{error}{hint}", Exit.UNAVAILABLE) from error
     return returns.close()
 
 
-def _publish(request: SaltRequest, control: ControlClient, options: ClientOptions, outside: Outside) -> dict[str, Any]:
+def _publish(
+    request: SaltRequest,
+    control: ControlClient,
+    options: ClientOptions,
+    outside: Outside,
+    tgt: Any,
+    tgt_type: str,
+    fun: Any,
+    arg: list[Any],
+) -> dict[str, Any]:
     job: dict[str, Any] = control.call(
         "publish",
         timeout=CONTROL_PATIENCE,
-        tgt=request.tgt,
-        tgt_type=request.tgt_type,
-        fun=request.fun,
-        arg=request.arg,
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun=fun,
+        arg=arg,
         kwargs=request.kwargs,
         ret=request.flags.returner,
         user=outside.user(options),
@@ -101,12 +107,18 @@ def _no_match(printer: Printer) -> int:
 class _Returns:
     """What came back: shown at once, or kept for the end (``--static``, sys.doc)."""
 
-    def __init__(self, request: SaltRequest, printer: Printer, jid: str) -> None:
+    def __init__(self, request: SaltRequest, printer: Printer) -> None:
         self._request = request
         self._printer = printer
-        self._jid = jid
         self._loads: dict[str, Mapping[str, Any]] = {}
         self._at_end = request.flags.static or request.fun == "sys.doc"
+
+    def announce(self, jid: str) -> None:
+        """The job is published."""
+        flags = self._request.flags
+        started = report.started(jid, verbose=flags.verbose, show_jid=flags.show_jid)
+        if started:
+            self._printer.say(started)
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         """A minion's return."""
@@ -114,13 +126,13 @@ class _Returns:
         if not self._at_end:
             self._printer.show({minion: load["return"]}, load.get("out"), retcode=report.retcode_of(load))
 
-    def add_silent(self, minion: str) -> None:
+    def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
         if self._request.flags.show_timeout:
-            self.add(minion, report.no_response(self._jid))
+            self.add(minion, report.no_response(jid))
 
-    def close(self) -> int:
-        """Shows what was kept for the end; the exit code."""
+    def close(self, *, worst: bool = False) -> int:
+        """Shows what was kept for the end; the exit code. ``worst``: the largest of the minions' codes, as for batches."""
         if not self._loads:
             sys.stderr.write(f"{report.NO_RETURN}\n")
             return Exit.NO_RETURN
@@ -132,7 +144,8 @@ class _Returns:
             self._printer.show(together, fun=self._request.fun_name, static=True)
         if flags.summary and not flags.out:
             self._printer.say(report.summary(self._loads, verbose=flags.verbose))
-        return self._code()
+        code = self._code()
+        return max(map(report.retcode_of, self._loads.values())) & 0xFF or code if worst else code
 
     def _close_documentation(self) -> int:
         for fun, text in report.documentation(self._loads):
@@ -147,82 +160,3 @@ class _Returns:
             sys.stderr.write(f"{report.FAILED}\n")
             return Exit.GENERIC
         return Exit.OK
-
-
-class _Watch:
-    """Moves events and answers between the outside and the wait, until the wait is over."""
-
-    def __init__(
-        self,
-        wait: JobWait,
-        returns: _Returns,
-        control: ControlClient,
-        bus: EventSubscriber,
-        outside: Outside,
-        options: ClientOptions,
-    ) -> None:
-        self._wait = wait
-        self._returns = returns
-        self._control = control
-        self._bus = bus
-        self._clock = outside.clock
-        self._user = outside.user(options)
-        self._do: Mapping[type[Instruction], Callable[[Any], Iterable[Instruction]]] = {
-            Show: self._show,
-            Silent: self._silent,
-            AskReturns: self._ask_returns,
-            FindJob: self._find_job,
-        }
-
-    def run(self, *, heard: bool) -> None:
-        """Returns when nothing is left to wait for. ``heard``: events come; else the job cache is looked into."""
-        # Returns of minions that were faster than the answer to the publish are among the events already.
-        while True:
-            left = max(self._wait.deadline - self._clock(), 0.0)
-            event = self._bus.next(left if heard else min(left, _LOOK_EVERY))
-            instructions: list[Instruction] = []
-            if event is not None:
-                instructions += self._wait.event(*event, self._clock())
-            elif not heard:
-                instructions += self._ask_returns(AskReturns())
-            if not self._carry_out([*instructions, *self._wait.tick(self._clock())]):
-                return
-
-    def _carry_out(self, instructions: Iterable[Instruction]) -> bool:
-        queue = deque(instructions)
-        while queue:
-            instruction = queue.popleft()
-            if isinstance(instruction, Finish):
-                return False
-            queue.extend(self._do[type(instruction)](instruction))
-        return True
-
-    def _show(self, instruction: Show) -> Iterable[Instruction]:
-        self._returns.add(instruction.minion, instruction.load)
-        return ()
-
-    def _silent(self, instruction: Silent) -> Iterable[Instruction]:
-        self._returns.add_silent(instruction.minion)
-        return ()
-
-    def _ask_returns(self, instruction: AskReturns) -> Iterable[Instruction]:
-        found = self._control.call("job_returns", timeout=CONTROL_PATIENCE, jid=self._wait.jid)
-        return self._wait.returns(found, self._clock())
-
-    def _find_job(self, instruction: FindJob) -> Iterable[Instruction]:
-        try:
-            job = self._control.call(
-                "publish",
-                timeout=CONTROL_PATIENCE,
-                tgt=list(instruction.minions),
-                tgt_type="list",
-                fun="saltutil.find_job",
-                arg=[self._wait.jid],
-                user=self._user,
-                request_id=os.urandom(16).hex(),
-            )
-        except ControlError as error:
-            sys.stderr.write(f"[WARNING ] whether the job still runs cannot be asked: {error}\n")
-            job = {"jid": None}
-        self._wait.probed(job["jid"])
-        return ()

@@ -16,7 +16,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class MasterKeys:
-    """What proves the master to minions, and what session and publication keys are derived from (design: keys without a database)."""
+    """What proves the master to minions, and what session and publication keys are derived from."""
 
     private: PrivateKey
     secret: bytes

@@ -41,7 +41,7 @@ class Processes:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             work()
             code = 0
-        except Exception:
+        except Exception:  # noqa: BLE001 - the child ends here, whatever happened
             _LOG.exception("a runner's process failed")
         finally:
             os._exit(code)

@@ -1,4 +1,4 @@
-"""Which accepted minions a target means, so that a job knows whom it waits for (protocol section 11.2). Minions decide for themselves."""
+"""Which accepted minions a job waits for (protocol section 11.2). Whether it runs is decided by each minion for itself."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -112,4 +111,4 @@ def _path(load: Mapping[str, Any]) -> str:
 
 def _stat(desk: Desk, load: Mapping[str, Any]) -> list[int] | None:
     path = desk.files.fetch(_path(load), _env(load))
-    return list(os.stat(path)) if path else None
+    return list(path.stat()) if path else None

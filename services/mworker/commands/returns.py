@@ -22,7 +22,7 @@ _DROPPED = False
 
 
 def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """None once the result is in Redis; False for a load that is no return. Raises StoreUnavailable (then it is not acknowledged)."""
+    """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
     if any(name not in load for name in _NEEDED):
         desk.log.warning(
             "a return without %s was dropped", [n for n in _NEEDED if n not in load], extra={"minion": minion_id}

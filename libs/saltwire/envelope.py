@@ -1,0 +1,240 @@
+"""Requests on 4506: envelopes, versions, nonces, tokens, and the checks of a master in their order (protocol section 3).
+
+Both ends are here: ``ClientSession`` seals requests and opens answers for a minion; ``open_request`` and ``seal_reply`` do
+the master's side. Every refusal is a PeerFault that carries the answer to send.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from saltwire.crypticle import NONCE_CHARS, Crypticle
+from saltwire.errors import AuthenticationError, PeerFault, SignatureError
+from saltwire.ids import is_minion_id
+from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey
+from saltwire.pack import octets, packb, text, unpackb
+
+#: The version that current minions and masters speak; larger ones are treated as this.
+VERSION = 3
+
+DEFAULT_ENC_ALGO = "OAEP-SHA1"
+DEFAULT_SIG_ALGO = "PKCS1v15-SHA1"
+
+#: What a minion's token must recover to (section 4.6).
+_TOKEN = b"salt"
+
+#: The master's word for "I cannot open this: sign in again".
+BAD_LOAD = packb("bad load")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The outer map of a request."""
+
+    enc: str
+    #: The inner map (clear) or its ciphertext (aes).
+    load: Any
+    version: int
+    id: str
+    enc_algo: str
+    sig_algo: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRequest:
+    """A request whose sender is known. ``load`` is without nonce, token and time."""
+
+    load: dict[str, Any]
+    id: str
+    nonce: str | None
+    version: int
+    key: Crypticle
+    enc_algo: str
+    sig_algo: str
+
+
+def parse_request(payload: bytes) -> Envelope:
+    """The envelope of a request. Raises PeerFault with the answer to send."""
+    try:
+        outer = unpackb(payload)
+    except PeerFault as fault:
+        raise PeerFault(str(fault), BAD_LOAD) from fault
+    if not isinstance(outer, dict) or "enc" not in outer or "load" not in outer:
+        raise PeerFault("an envelope needs enc and load", BAD_LOAD)
+    enc = outer["enc"]
+    if enc not in ("clear", "aes"):
+        raise PeerFault(f"there is no encryption {enc!r}", BAD_LOAD)
+    return Envelope(
+        enc=enc,
+        load=outer["load"],
+        version=_version(outer.get("version")),
+        id=text(outer.get("id")) or "",
+        enc_algo=text(outer.get("enc_algo")) or DEFAULT_ENC_ALGO,
+        sig_algo=text(outer.get("sig_algo")) or DEFAULT_SIG_ALGO,
+    )
+
+
+def clear_request(load: Mapping[str, Any], *, version: int = VERSION) -> bytes:
+    """A request that needs no session."""
+    return packb({"enc": "clear", "load": dict(load), "version": version})
+
+
+def open_request(
+    envelope: Envelope,
+    *,
+    session_keys: Callable[[str], Sequence[Crypticle]],
+    shared_keys: Sequence[Crypticle],
+    public_key_of: Callable[[str], PublicKey | None],
+    now: float,
+    ttl: int = 0,
+    minimum_version: int = VERSION,
+    tok_cache: MutableMapping[Any, Any] | None = None,
+) -> OpenedRequest:
+    """Decrypts and checks a request as section 3.3 orders it. Raises PeerFault with the answer to send.
+
+    ``session_keys(id)``: this epoch's key, then the last one's. ``tok_cache`` remembers (key, token) pairs that were
+    recovered once; it is the caller's to bound.
+    """
+    if envelope.version < minimum_version:
+        raise PeerFault(f"version {envelope.version} is older than {minimum_version}", BAD_LOAD)
+    if envelope.enc_algo not in ENC_ALGOS or envelope.sig_algo not in SIG_ALGOS:
+        raise PeerFault("an algorithm that is not known here", BAD_LOAD)
+    modern = envelope.version >= VERSION
+    if modern and not is_minion_id(envelope.id):
+        raise PeerFault(f"{envelope.id!r} is no minion id", BAD_LOAD)
+    key, load = _decrypt(envelope, session_keys(envelope.id) if modern else shared_keys)
+    if not isinstance(load, dict):
+        raise PeerFault("the load must be a map", packb("payload and load must be a dict"))
+    _check_id(load.get("id"))
+    nonce = text(load.pop("nonce", None))
+    if nonce is not None and (len(nonce) != NONCE_CHARS or not nonce.isascii()):
+        raise PeerFault("a nonce has 32 characters", BAD_LOAD)
+    if modern:
+        _check_modern(envelope, load, now, ttl)
+    _check_token(load, public_key_of, tok_cache, mandatory=modern)
+    if "cmd" not in load:
+        raise PeerFault("a request without cmd", packb("Some exception handling minion payload"))
+    sender = envelope.id if modern else str(load.get("id") or "")
+    return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo)
+
+
+def seal_reply(opened: OpenedRequest, value: Any) -> bytes:
+    """The answer to a request, under the key it came with, bound to it by its nonce."""
+    return packb(opened.key.dumps(value, opened.nonce if opened.version >= 2 else None))
+
+
+@dataclass
+class ClientSession:
+    """A minion's side of encrypted requests."""
+
+    minion_id: str
+    #: The session key, or (version 2) the shared one.
+    key: Crypticle
+    private_key: PrivateKey
+    enc_algo: str = DEFAULT_ENC_ALGO
+    sig_algo: str = DEFAULT_SIG_ALGO
+    version: int = VERSION
+    _token: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._token = self.private_key.x931_sign(_TOKEN)
+
+    def seal(self, load: Mapping[str, Any], now: float) -> tuple[bytes, str]:
+        """The payload of a request and the nonce that its answer must carry."""
+        nonce = os.urandom(NONCE_CHARS // 2).hex()
+        inner = {**load, "nonce": nonce}
+        if self.version < VERSION:
+            # Masters of version 2 choke on keys they do not know, ts among them (section 12).
+            inner |= {"tok": self._token} if "tok" in load else {}
+            return packb({"enc": "aes", "load": self.key.dumps(inner), "version": self.version}), nonce
+        inner |= {"ts": int(now), "tok": self._token, "id": self.minion_id}
+        outer = {
+            "enc": "aes",
+            "load": self.key.dumps(inner),
+            "version": self.version,
+            "id": self.minion_id,
+            "enc_algo": self.enc_algo,
+            "sig_algo": self.sig_algo,
+        }
+        return packb(outer), nonce
+
+    def open(self, reply: bytes, nonce: str, *, raw: bool = False) -> Any:
+        """The value of an answer.
+
+        Raises AuthenticationError for what is no ciphertext (``bad load``: sign in again, retry once), NonceError for an
+        answer to another request.
+        """
+        sealed = octets(unpackb(reply))
+        if sealed is None:
+            raise AuthenticationError(f"the master answered {unpackb(reply)!r}")
+        try:
+            return self.key.loads(sealed, nonce, raw=raw)
+        except AuthenticationError as error:
+            said = sealed.decode(errors="replace") if len(sealed) < 200 and sealed.isascii() else ""
+            raise AuthenticationError(f"the master answered {said!r}" if said else str(error)) from error
+
+
+def _version(value: Any) -> int:
+    try:
+        return min(int(value), VERSION) if value is not None else 0
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _decrypt(envelope: Envelope, keys: Sequence[Crypticle]) -> tuple[Crypticle, Any]:
+    sealed = octets(envelope.load)
+    if envelope.enc != "aes" or sealed is None:
+        raise PeerFault("not an encrypted request", BAD_LOAD)
+    for key in keys:
+        try:
+            return key, key.loads(sealed)
+        except AuthenticationError:
+            continue
+        except PeerFault as fault:
+            raise PeerFault(str(fault), BAD_LOAD) from fault
+    raise PeerFault("no key opens the request", BAD_LOAD)
+
+
+def _check_id(value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise PeerFault("an id that is no text", packb(f"bad load: id {value} is not a string"))
+    if "\0" in value:
+        raise PeerFault("an id with a null byte", packb("bad load: id contains a null byte"))
+
+
+def _check_modern(envelope: Envelope, load: dict[str, Any], now: float, ttl: int) -> None:
+    sent = load.pop("ts", None)
+    if ttl > 0 and (not isinstance(sent, int) or now - sent > ttl):
+        raise PeerFault("the request is too old", BAD_LOAD)
+    if load.get("id") != envelope.id:
+        raise PeerFault("the load's id is not the envelope's", BAD_LOAD)
+
+
+def _check_token(
+    load: dict[str, Any],
+    public_key_of: Callable[[str], PublicKey | None],
+    cache: MutableMapping[Any, Any] | None,
+    *,
+    mandatory: bool,
+) -> None:
+    token, sender = octets(load.pop("tok", None)), load.get("id")
+    if not mandatory and (token is None or sender is None):
+        return
+    public = public_key_of(str(sender))
+    if public is None or token is None:
+        raise PeerFault("no token, or no accepted key to check it with", BAD_LOAD)
+    if cache is not None and cache.get(sender) == (public.pem, token):
+        return
+    try:
+        recovered = public.x931_recover(token)
+    except SignatureError as error:
+        raise PeerFault("a wrong token", BAD_LOAD) from error
+    if recovered != _TOKEN:
+        raise PeerFault("a wrong token", BAD_LOAD)
+    if cache is not None:
+        cache[sender] = (public.pem, token)

@@ -1,0 +1,325 @@
+"""Sign-in, both ends as tables (protocol section 4).
+
+Master: ``parse_sign_in`` reads the request, ``decide`` looks up the verdict, ``refusal_reply`` and ``success_reply`` build
+the exact bytes. Minion: ``SignIn.request`` gives the bytes to send (the same for each retry), ``SignIn.feed`` the outcome.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
+from saltwire.errors import PeerFault, SignatureError
+from saltwire.ids import is_minion_id
+from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
+from saltwire.pack import octets, packb, text, unpackb
+
+# ---------------------------------------------------------------------------------------------------------- the master's end
+
+
+class KeyState(Enum):
+    """What the master knows of a minion's key."""
+
+    ACCEPTED = "accepted"
+    PENDING = "pending"
+    REJECTED = "rejected"
+    DENIED = "denied"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to a sign-in: what is stored, what is said, which event tells it."""
+
+    #: State that the offered key is stored under; None leaves the store alone.
+    store: KeyState | None
+    #: True: pending, keep trying. False: refused. "full". None: accepted.
+    ret: bool | str | None
+    #: ``act`` of the salt/auth event.
+    act: str
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the minion is let in."""
+        return self.ret is None
+
+
+_ACCEPT = Verdict(None, None, "accept")
+_ACCEPT_NEW = Verdict(KeyState.ACCEPTED, None, "accept")
+_PEND = Verdict(None, True, "pend")
+_PEND_NEW = Verdict(KeyState.PENDING, True, "pend")
+_REJECT = Verdict(None, False, "reject")
+_REJECT_NEW = Verdict(KeyState.REJECTED, False, "reject")
+_DENY = Verdict(KeyState.DENIED, False, "denied")
+FULL = Verdict(None, "full", "full")
+UNREADABLE_KEY = Verdict(None, False, "error")
+
+#: (state, same key, on the accept list, on the reject list) -> verdict; section 4.3 in its order. None: either way.
+VERDICTS: tuple[tuple[KeyState, bool | None, bool | None, bool | None, Verdict], ...] = (
+    (KeyState.REJECTED, None, None, None, _REJECT),
+    (KeyState.ACCEPTED, False, None, None, _DENY),
+    (KeyState.ACCEPTED, True, None, None, _ACCEPT),
+    (KeyState.NONE, None, None, True, _REJECT_NEW),
+    (KeyState.NONE, None, True, False, _ACCEPT_NEW),
+    (KeyState.NONE, None, False, False, _PEND_NEW),
+    (KeyState.PENDING, None, None, True, _REJECT_NEW),
+    (KeyState.PENDING, False, None, False, _DENY),
+    (KeyState.PENDING, True, True, False, _ACCEPT_NEW),
+    (KeyState.PENDING, True, False, False, _PEND),
+    # Only a denied key is known (the accepted one was deleted since): the id is judged like a new one.
+    (KeyState.DENIED, None, None, True, _REJECT_NEW),
+    (KeyState.DENIED, None, True, False, _ACCEPT_NEW),
+    (KeyState.DENIED, None, False, False, _PEND_NEW),
+)
+
+
+def decide(
+    state: KeyState, *, same_pem: bool, auto_accept: bool, auto_reject: bool, open_mode: bool, full: bool
+) -> Verdict:
+    """The verdict on a sign-in whose id is valid."""
+    if full:
+        return FULL
+    if open_mode:
+        return _ACCEPT if state is KeyState.ACCEPTED and same_pem else _ACCEPT_NEW
+    facts = (same_pem, auto_accept, auto_reject)
+    for row_state, *wanted, verdict in VERDICTS:
+        if row_state is state and all(want is None or want is fact for want, fact in zip(wanted, facts, strict=True)):
+            return verdict
+    raise AssertionError(f"VERDICTS has no row for {state} and {facts}")
+
+
+@dataclass(frozen=True, slots=True)
+class SignInRequest:
+    """A minion's sign-in."""
+
+    id: str
+    #: PEM, cleaned.
+    pub: str
+    nonce: str | None
+    token: bytes | None
+    enc_algo: str
+    sig_algo: str
+    version: int
+    autosign_grains: Mapping[str, Any]
+
+
+def parse_sign_in(load: Mapping[str, Any], *, version: int) -> SignInRequest:
+    """Reads the load of ``_auth``. Raises PeerFault with the answer for what cannot be answered by a signed verdict."""
+    enc_algo = text(load.get("enc_algo")) or DEFAULT_ENC_ALGO
+    sig_algo = text(load.get("sig_algo")) or DEFAULT_SIG_ALGO
+    if sig_algo not in SIG_ALGOS:
+        raise PeerFault(f"signing algorithm {sig_algo!r}", packb({"enc": "clear", "load": {"ret": "bad sig algo"}}))
+    if enc_algo not in ENC_ALGOS:
+        raise PeerFault(f"encryption algorithm {enc_algo!r}", packb({"enc": "clear", "load": {"ret": "bad enc algo"}}))
+    minion, pub, grains = load.get("id"), text(load.get("pub")), load.get("autosign_grains")
+    if not is_minion_id(minion) or pub is None:
+        raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
+    return SignInRequest(
+        id=str(minion),
+        pub=clean_pem(pub),
+        nonce=text(load.get("nonce")),
+        token=octets(load.get("token")),
+        enc_algo=enc_algo,
+        sig_algo=sig_algo,
+        version=version,
+        autosign_grains=grains if isinstance(grains, dict) else {},
+    )
+
+
+def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key: PrivateKey) -> bytes:
+    """The signed "not (yet)"."""
+    return _signed({"ret": ret}, request, master_key)
+
+
+def success_reply(
+    request: SignInRequest,
+    *,
+    master_key: PrivateKey,
+    aes_key_string: str,
+    session_key_string: str,
+    publish_port: int,
+    pub_sig: str | None = None,
+) -> bytes:
+    """The signed welcome with the keys in it (section 4.4). Raises PeerFault for an unreadable public key."""
+    public = PublicKey.from_pem(request.pub)
+    digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
+    reply: dict[str, Any] = {
+        "enc": "pub",
+        "pub_key": master_key.public.pem,
+        "publish_port": publish_port,
+        "aes": public.encrypt(aes_key_string.encode(), request.enc_algo),
+        "session": public.encrypt(session_key_string.encode(), request.enc_algo),
+        "sig": master_key.x931_sign(digest.encode()),
+    }
+    if pub_sig is not None:
+        reply["pub_sig"] = pub_sig
+    if request.token is not None:
+        try:
+            reply["token"] = public.encrypt(master_key.decrypt(request.token, request.enc_algo), request.enc_algo)
+        except (PeerFault, ValueError):
+            # It was encrypted to another master's key; the minion notices by the missing answer.
+            reply.pop("token", None)
+    return _signed(reply, request, master_key)
+
+
+def _signed(reply: dict[str, Any], request: SignInRequest, master_key: PrivateKey) -> bytes:
+    if request.version < 2:
+        return packb(reply if "enc" in reply else {"enc": "clear", "load": reply})
+    load = packb(reply | {"nonce": request.nonce})
+    return packb({"enc": "clear", "load": load, "sig": master_key.sign(load, request.sig_algo)})
+
+
+# ---------------------------------------------------------------------------------------------------------- the minion's end
+
+
+class Outcome(Enum):
+    """What a minion does next (section 4.5)."""
+
+    ACCEPTED = "accepted"
+    #: Wait and sign in again.
+    PENDING = "pending"
+    #: End, or wait long.
+    REJECTED = "rejected"
+    #: The master has enough minions: wait and sign in again.
+    FULL = "full"
+    #: The answer is not to be trusted or not to be understood: wait and sign in again.
+    BAD = "bad"
+    #: The master's key is not the one that is pinned: never go on by itself.
+    WRONG_MASTER = "wrong master"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a signed-in minion holds."""
+
+    #: Key string of publications.
+    aes: str
+    #: Key string of requests; None: a master of message version 2, which shares ``aes`` for them.
+    session: str | None
+    publish_port: int
+    #: The master's public key, cleaned PEM.
+    master_pub: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Outcome of a sign-in, with credentials when accepted and a reason when not."""
+
+    outcome: Outcome
+    reason: str = ""
+    credentials: Credentials | None = None
+
+
+#: ``ret`` of a signed refusal -> what it means.
+_REFUSALS: Mapping[Any, Answer] = {
+    True: Answer(Outcome.PENDING, "the key waits for acceptance"),
+    False: Answer(Outcome.REJECTED, "the master rejected the key, or has another one for this id"),
+    "full": Answer(Outcome.FULL, "the master has as many minions as it may"),
+}
+
+
+class SignIn:
+    """One sign-in of a minion; ``request`` may be sent any number of times."""
+
+    def __init__(
+        self,
+        minion_id: str,
+        private_key: PrivateKey,
+        master_pub: PublicKey | None,
+        *,
+        enc_algo: str = DEFAULT_ENC_ALGO,
+        sig_algo: str = DEFAULT_SIG_ALGO,
+        master_finger: str = "",
+        hash_type: str = "sha256",
+        open_mode: bool = False,
+        autosign_grains: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._private = private_key
+        self._master = master_pub
+        self._enc, self._sig = enc_algo, sig_algo
+        self._finger, self._hash_type, self._open_mode = master_finger, hash_type, open_mode
+        self._nonce = os.urandom(16).hex()
+        self._token = generate_key_string().encode()
+        load: dict[str, Any] = {
+            "cmd": "_auth",
+            "id": minion_id,
+            "nonce": self._nonce,
+            "enc_algo": enc_algo,
+            "sig_algo": sig_algo,
+            "pub": private_key.public.pem,
+        }
+        if master_pub is not None:
+            load["token"] = master_pub.encrypt(self._token, enc_algo)
+        if autosign_grains:
+            load["autosign_grains"] = dict(autosign_grains)
+        self._request = clear_request(load)
+
+    def request(self) -> bytes:
+        """The payload to send."""
+        return self._request
+
+    def feed(self, reply: bytes) -> Answer:
+        """What the answer means. Never raises: what cannot be understood is BAD, with a reason."""
+        try:
+            return self._feed(reply)
+        except PeerFault as fault:
+            return Answer(Outcome.BAD, str(fault))
+
+    def _feed(self, reply: bytes) -> Answer:
+        outer = unpackb(reply)
+        if not isinstance(outer, dict) or "load" not in outer:
+            return Answer(Outcome.BAD, f"the master answered {outer!r}")
+        packed, signature = octets(outer["load"]), octets(outer.get("sig"))
+        if packed is None or signature is None:
+            unsigned = outer["load"].get("ret") if isinstance(outer["load"], dict) else outer["load"]
+            return Answer(Outcome.BAD, f"an unsigned answer: {unsigned!r}")
+        load = unpackb(packed)
+        if not isinstance(load, dict) or load.get("nonce") != self._nonce:
+            return Answer(Outcome.BAD, "the answer's nonce is not the request's")
+        if "pub_key" in load:
+            return self._welcome(load, packed, signature)
+        if self._master is not None and not self._open_mode:
+            self._master.verify(packed, signature, self._sig)
+        ret = load.get("ret")
+        return _REFUSALS.get(ret, Answer(Outcome.BAD, f"the master answered {ret!r}")) if _hashable(ret) else _UNKNOWN
+
+    def _welcome(self, load: Mapping[str, Any], packed: bytes, signature: bytes) -> Answer:
+        master = PublicKey.from_pem(text(load["pub_key"]) or "")
+        if self._master is not None and not self._open_mode and master.pem != self._master.pem:
+            return Answer(Outcome.WRONG_MASTER, "the master's key has changed: it is not the one stored here")
+        if self._finger and fingerprint_of(master.pem, self._hash_type) != self._finger:
+            return Answer(Outcome.WRONG_MASTER, "the master's key has another fingerprint than master_finger")
+        master.verify(packed, signature, self._sig)
+        aes = self._unwrap(load, "aes")
+        digest = hashlib.sha256(aes.encode()).hexdigest().encode()
+        if master.x931_recover(octets(load.get("sig")) or b"") != digest:
+            raise SignatureError("the key of publications was not signed by the master")
+        if self._master is not None and not self._open_mode and self._unwrap(load, "token").encode() != self._token:
+            return Answer(Outcome.BAD, "the master could not decrypt our token")
+        port = load.get("publish_port")
+        session = self._unwrap(load, "session") if "session" in load else None
+        return Answer(
+            Outcome.ACCEPTED,
+            credentials=Credentials(aes, session, port if isinstance(port, int) else 0, master.pem),
+        )
+
+    def _unwrap(self, load: Mapping[str, Any], name: str) -> str:
+        sealed = octets(load.get(name))
+        if sealed is None:
+            raise PeerFault(f"the answer has no {name}")
+        try:
+            return self._private.decrypt(sealed, self._enc).decode("ascii")
+        except UnicodeDecodeError as error:
+            raise PeerFault(f"the answer's {name} is no key string") from error
+
+
+_UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's")
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, str | bool | int | None)

@@ -1,0 +1,27 @@
+"""Minion ids, parsed at the door (protocol section 3.4)."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+from saltwire.errors import PeerFault
+from saltwire.pack import packb
+
+MinionId = NewType("MinionId", str)
+
+#: Longest id: it becomes a file name.
+_MAX_CHARS = 255
+
+
+def is_minion_id(value: object) -> bool:
+    """A non-empty name without separators, that stays inside the directory it is joined to."""
+    if not isinstance(value, str) or not value or len(value) > _MAX_CHARS or value in (".", ".."):
+        return False
+    return not any(char in "/\\\0" for char in value)
+
+
+def minion_id(value: object) -> MinionId:
+    """The id, or PeerFault with Salt's answer."""
+    if not is_minion_id(value):
+        raise PeerFault(f"{value!r} is no minion id", packb("bad load"))
+    return MinionId(str(value))

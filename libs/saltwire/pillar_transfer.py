@@ -1,0 +1,57 @@
+"""``_pillar``: pillar under a key of its own, signed by the master (protocol section 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltwire.crypticle import Crypticle
+from saltwire.errors import NonceError, OwnFault, PeerFault, SignatureError
+from saltwire.keys import PrivateKey, PublicKey, generate_key_string
+from saltwire.pack import octets, packb, unpackb
+
+
+def seal_pillar(
+    pillar: Mapping[str, Any],
+    *,
+    minion_pub: PublicKey,
+    master_key: PrivateKey,
+    nonce: str,
+    enc_algo: str,
+    sig_algo: str,
+) -> bytes:
+    """The master's answer."""
+    key_string = generate_key_string()
+    wrapped = minion_pub.encrypt(key_string.encode(), enc_algo)
+    data = packb({"key": wrapped, "pillar": dict(pillar), "nonce": nonce})
+    sealed = Crypticle(key_string).dumps({"data": data, "sig": master_key.sign(data, sig_algo)})
+    return packb({"key": wrapped, "pillar": sealed})
+
+
+def open_pillar(
+    reply: bytes, *, private_key: PrivateKey, master_pub: PublicKey, nonce: str, enc_algo: str, sig_algo: str
+) -> dict[str, Any]:
+    """The pillar. Raises PeerFault (no answer of this form: sign in again), SignatureError, NonceError."""
+    outer = unpackb(reply)
+    wrapped, sealed = (
+        (octets(outer.get("key")), octets(outer.get("pillar"))) if isinstance(outer, dict) else (None, None)
+    )
+    if wrapped is None or sealed is None:
+        raise PeerFault(f"the master answered {outer!r} to a request for pillar")
+    try:
+        inner = Crypticle(private_key.decrypt(wrapped, enc_algo).decode("ascii")).loads(sealed)
+    except (UnicodeDecodeError, OwnFault) as error:
+        raise PeerFault("the pillar's key is no key string") from error
+    data, signature = (octets(inner.get("data")), octets(inner.get("sig"))) if isinstance(inner, dict) else (None, None)
+    if data is None or signature is None:
+        raise PeerFault("a pillar without data and signature")
+    master_pub.verify(data, signature, sig_algo)
+    load = unpackb(data)
+    if not isinstance(load, dict) or octets(load.get("key")) != wrapped:
+        raise SignatureError("the pillar's inner key is not the outer one")
+    if load.get("nonce") != nonce:
+        raise NonceError("the pillar is the answer to another request")
+    pillar = load.get("pillar")
+    if not isinstance(pillar, dict):
+        raise PeerFault(f"the pillar is a {type(pillar).__name__}, not a map")
+    return pillar

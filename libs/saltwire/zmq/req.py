@@ -1,0 +1,66 @@
+"""A minion's request socket: ask, wait, ask again. One question at a time; for one thread (protocol section 1.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import zmq
+
+#: Largest answer that is read: a chunk of a file or a pillar is far smaller.
+_MAX_ANSWER = 256 * 1024 * 1024
+
+
+class NoAnswer(Exception):
+    """The master did not answer in time."""
+
+
+class RequestSocket:
+    """A DEALER that speaks REQ's frames, so that a request can be sent again without losing the answer to the first."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.socket = context.socket(zmq.DEALER)
+        for name, value in (
+            (zmq.LINGER, 0),
+            (zmq.RECONNECT_IVL, 100),
+            (zmq.RECONNECT_IVL_MAX, 5000),
+            (zmq.MAXMSGSIZE, _MAX_ANSWER),
+            (zmq.TCP_KEEPALIVE, 1),
+            (zmq.TCP_KEEPALIVE_IDLE, 300),
+            (zmq.HEARTBEAT_IVL, 5000),
+            (zmq.HEARTBEAT_TIMEOUT, 15000),
+        ):
+            self.socket.setsockopt(name, value)
+        self.socket.connect(endpoint)
+
+    def send(self, payload: bytes) -> None:
+        """Sends a request; queued while there is no connection."""
+        self.socket.send_multipart([b"", payload])
+
+    def receive(self, timeout: float) -> bytes | None:
+        """The next answer, None after ``timeout`` seconds without one."""
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0 and self.socket.poll(int(left * 1000) + 1):
+            frames = self.socket.recv_multipart()
+            if len(frames) == 2 and not frames[0]:
+                return frames[1]
+        return None
+
+    def ask(
+        self, payload: bytes, waits: Iterator[float], wanted: Callable[[bytes], bool] = lambda answer: True
+    ) -> bytes:
+        """The first wanted answer; the request is sent again after each of ``waits`` (seconds). Raises NoAnswer at their end."""
+        started = time.monotonic()
+        for wait in waits:
+            self.send(payload)
+            deadline = time.monotonic() + wait
+            while (left := deadline - time.monotonic()) > 0:
+                answer = self.receive(left)
+                if answer is not None and wanted(answer):
+                    return answer
+        raise NoAnswer(f"no answer from the master at {self.endpoint} within {time.monotonic() - started:.0f} s")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self.socket.close()

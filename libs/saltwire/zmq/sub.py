@@ -1,0 +1,36 @@
+"""A minion's subscription to publications (protocol section 1.2)."""
+
+from __future__ import annotations
+
+import random
+
+import zmq
+
+#: Largest publication that is read.
+_MAX_PUBLICATION = 64 * 1024 * 1024
+
+
+def subscribe(
+    context: zmq.Context[zmq.Socket[bytes]], endpoint: str, minion_id: str, *, recon_default: int, recon_max: int
+) -> zmq.Socket[bytes]:
+    """A connected SUB socket for every publication. Pauses before reconnects are spread, so that a fleet does not return at once.
+
+    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options.
+    """
+    sub = context.socket(zmq.SUB)
+    pause = random.randint(recon_default, recon_default + recon_max)
+    for name, value in (
+        (zmq.LINGER, 1),
+        (zmq.RECONNECT_IVL, pause),
+        (zmq.RECONNECT_IVL_MAX, max(recon_max, pause)),
+        (zmq.MAXMSGSIZE, _MAX_PUBLICATION),
+        (zmq.TCP_KEEPALIVE, 1),
+        (zmq.TCP_KEEPALIVE_IDLE, 300),
+        (zmq.HEARTBEAT_IVL, 10000),
+        (zmq.HEARTBEAT_TIMEOUT, 30000),
+    ):
+        sub.setsockopt(name, value)
+    sub.setsockopt(zmq.IDENTITY, minion_id.encode())
+    sub.setsockopt(zmq.SUBSCRIBE, b"")
+    sub.connect(endpoint)
+    return sub

@@ -1,0 +1,140 @@
+"""``salt --batch``: so many minions at a time. Each step is a job of its own; a minion that is done makes room for the next.
+
+Whoever does not answer a ping first gets no job. The window is pure; ``run_batch`` feeds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from services.cli import report
+from services.cli.watch import Returns, Watch
+
+#: Publishes (target, target type, function, arguments) and returns the master's answer.
+Publish = Callable[[Any, str, Any, list[Any]], dict[str, Any]]
+
+#: Waits for a published job: (answer, who takes the returns).
+Follow = Callable[[Mapping[str, Any], Returns], None]
+
+
+def batch_size(text: str, minions: int) -> int:
+    """``"3"`` or ``"25%"`` of so many minions, at least 1. Raises ValueError for anything else."""
+    if text.endswith("%"):
+        share = float(text[:-1]) * minions / 100
+        size = math.ceil(share) if share < 1 else int(share)
+    else:
+        size = int(text)
+    if size < 1:
+        raise ValueError(text)
+    return size
+
+
+class Window:
+    """Who is next, while at most ``size`` minions work."""
+
+    def __init__(self, minions: Iterable[str], size: int) -> None:
+        self._waiting = deque(minions)
+        self._size = size
+        self._working: set[str] = set()
+
+    def admit(self) -> list[str]:
+        """Minions that there is room for now; they count as working."""
+        room = self._size - len(self._working)
+        admitted = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        self._working.update(admitted)
+        return admitted
+
+    def leave(self, minion: str) -> None:
+        """The minion is done."""
+        self._working.discard(minion)
+
+    def close(self) -> None:
+        """Nobody is admitted any more."""
+        self._waiting.clear()
+
+
+class _Pings:
+    def __init__(self) -> None:
+        self.alive: list[str] = []
+        self.silent: list[str] = []
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self.alive.append(minion)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self.silent.append(minion)
+
+
+class _Steps:
+    """Takes returns, and publishes to the next minions whenever there is room."""
+
+    def __init__(
+        self, window: Window, start: Callable[[list[str], _Steps], None], shown: Returns, failhard: bool
+    ) -> None:
+        self._window = window
+        self._start = start
+        self._shown = shown
+        self._failhard = failhard
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self._shown.add(minion, load)
+        if self._failhard and report.retcode_of(load):
+            self._window.close()
+        self._go_on(minion)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self._shown.add_silent(minion, jid)
+        if self._failhard:
+            self._window.close()
+        self._go_on(minion)
+
+    def _go_on(self, minion: str) -> None:
+        self._window.leave(minion)
+        self.admit()
+
+    def admit(self) -> None:
+        minions = self._window.admit()
+        if minions:
+            self._start(minions, self)
+
+
+def run_batch(
+    call: tuple[Any, str, Any, list[Any]],
+    size: str,
+    publish: Publish,
+    watch: Watch,
+    follow: Follow,
+    shown: Returns,
+    say: Callable[[str], None],
+    *,
+    failhard: bool,
+) -> bool:
+    """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched."""
+    tgt, tgt_type, fun, arg = call
+    ping = publish(tgt, tgt_type, "test.ping", [])
+    if not ping["jid"]:
+        return False
+    pings = _Pings()
+    follow(ping, pings)
+    watch.run()
+    for minion in pings.silent:
+        say(f"Minion {minion} did not respond. No job will be sent.")
+
+    def start(minions: list[str], steps: _Steps) -> None:
+        say(f"\nExecuting run on {minions}\n")
+        job = publish(minions, "list", fun, arg)
+        if job["jid"]:
+            follow(job, steps)
+        else:
+            # Their keys were deleted since the ping.
+            for minion in minions:
+                steps.add_silent(minion, "")
+
+    if pings.alive:
+        window = Window(sorted(pings.alive), batch_size(size, len(pings.alive)))
+        _Steps(window, start, shown, failhard).admit()
+        watch.run()
+    return True

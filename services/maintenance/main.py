@@ -1,0 +1,157 @@
+"""Maintenance: what has to happen by the clock. One row a task; of several replicas the one with the lock does the work."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import zmq
+from masterstore.errors import StoreUnavailable
+from masterstore.store import Store
+from saltwire import tags
+
+from services.kit.bus import EventSender
+from services.kit.config import MasterOptions
+from services.kit.links import LinkKeys
+from services.kit.service import Role, run_role
+
+#: Seconds between looks at what is due; signals are noticed as often.
+_TICK = 0.5
+
+#: Milliseconds that the lock outlives its owner: another replica takes over after that.
+_LOCK_MS = 15_000
+
+_LOCK = "maintenance"
+
+#: Seconds between changes of the counts of keys by state.
+_COUNT_EVERY = 15.0
+
+
+@dataclass
+class Chores:
+    """What tasks work with."""
+
+    role: Role
+    store: Store
+    fire: Callable[[str, Mapping[str, object]], bool]
+    #: Minions that were present at the last round; None before the first.
+    present: frozenset[str] | None = None
+
+
+Work: TypeAlias = Callable[[Chores], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row of TASKS."""
+
+    #: Seconds between two runs.
+    period: Callable[[MasterOptions], float]
+    work: Work
+
+
+def rotate_keys(chores: Chores) -> None:
+    """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
+    options, now = chores.role.options, time.time()
+    epochs = chores.store.epochs.current()
+    if now - epochs.aes_since >= options.aes_rotation_interval:
+        chores.store.epochs.rotate_aes()
+        chores.role.metrics.aes_rotations.inc()
+        chores.fire("key", {"rotate_aes_key": True})
+        chores.role.log.info("the key of publications was rotated")
+    if now - epochs.session_since >= options.publish_session:
+        chores.store.epochs.rotate_session()
+        chores.role.log.info("session keys were rotated")
+
+
+def expire_jobs(chores: Chores) -> None:
+    """Trims indexes of jobs whose time to live is over; Redis itself drops the jobs."""
+    trimmed = chores.store.jobs.expire(int(time.time() * 1000))
+    if trimmed:
+        chores.role.log.info("%d jobs left the job cache", trimmed)
+
+
+def presence(chores: Chores) -> None:
+    """Fires who is present, and who came or went since the last round (protocol section 10.2)."""
+    options = chores.role.options
+    now = frozenset(chores.store.presence.present(int((time.time() - options.presence_window) * 1000)))
+    before, chores.present = chores.present, now
+    if not options.presence_events:
+        return
+    if before is not None and before != now:
+        chores.fire(tags.PRESENCE_CHANGE, {"new": sorted(now - before), "lost": sorted(before - now)})
+    chores.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
+
+
+def count_keys(chores: Chores) -> None:
+    """Measures minion keys by state."""
+    for state, ids in chores.store.minion_keys.all().items():
+        chores.role.metrics.minions.labels(state).set(len(ids))
+
+
+TASKS: Mapping[str, Task] = {
+    "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
+    "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
+    "presence": Task(lambda options: options.loop_interval, presence),
+    "count_keys": Task(lambda options: _COUNT_EVERY, count_keys),
+}
+
+
+@dataclass
+class Schedule:
+    """When each task is due; all times are of one monotonic clock."""
+
+    options: MasterOptions
+    due: dict[str, float] = field(default_factory=dict)
+
+    def take(self, now: float) -> list[str]:
+        """Names of the tasks that are due; each is due again a period later."""
+        names = [name for name in TASKS if self.due.get(name, now) <= now]
+        for name in names:
+            self.due[name] = now + TASKS[name].period(self.options)
+        return names
+
+
+def _loop(role: Role) -> None:
+    store = Store.open(role.options.redis_url, client_name="maintenance")
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    sender = EventSender(context, role.options, LinkKeys.load(role.keys))
+    chores = Chores(role, store, sender.fire)
+    schedule = Schedule(role.options)
+    owner = f"{socket.gethostname()}-{os.getpid()}"
+    role.health.check("redis", lambda: _check_store(store))
+    away = False
+    try:
+        while role.running():
+            try:
+                if store.locks.acquire(_LOCK, owner, _LOCK_MS) is not None:
+                    for name in schedule.take(time.monotonic()):
+                        TASKS[name].work(chores)
+                away = False
+            except StoreUnavailable as error:
+                if not away:
+                    role.log.error("%s; tasks wait until it is back", error)
+                away = True
+            time.sleep(_TICK)
+        if not away:
+            store.locks.release(_LOCK, owner)
+    finally:
+        sender.close()
+        context.term()
+
+
+def _check_store(store: Store) -> str | None:
+    try:
+        store.ping()
+    except StoreUnavailable as error:
+        return str(error)
+    return None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern maintenance``."""
+    return run_role("maintenance", _loop, argv)

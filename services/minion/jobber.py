@@ -1,0 +1,82 @@
+"""One job, in a process of its own: run, spool the result, say so, end.
+
+The process was forked from the zygote, so the state engine is loaded already. What it opens (channel to the master, proc
+file, spool file) is its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.runtime import Returned, Runtime
+
+from services.minion.procs import ProcDirectory
+from services.minion.spool import Spool
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Ends of a minion's messages to its main process: a result is in the spool.
+SPOOLED = b"spooled"
+
+
+def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool: Spool, notify: socket.socket) -> None:
+    """Runs the job of a publication and spools its return. To be called in the jobber's process."""
+    # A group of its own: a signal to the job reaches the commands that it started.
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with procs.record(load):
+        result = run(runtime, load)
+        spool.put(result)
+    notify.send(SPOOLED)
+
+
+def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``_return`` load of a job (protocol section 7.3); a multi-function job gets maps by function."""
+    fun = load["fun"]
+    base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
+    base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
+    if isinstance(fun, str):
+        return base | _shape(_call(runtime, fun, load["arg"]))
+    parts = {name: _shape(_call(runtime, name, args)) for name, args in zip(fun, load["arg"], strict=False)}
+    return base | {
+        "return": {name: part["return"] for name, part in parts.items()},
+        "retcode": {name: part["retcode"] for name, part in parts.items()},
+        "success": {name: part["success"] for name, part in parts.items()},
+        "out": "nested",
+    }
+
+
+def _call(runtime: Runtime, fun: str, args: Sequence[Any]) -> Returned:
+    positional, keywords = split_arguments(args)
+    return runtime.call(fun, positional, keywords)
+
+
+def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of a publication: a map with ``__kwarg__`` carries keywords (protocol section 6)."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for argument in args:
+        if isinstance(argument, Mapping) and argument.get("__kwarg__"):
+            keywords |= {str(name): value for name, value in argument.items() if name != "__kwarg__"}
+        elif isinstance(argument, str) and (pair := _keyword(argument)):
+            keywords[pair[0]] = pair[1]
+        else:
+            positional.append(argument)
+    return positional, keywords
+
+
+def _keyword(text: str) -> tuple[str, str] | None:
+    """``key=value`` of callers that do not parse arguments themselves (the stock CLI does, publish.publish does not)."""
+    name, separator, value = text.partition("=")
+    return (name, value) if separator and name.isidentifier() else None
+
+
+def _shape(returned: Returned) -> dict[str, Any]:
+    shape = {"return": returned.value, "retcode": returned.retcode, "success": returned.success}
+    return shape | ({"out": returned.out} if returned.out else {})

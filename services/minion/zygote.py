@@ -1,0 +1,215 @@
+"""The process that jobbers are forked from: the state engine is loaded here once, with grains and pillar.
+
+It has one thread and, between requests of its own, no socket but the pair that joins it to the main process, so that a
+fork of it is safe. The main process sends msgpack maps with one key:
+
+    {"job": load}          fork a jobber
+    {"credentials": ...}   from now on these
+    {"end": seconds}       wait so long for jobbers, then end
+
+and receives ``SPOOLED`` (a result waits in the spool), ``READY`` plus msgpack (grains and pillar for targeting: at the start
+and after each refresh).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from saltwire.handshake import Credentials
+from statecore.runtime import Runtime
+
+from services.kit.config import MinionOptions, as_opts
+from services.minion import jobber
+from services.minion.channel import Channel, ChannelError
+from services.minion.identity import Identity
+from services.minion.procs import ProcDirectory
+from services.minion.remote import RemoteFiles, RemoteMinion
+from services.minion.spool import Spool
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Marks a message with grains and pillar.
+READY = b"ready"
+
+#: Largest message of the pair: a job with its arguments, or grains and pillar.
+MAX_MESSAGE = 8 * 1024 * 1024
+
+#: Seconds between tries to get the pillar that a minion needs before it takes jobs.
+_PILLAR_RETRY = 5.0
+
+
+@dataclass
+class Refreshes:
+    """What a job asked to be read anew; carried out before the next job. Jobbers report through files (see RemoteMinion)."""
+
+    directory: Path
+
+    def take(self) -> set[str]:
+        """Names of what is to be refreshed; each is reported once."""
+        taken = set()
+        for path in self.directory.glob("refresh-*"):
+            path.unlink(missing_ok=True)
+            taken.add(path.name.removeprefix("refresh-"))
+        return taken
+
+
+class Zygote:
+    """The loop of the preloaded process."""
+
+    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: socket.socket) -> None:
+        self._options = options
+        self._identity = identity
+        self._credentials = credentials
+        self._pair = pair
+        cachedir = Path(options.cachedir)
+        self._procs = ProcDirectory(cachedir / "proc")
+        self._spool = Spool(cachedir / "spool")
+        self._refreshes = Refreshes(cachedir)
+        self._runtime = self._new_runtime({})
+        self._jobbers: set[int] = set()
+        self._ending = 0.0
+
+    def run(self) -> None:
+        """Serves until told to end, or until the main process is gone."""
+        self._refreshes.take()
+        self._refresh_pillar()
+        self._announce()
+        while not self._ending:
+            readable, _, _ = select.select([self._pair], [], [], 0.5)
+            if readable:
+                message = self._pair.recv(MAX_MESSAGE)
+                if not message:
+                    return
+                self._handle(msgpack.unpackb(message, strict_map_key=False))
+            self._reap()
+            self._refresh()
+        deadline = time.monotonic() + self._ending
+        while self._jobbers and time.monotonic() < deadline:
+            self._reap()
+            select.select([], [], [], 0.02)
+
+    def _handle(self, message: Mapping[str, Any]) -> None:
+        handlers: Mapping[str, Callable[[Any], None]] = {
+            "job": self._fork,
+            "credentials": self._take_credentials,
+            "end": self._end,
+        }
+        for name, value in message.items():
+            handlers[name](value)
+
+    def _fork(self, load: Mapping[str, Any]) -> None:
+        self._refresh()
+        pid = os.fork()
+        if pid:
+            self._jobbers.add(pid)
+            return
+        code = 1
+        try:
+            jobber.work(self._runtime, load, self._procs, self._spool, self._pair)
+            code = 0
+        except BaseException:
+            _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})
+        finally:
+            logging.shutdown()
+            os._exit(code)
+
+    def _reap(self) -> None:
+        for pid in list(self._jobbers):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                self._jobbers.discard(pid)
+
+    def _take_credentials(self, value: Mapping[str, Any]) -> None:
+        self._credentials = Credentials(**value)
+        self._runtime = self._new_runtime(self._runtime.pillar)
+
+    def _end(self, seconds: float) -> None:
+        self._ending = max(0.01, seconds)
+
+    def _refresh(self) -> None:
+        wanted = self._refreshes.take()
+        if not wanted:
+            return
+        if "pillar" in wanted:
+            self._refresh_pillar(tries=1)
+        # Grains and modules are read by a new runtime.
+        self._runtime = self._new_runtime(self._runtime.pillar)
+        self._announce()
+
+    def _refresh_pillar(self, tries: int = 0) -> None:
+        """Compiles the pillar anew; tries until it succeeds, or at most ``tries`` times."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with Channel(self._options, self._identity, self._credentials) as channel:
+                    pillar = channel.pillar(self._runtime.grains, self._options.saltenv, self._options.pillarenv, None)
+            except ChannelError as error:
+                _LOG.error("no pillar: %s", error)
+                if tries and attempt >= tries:
+                    return
+                if select.select([self._pair], [], [], _PILLAR_RETRY)[0] and self._told_to_end():
+                    return
+            else:
+                self._runtime = self._new_runtime(pillar)
+                return
+
+    def _told_to_end(self) -> bool:
+        message = self._pair.recv(MAX_MESSAGE)
+        if message:
+            self._handle(msgpack.unpackb(message, strict_map_key=False))
+        return not message or bool(self._ending)
+
+    def _new_runtime(self, pillar: Mapping[str, Any]) -> Runtime:
+        options = self._options
+        files = RemoteFiles(options, self._identity, lambda: self._credentials)
+        minion = RemoteMinion(options, self._identity, lambda: self._credentials, lambda: self._runtime.grains)
+        return Runtime(
+            as_opts(options),
+            files=files,
+            pillar=pillar,
+            minion=minion,
+            events=minion,
+            jobs=self._procs,
+            extension_dir=Path(options.cachedir) / "extmods",
+        )
+
+    def _announce(self) -> None:
+        message = msgpack.packb({"grains": dict(self._runtime.grains), "pillar": dict(self._runtime.pillar)}, default=str)
+        self._pair.send(READY + message)
+
+
+def start(
+    options: MinionOptions, identity: Identity, credentials: Credentials, close_in_child: Callable[[], None]
+) -> tuple[int, socket.socket]:
+    """Forks the zygote; returns its pid and the main process's end of the pair."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_MESSAGE)
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return pid, ours
+    code = 1
+    try:
+        ours.close()
+        close_in_child()
+        # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        Zygote(options, identity, credentials, theirs).run()
+        code = 0
+    except BaseException:
+        _LOG.exception("the preloaded process failed")
+    finally:
+        logging.shutdown()
+        os._exit(code)
