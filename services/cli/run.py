@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from services.cli.outside import CONTROL_PATIENCE, Outside, no_bus, run_guarded
+from services.cli.wait import TRIMMED
 from services.cli.watch_events import watch_events
 from services.kit.arguments import parse_arguments
 from services.kit.bus import EventSubscriber
@@ -97,10 +98,11 @@ def _result(
     look_at = start + _LOOK_EVERY[heard]
     while True:
         event = bus.next(max(look_at - outside.clock(), 0.0))
-        if event is not None and event[0] == f"{job['tag']}/ret":
+        came = event is not None and event[0] == f"{job['tag']}/ret"
+        if event is not None and came and event[1].get("return") != TRIMMED:
             return event[1]
         now = outside.clock()
-        if now < look_at:
+        if now < look_at and not came:
             continue
         stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=job["jid"])
         if stored:

@@ -16,6 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+#: What the event bus puts in the place of a value that is too large for it.
+TRIMMED = "VALUE_TRIMMED"
+
 
 @dataclass(frozen=True)
 class Show:
@@ -89,7 +92,8 @@ class JobWait:
         if self._finished or not (job and minion) or "return" not in data:
             return []
         if job == self.jid:
-            return self._came_back({minion: data})
+            # The whole return is in the job cache: it was stored before the event was fired.
+            return [AskReturns()] if data["return"] == TRIMMED else self._came_back({minion: data})
         if job == self._probe and minion in self.pending and _is_running(data):
             self._patience[minion] = now + self._timeout
             self._running = True

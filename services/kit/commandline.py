@@ -6,6 +6,7 @@ Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import pwd
 import sys
@@ -94,6 +95,9 @@ def run_command(body: Callable[[], int]) -> int:
 
     Anything else that ``body`` raises is a defect and shows as one.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A minion may return what the terminal's encoding has no letters for; that must not hide the rest.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = body()
         sys.stdout.flush()

@@ -90,5 +90,5 @@ class Printer:
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
         else:
-            with self._file.open("a", encoding="utf-8") as file:
+            with self._file.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{text}\n")

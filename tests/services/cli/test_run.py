@@ -111,6 +111,13 @@ def test_result_that_the_bus_dropped(
     assert fake.now == (5.0 if hears else 0.5)
 
 
+def test_result_too_large_for_the_bus(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master({**JOB, "job_returns": {"master": done("large")[1]}}, [(0, *done("VALUE_TRIMMED"))])
+    assert run.run(["x.y"], fake.outside()) == 0
+    assert capsys.readouterr().out == "large\n"
+    assert fake.now == 0
+
+
 def test_timeout(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(["-t", "7", "x.y"], master({**JOB, "job_returns": {}}).outside()) == 1
     assert f"salt-run jobs.lookup_jid {JID}" in capsys.readouterr().err

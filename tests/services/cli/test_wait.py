@@ -69,6 +69,13 @@ def test_a_dropped_return_is_found_in_the_job_cache() -> None:
     assert wait.returns({"a": {"return": 1}}, 105) == [Show("a", {"return": 1}), Finish()]
 
 
+def test_a_return_too_large_for_the_bus_is_taken_from_the_job_cache() -> None:
+    wait = waiting("a", "b")
+    assert wait.event(*ret("a", value="VALUE_TRIMMED"), 101) == [AskReturns()]
+    assert wait.returns({"a": {"return": "large"}}, 101) == [Show("a", {"return": "large"})]
+    assert wait.pending == {"b"}
+
+
 def test_a_look_before_the_deadline_shows_and_asks_nobody() -> None:
     wait = waiting("a", "b")
     assert wait.returns({"a": {"return": 1}}, 102) == [Show("a", {"return": 1})]

@@ -1,0 +1,80 @@
+"""The commands as processes: what they import, and how they end when their surroundings fail them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMANDS = ["salt", "key", "run"]
+
+#: Modules that a command has no use for; each would cost it a good part of its start.
+HEAVY = {
+    "jinja2",
+    "cryptography",
+    "statecore",
+    "saltwire",
+    "masterstore",
+    "redis",
+    "asyncio",
+    "ssl",
+    "prometheus_client",
+}
+
+
+def python(code: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **env}
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_imports_only_what_it_uses(command: str) -> None:
+    done = python(f"import services.cli.{command}, sys; print(*(name.split('.')[0] for name in sys.modules))")
+    assert done.returncode == 0, done.stderr
+    assert not HEAVY & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -> None:
+    (tmp_path / "master").write_text("timeuot: 5\n")
+    words = {"salt": ["*", "test.ping"], "key": ["-L"], "run": ["jobs.active"]}[command]
+    code = f"import sys; from services.cli.{command} import main; sys.exit(main())"
+    done = python(code, "-c", str(tmp_path), *words)
+    assert done.returncode == 78
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"ERROR: {tmp_path}/master: unknown option 'timeuot'; the nearest is 'timeout'")
+    assert done.stderr.count("\n") == 1
+
+
+PRINT_MUCH = """
+import sys
+from services.kit.commandline import run_command
+
+def body():
+    for _ in range(100_000):
+        sys.stdout.write("a line that nobody reads\\n")
+    return 0
+
+sys.exit(run_command(body))
+"""
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    process = subprocess.Popen([sys.executable, "-c", PRINT_MUCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 0
+
+
+def test_letters_that_the_terminal_does_not_know() -> None:
+    code = "import sys; from services.kit.commandline import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
+    done = python(code, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\\xfc\\ud800\n", "")
