@@ -55,7 +55,7 @@ def _decide(desk: Desk, request: handshake.SignInRequest) -> handshake.Verdict:
             return handshake.UNREADABLE_KEY
     if (
         verdict.store is handshake.KeyState.PENDING
-        and len(desk.store.minion_keys.list("pending")) >= desk.options.max_pending_keys
+        and len(desk.store.minion_keys.ids("pending")) >= desk.options.max_pending_keys
     ):
         desk.log.error("%d keys wait for acceptance already (max_pending_keys)", desk.options.max_pending_keys)
         return handshake.FULL

@@ -25,7 +25,7 @@ class Resolved:
 
 def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":") -> Resolved:
     """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood."""
-    accepted = desk.store.minion_keys.list("accepted")
+    accepted = desk.store.minion_keys.ids("accepted")
     if tgt_type == "list":
         return _listed(tgt, accepted)
     matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups)

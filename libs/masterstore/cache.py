@@ -1,0 +1,80 @@
+"""What minions told about themselves: grains, for targeting, and the mine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from masterstore import keys
+from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
+
+
+class Cache:
+    """Verbs on grains and mine. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        #: minion -> (packed, decoded): a target over thousands of minions decodes only what changed.
+        self._decoded: dict[str, tuple[bytes, dict[str, Any]]] = {}
+
+    def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
+        """Keeps a minion's grains."""
+        self._client.call("hset", keys.GRAINS, minion, msgpack.packb(dict(grains), default=str))
+
+    def grains(self, minion: str) -> dict[str, Any] | None:
+        """A minion's grains, None when it never told any."""
+        return self.grains_of([minion]).get(minion)
+
+    def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """{minion: grains} of those that told theirs. The maps are shared: read only."""
+        if not minions:
+            return {}
+        packed = self._client.call("hmget", keys.GRAINS, list(minions))
+        return {name: self._grains(name, data) for name, data in zip(minions, packed, strict=True) if data is not None}
+
+    def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
+        """Keeps what a minion offers: {function: value}."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            for fun, value in data.items():
+                pipe.hset(keys.mine(str(fun)), minion, msgpack.packb(value, default=str))
+                pipe.sadd(keys.MINE_FUNCTIONS, str(fun))
+            pipe.execute()
+
+    def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, Any]:
+        """{minion: value} of those that offer the function."""
+        names = list(minions)
+        packed = self._client.call("hmget", keys.mine(fun), names) if names else []
+        return {
+            name: _unpack(data, keys.mine(fun)) for name, data in zip(names, packed, strict=True) if data is not None
+        }
+
+    def mine_delete(self, minion: str, fun: str) -> bool:
+        """Forgets one function of a minion; whether there was any."""
+        return bool(self._client.call("hdel", keys.mine(fun), minion))
+
+    def mine_flush(self, minion: str) -> None:
+        """Forgets all that a minion offers."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            for fun in server.smembers(keys.MINE_FUNCTIONS):
+                pipe.hdel(keys.mine(text(fun)), minion)
+            pipe.execute()
+
+    def _grains(self, minion: str, packed: bytes) -> dict[str, Any]:
+        known = self._decoded.get(minion)
+        if known is not None and known[0] == packed:
+            return known[1]
+        decoded: dict[str, Any] = _unpack(packed, keys.GRAINS)
+        self._decoded[minion] = (packed, decoded)
+        return decoded
+
+
+def _unpack(data: bytes, key: str) -> Any:
+    try:
+        return msgpack.unpackb(data, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise StoreCorrupt(key, f"not msgpack: {error}") from error

@@ -1,0 +1,133 @@
+# ruff: noqa: E501 - a row of the table is read as a row
+"""Every key in Redis: the one place that spells them. docs/redis.md is written from this table.
+
+``load:``, ``ret:``, ``<minion>:<fun>`` and ``minions`` are those of Salt's Redis returner, so that tools which read them go
+on working; everything else is ours and begins with ``salt:``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+#: Seconds for which an answered request id is remembered: longer than any client tries again.
+REQUEST_TTL = 600
+
+#: Publications kept in the stream; a day of one job a second.
+PUBLICATIONS_KEPT = 100_000
+
+#: Bumped when a key changes its form.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """A row: what a key is, who writes and reads it, and why it does not grow for ever."""
+
+    name: str
+    pattern: str
+    type: str
+    ttl: str
+    writers: str
+    readers: str
+    bounded: str
+    meaning: str
+
+
+KEYS: tuple[KeySpec, ...] = (
+    KeySpec("load", "load:<jid>", "string", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "JSON of a job's load (Salt's returner)"),
+    KeySpec("ret", "ret:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "minion -> JSON of its return, first one wins (Salt's returner)"),
+    KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
+    KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
+    KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
+    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, returned, failed, duplicates, user, fun, tgt"),
+    KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
+    KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got"),
+    KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
+    KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "the number of publishers ever started", "publisher -> stream id of what it sent last"),
+    KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
+    KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counts changes of minion keys, so that workers know when to read again"),
+    KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
+    KeySpec("mine", "salt:mine:<fun>", "hash", "none: minions overwrite theirs", "mworker", "mworker", "minions x mine functions", "minion -> msgpack of what it offers under this function"),
+    KeySpec("mine_functions", "salt:mine", "set", "none: one entry a function", "mworker", "mworker", "the number of mine functions", "functions that any minion offers"),
+    KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion by milliseconds of its last request"),
+    KeySpec("epochs", "salt:epochs", "hash", "none: four numbers", "mworker, maintenance", "mworker, publisher", "four numbers", "epochs of publication and session keys, and their beginnings; never a key"),
+    KeySpec("lock", "salt:lock:<name>", "string", "the lock's own", "maintenance", "maintenance", "TTL", "owner and fencing token of a lock"),
+    KeySpec("fences", "salt:fences", "hash", "none: one number a lock", "maintenance", "maintenance", "the number of locks", "lock -> last fencing token given out"),
+    KeySpec("schema", "salt:schema", "string", "none: one number", "mworker", "all", "one number", "version of this table"),
+)  # fmt: skip
+
+JOBS = "salt:jobs"
+MINIONS = "minions"
+PUBLICATIONS = "salt:publications"
+CURSORS = "salt:publisher:cursors"
+KEYS_VERSION = "salt:keys:version"
+GRAINS = "salt:grains"
+MINE_FUNCTIONS = "salt:mine"
+SEEN = "salt:seen"
+EPOCHS = "salt:epochs"
+FENCES = "salt:fences"
+SCHEMA = "salt:schema"
+
+
+def load(jid: str) -> str:
+    """A job's load."""
+    return f"load:{jid}"
+
+
+def ret(jid: str) -> str:
+    """A job's returns."""
+    return f"ret:{jid}"
+
+
+def last_jid(minion: str, fun: str) -> str:
+    """The last JID of a function on a minion."""
+    return f"{minion}:{fun}"
+
+
+def job(jid: str) -> str:
+    """What is known of a job as a whole."""
+    return f"salt:job:{jid}"
+
+
+def job_minions(jid: str) -> str:
+    """Whom a job waits for."""
+    return f"salt:job:{jid}:minions"
+
+
+def request(request_id: str) -> str:
+    """What a publish was answered."""
+    return f"salt:request:{request_id}"
+
+
+def minion_keys(state: str) -> str:
+    """Minion keys in one state."""
+    return f"salt:keys:{state}"
+
+
+def mine(fun: str) -> str:
+    """What minions offer under a function."""
+    return f"salt:mine:{fun}"
+
+
+def lock(name: str) -> str:
+    """A lock."""
+    return f"salt:lock:{name}"
+
+
+def markdown() -> str:
+    """docs/redis.md."""
+    return "\n".join(_markdown())
+
+
+def _markdown() -> Iterator[str]:
+    yield "# Keys in Redis"
+    yield ""
+    yield "Written by `make docs` from `libs/masterstore/keys.py`. The first four are those of Salt's Redis returner."
+    yield f"Schema version {SCHEMA_VERSION}. Redis must not evict (`maxmemory-policy noeviction`) and should keep an append-only file."
+    yield ""
+    yield "| key | type | holds | time to live | bounded by | written by | read by |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in KEYS:
+        yield f"| `{row.pattern}` | {row.type} | {row.meaning} | {row.ttl} | {row.bounded} | {row.writers} | {row.readers} |"
+    yield ""

@@ -1,0 +1,47 @@
+"""Locks with a time to live and a fencing token, so that one of several replicas does a thing."""
+
+from __future__ import annotations
+
+from masterstore import keys
+from masterstore.client import Client
+
+#: KEYS: lock, fences. ARGV: owner, ttl ms, name. Answers the token, or nil when somebody else holds the lock.
+_ACQUIRE = """
+local held = redis.call('GET', KEYS[1])
+if held then
+  local owner, token = string.match(held, '^(.*) (%d+)$')
+  if owner ~= ARGV[1] then return nil end
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return tonumber(token)
+end
+local token = redis.call('HINCRBY', KEYS[2], ARGV[3], 1)
+redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
+return token
+"""
+
+#: KEYS: lock. ARGV: owner.
+_RELEASE = """
+local held = redis.call('GET', KEYS[1])
+if held and string.match(held, '^(.*) %d+$') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+
+
+class Locks:
+    """Verbs on locks. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._acquire = client.redis.register_script(_ACQUIRE)
+        self._release = client.redis.register_script(_RELEASE)
+
+    def acquire(self, name: str, owner: str, ttl_ms: int) -> int | None:
+        """A fencing token (rising with every new owner), None while another owner holds the lock. Asking again renews."""
+        with self._client.calling():
+            token = self._acquire(keys=[keys.lock(name), keys.FENCES], args=[owner, ttl_ms, name])
+        return None if token is None else int(token)
+
+    def release(self, name: str, owner: str) -> bool:
+        """Gives the lock back; whether it was this owner's."""
+        with self._client.calling():
+            return bool(self._release(keys=[keys.lock(name)], args=[owner]))

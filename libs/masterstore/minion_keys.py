@@ -1,0 +1,93 @@
+"""Minion keys, each in one state (protocol section 4.3)."""
+
+from __future__ import annotations
+
+import time
+
+from masterstore import keys
+from masterstore.client import Client, text
+
+STATES = ("accepted", "pending", "rejected", "denied")
+
+#: Seconds for which a worker believes what it knows of keys before it looks whether something changed.
+_BELIEVED = 0.5
+
+#: KEYS: version, the states' hashes. ARGV: minion, PEM, index of the new state's key (0: none).
+_MOVE = """
+for i = 2, #KEYS do
+  if i ~= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[i], ARGV[1]) end
+end
+if tonumber(ARGV[3]) > 0 then redis.call('HSET', KEYS[tonumber(ARGV[3])], ARGV[1], ARGV[2]) end
+return redis.call('INCR', KEYS[1])
+"""
+
+
+class MinionKeys:
+    """Verbs on keys. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._move = client.redis.register_script(_MOVE)
+        #: Accepted keys as of ``_version``; a worker asks for one at every request.
+        self._accepted: dict[str, str | None] = {}
+        self._version: bytes | None = None
+        self._looked = 0.0
+
+    def state_of(self, minion: str) -> tuple[str, str] | None:
+        """State and PEM of a minion's key. An accepted or pending key stands before a denied one of the same id."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for state in STATES:
+                pipe.hget(keys.minion_keys(state), minion)
+            found = pipe.execute()
+        for state, pem in zip(STATES, found, strict=True):
+            if pem is not None:
+                return state, text(pem)
+        return None
+
+    def store(self, minion: str, pem: str, state: str) -> None:
+        """Puts the key into a state, out of every other; a denied key stands beside the one that is in force."""
+        if state == "denied":
+            with self._client.calling() as server:
+                server.hset(keys.minion_keys(state), minion, pem)
+                server.incr(keys.KEYS_VERSION)
+            return
+        self._moved(minion, pem, 2 + STATES.index(state))
+
+    def delete(self, minion: str) -> None:
+        """Forgets the minion's keys in all states."""
+        self._moved(minion, "", 0)
+
+    def ids(self, state: str) -> list[str]:
+        """Ids in a state, sorted."""
+        return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
+
+    def all(self) -> dict[str, list[str]]:
+        """Ids by state, sorted."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for state in STATES:
+                pipe.hkeys(keys.minion_keys(state))
+            found = pipe.execute()
+        return {state: sorted(text(name) for name in names) for state, names in zip(STATES, found, strict=True)}
+
+    def pem(self, minion: str) -> str | None:
+        """The accepted key of a minion. What another worker changed is seen within half a second."""
+        now = time.monotonic()
+        if now - self._looked > _BELIEVED:
+            version = self._client.call("get", keys.KEYS_VERSION)
+            if version != self._version:
+                self._accepted.clear()
+                self._version = version
+            self._looked = now
+        if minion not in self._accepted:
+            found = self._client.call("hget", keys.minion_keys("accepted"), minion)
+            self._accepted[minion] = text(found) if found is not None else None
+        return self._accepted[minion]
+
+    def _moved(self, minion: str, pem: str, index: int) -> None:
+        names = [keys.KEYS_VERSION, *(keys.minion_keys(state) for state in STATES)]
+        with self._client.calling():
+            self._move(keys=names, args=[minion, pem, index])
+        self._accepted.pop(minion, None)
+        self._looked = 0.0

@@ -1,0 +1,28 @@
+"""When the master last heard of each minion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from masterstore import keys
+from masterstore.client import Client, text
+
+
+class Presence:
+    """Verbs on presence. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def seen(self, minion: str, now_ms: int) -> None:
+        """A minion spoke."""
+        self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
+
+    def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
+        """{minion: milliseconds since 1970} of those that ever spoke."""
+        scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
+        return {name: int(score) for name, score in zip(minions, scores, strict=True) if score is not None}
+
+    def present(self, since_ms: int) -> set[str]:
+        """Minions that spoke since then."""
+        return {text(name) for name in self._client.call("zrangebyscore", keys.SEEN, since_ms, "+inf")}

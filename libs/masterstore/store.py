@@ -1,0 +1,35 @@
+"""The master's memory: one object, one verb for each thing the master remembers."""
+
+from __future__ import annotations
+
+from masterstore.cache import Cache
+from masterstore.client import Client
+from masterstore.epochs import EpochStore
+from masterstore.jobs import Jobs
+from masterstore.locks import Locks
+from masterstore.minion_keys import MinionKeys
+from masterstore.presence import Presence
+from masterstore.publications import Publications
+
+
+class Store:
+    """All verbs over one Redis. Opening it does not connect; every verb raises StoreUnavailable while Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.jobs = Jobs(client)
+        self.minion_keys = MinionKeys(client)
+        self.cache = Cache(client)
+        self.publications = Publications(client)
+        self.presence = Presence(client)
+        self.epochs = EpochStore(client)
+        self.locks = Locks(client)
+
+    @classmethod
+    def open(cls, url: str, *, timeout: float = 2.0, client_name: str) -> Store:
+        """A store behind ``redis://``, ``rediss://`` or ``unix://``. ``timeout``: seconds for connecting and each answer."""
+        return cls(Client(url, timeout=timeout, client_name=client_name))
+
+    def ping(self) -> None:
+        """Raises StoreUnavailable unless Redis answers."""
+        self._client.call("ping")

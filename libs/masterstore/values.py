@@ -1,0 +1,52 @@
+"""JSON as Salt's Redis returner writes it, with a way for what JSON does not know.
+
+bytes that are UTF-8 become text; other bytes ``{"__bytes__": base64}``; sets lists; times their ISO form; anything else its text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from masterstore.errors import StoreCorrupt
+
+
+def dumps(value: Any) -> str:
+    """JSON text."""
+    try:
+        return json.dumps(value, default=_fallback, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return json.dumps(_portable(value), default=_fallback)
+
+
+def loads(data: bytes | str, key: str) -> Any:
+    """The value of JSON text; StoreCorrupt names ``key``."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise StoreCorrupt(key, f"not JSON: {error}") from error
+
+
+def _fallback(value: Any) -> Any:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"__bytes__": base64.b64encode(value).decode()}
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _portable(value: Any) -> Any:
+    """A copy whose map keys are text: JSON has no others."""
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(_fallback(key)): _portable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_portable(item) for item in value]
+    return value
