@@ -158,7 +158,7 @@ class Jobs:
             keys.MINIONS,
             keys.JOBS,
         ]
-        arguments = [minion, values.dumps(ret), jid, ttl, int(_failed(ret)), now_ms or _made_ms(jid)]
+        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(_failed(ret)), now_ms or _made_ms(jid)]
         with self._client.calling():
             first, known, complete = self._return(keys=names, args=arguments)
         return Recorded(bool(first), bool(known), bool(complete))

@@ -1,0 +1,355 @@
+"""Targets: which minions an expression means (protocol section 11.2). Pure, and the same for master, minion and top file.
+
+``compile_target`` understands an expression once; the matcher it gives is called for each minion. A fault in an expression
+is a TargetError that names the word.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from statecore.errors import StatecoreError
+
+DEFAULT_DELIMITER = ":"
+
+#: Node groups may name each other; deeper than this they name themselves.
+_MAX_GROUP_DEPTH = 20
+
+
+class TargetError(StatecoreError):
+    """An expression that cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A minion as matchers see it."""
+
+    id: str
+    grains: Mapping[str, Any]
+    pillar: Mapping[str, Any] = field(default_factory=dict)
+
+
+Matcher: TypeAlias = Callable[[Subject], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """What an expression is read with."""
+
+    delimiter: str
+    nodegroups: Mapping[str, Any]
+    depth: int = 0
+
+
+def matches(
+    tgt: Any,
+    tgt_type: str,
+    subject: Subject,
+    *,
+    delimiter: str = DEFAULT_DELIMITER,
+    nodegroups: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether the target means the subject. Raises TargetError."""
+    return compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=nodegroups)(subject)
+
+
+def compile_target(
+    tgt: Any, tgt_type: str, *, delimiter: str = DEFAULT_DELIMITER, nodegroups: Mapping[str, Any] | None = None
+) -> Matcher:
+    """A matcher for a target. Raises TargetError for an unknown type or an expression that cannot be understood."""
+    compiler = MATCHERS.get(tgt_type)
+    if compiler is None:
+        raise TargetError(f"there is no target type '{tgt_type}'; there are {', '.join(sorted(MATCHERS))}")
+    return compiler(tgt, _Language(delimiter, nodegroups or {}))
+
+
+def _text(tgt: Any, kind: str) -> str:
+    if not isinstance(tgt, str):
+        raise TargetError(f"a {kind} target must be text, not {tgt!r}")
+    return tgt
+
+
+def _glob(tgt: Any, language: _Language) -> Matcher:
+    pattern = re.compile(fnmatch.translate(_text(tgt, "glob")))
+    return lambda subject: pattern.match(subject.id) is not None
+
+
+def _pcre(tgt: Any, language: _Language) -> Matcher:
+    pattern = _regex(_text(tgt, "pcre"))
+    return lambda subject: pattern.match(subject.id) is not None
+
+
+def _list(tgt: Any, language: _Language) -> Matcher:
+    names = tgt.split(",") if isinstance(tgt, str) else tgt
+    if not isinstance(names, Sequence):
+        raise TargetError(f"a list target must be a list of ids, not {tgt!r}")
+    wanted = frozenset(str(name).strip() for name in names)
+    return lambda subject: subject.id in wanted
+
+
+def _grain(tgt: Any, language: _Language) -> Matcher:
+    return _nested(tgt, language, "grains", _glob_test)
+
+
+def _grain_pcre(tgt: Any, language: _Language) -> Matcher:
+    return _nested(tgt, language, "grains", _regex_test)
+
+
+def _pillar(tgt: Any, language: _Language) -> Matcher:
+    return _nested(tgt, language, "pillar", _glob_test)
+
+
+def _pillar_pcre(tgt: Any, language: _Language) -> Matcher:
+    return _nested(tgt, language, "pillar", _regex_test)
+
+
+def _pillar_exact(tgt: Any, language: _Language) -> Matcher:
+    return _nested(tgt, language, "pillar", _exact_test)
+
+
+def _ipcidr(tgt: Any, language: _Language) -> Matcher:
+    text = _text(tgt, "ipcidr")
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise TargetError(f"'{text}' is neither an address nor a network: {error}") from error
+    grain = f"ipv{network.version}"
+
+    def match(subject: Subject) -> bool:
+        return any(address in network for address in _addresses(subject.grains.get(grain)))
+
+    return match
+
+
+def _addresses(value: Any) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    found = []
+    for text in value if isinstance(value, list | tuple) else []:
+        try:
+            found.append(ipaddress.ip_address(str(text)))
+        except ValueError:
+            continue
+    return found
+
+
+def _nodegroup(tgt: Any, language: _Language) -> Matcher:
+    name = _text(tgt, "nodegroup")
+    if name not in language.nodegroups:
+        raise TargetError(f"there is no node group '{name}' (option nodegroups)")
+    if language.depth >= _MAX_GROUP_DEPTH:
+        raise TargetError(f"the node group '{name}' names itself")
+    group = language.nodegroups[name]
+    words = group if isinstance(group, str) else " ".join(str(word) for word in group)
+    return _compound(words, _Language(language.delimiter, language.nodegroups, language.depth + 1))
+
+
+# ------------------------------------------------------------------------------------------------------------ nested values
+
+
+def _glob_test(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(fnmatch.translate(pattern.lower()))
+    return lambda value: compiled.match(value.lower()) is not None
+
+
+def _regex_test(pattern: str) -> Callable[[str], bool]:
+    compiled = _regex(pattern, re.IGNORECASE)
+    return lambda value: compiled.match(value) is not None
+
+
+def _exact_test(pattern: str) -> Callable[[str], bool]:
+    return lambda value: value.lower() == pattern.lower()
+
+
+def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str], Callable[[str], bool]]) -> Matcher:
+    expression, delimiter = _text(tgt, where), language.delimiter
+    if delimiter not in expression:
+        raise TargetError(f"'{expression}' must be KEY{delimiter}VALUE")
+    parts = expression.split(delimiter)
+    # Values may hold the delimiter, keys too: every place to cut is tried, longest key first, as Salt does.
+    splits = [(parts[:i], make_test(delimiter.join(parts[i:]))) for i in range(len(parts) - 1, 0, -1)]
+    whole_key = (parts, make_test("*")) if parts[-1] == "*" else None
+
+    def match(subject: Subject) -> bool:
+        data = getattr(subject, where)
+        for path, test in splits:
+            found = _walk(data, path)
+            if any(_tested(value, test) for value in found):
+                return True
+        return whole_key is not None and bool(_walk(data, parts[:-1]))
+
+    return match
+
+
+def _walk(data: Any, path: Sequence[str]) -> list[Any]:
+    """Values at a path; a list on the way is searched, a ``*`` takes every key."""
+    level = [data]
+    for name in path:
+        below: list[Any] = []
+        for value in level:
+            for item in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(item, Mapping):
+                    if name == "*":
+                        below.extend(item.values())
+                    elif name in item:
+                        below.append(item[name])
+                    elif name.isdecimal() and int(name) in item:
+                        below.append(item[int(name)])
+        level = below
+    return level
+
+
+def _tested(value: Any, test: Callable[[str], bool]) -> bool:
+    if isinstance(value, Mapping):
+        return any(test(str(key)) for key in value)
+    if isinstance(value, list | tuple | set):
+        return any(_tested(item, test) for item in value)
+    return test(str(value))
+
+
+def _regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, flags)
+    except re.error as error:
+        raise TargetError(f"'{pattern}' is no regular expression: {error}") from error
+
+
+# ---------------------------------------------------------------------------------------------------------------- compound
+
+#: ``G@os:Debian``, ``G|@os|Debian`` (a delimiter of one's own), or a bare glob.
+_WORD = re.compile(r"(?P<engine>[A-Z])(?P<delimiter>[^@\s\w])?@(?P<rest>.+)", re.DOTALL)
+
+#: Letter of a compound word -> target type.
+ENGINES: Mapping[str, str] = {
+    "G": "grain",
+    "P": "grain_pcre",
+    "I": "pillar",
+    "J": "pillar_pcre",
+    "L": "list",
+    "N": "nodegroup",
+    "S": "ipcidr",
+    "E": "pcre",
+}
+
+#: Engines whose words may bring a delimiter.
+_NESTED_ENGINES = frozenset("GPIJ")
+
+
+def _compound(tgt: Any, language: _Language) -> Matcher:
+    words = tgt if isinstance(tgt, list | tuple) else _split(_text(tgt, "compound"))
+    if not words:
+        raise TargetError("an empty compound target matches nobody; write '*' for everybody")
+    return _Parser([str(word) for word in words], language).parse()
+
+
+def _split(expression: str) -> list[str]:
+    """Words; parentheses stand alone where they are not part of a word's own expression."""
+    words: list[str] = []
+    for piece in expression.split():
+        words.extend(_loosened(piece))
+    return words
+
+
+def _loosened(piece: str) -> list[str]:
+    """``(G@a:b`` is a parenthesis and a word; ``E@web(1|2)`` is a word whose parentheses are its own."""
+    front: list[str] = []
+    while piece.startswith("("):
+        front.append("(")
+        piece = piece[1:]
+    back: list[str] = []
+    while piece.endswith(")") and piece.count(")") > piece.count("("):
+        back.append(")")
+        piece = piece[:-1]
+    return [*front, *([piece] if piece else []), *back]
+
+
+class _Parser:
+    """Recursive descent: or < and < not < word or parentheses. Two words side by side are an error."""
+
+    def __init__(self, words: list[str], language: _Language) -> None:
+        self._words = words
+        self._language = language
+        self._at = 0
+
+    def parse(self) -> Matcher:
+        matcher = self._or()
+        if self._at < len(self._words):
+            raise TargetError(
+                f"'{self._words[self._at]}' is not expected in '{' '.join(self._words)}': write and, or, not between words"
+            )
+        return matcher
+
+    def _peek(self) -> str:
+        return self._words[self._at] if self._at < len(self._words) else ""
+
+    def _or(self) -> Matcher:
+        arms = [self._and()]
+        while self._peek() == "or":
+            self._at += 1
+            arms.append(self._and())
+        return arms[0] if len(arms) == 1 else lambda subject: any(arm(subject) for arm in arms)
+
+    def _and(self) -> Matcher:
+        arms = [self._not()]
+        while self._peek() == "and":
+            self._at += 1
+            arms.append(self._not())
+        return arms[0] if len(arms) == 1 else lambda subject: all(arm(subject) for arm in arms)
+
+    def _not(self) -> Matcher:
+        negative = False
+        while self._peek() == "not":
+            self._at += 1
+            negative = not negative
+        matcher = self._primary()
+        return (lambda subject: not matcher(subject)) if negative else matcher
+
+    def _primary(self) -> Matcher:
+        word = self._peek()
+        if word in ("", "and", "or", ")"):
+            raise TargetError(
+                f"a target is missing {f'before {word!r}' if word else 'at the end'} in '{' '.join(self._words)}'"
+            )
+        self._at += 1
+        if word == "(":
+            matcher = self._or()
+            if self._peek() != ")":
+                raise TargetError(f"a closing parenthesis is missing in '{' '.join(self._words)}'")
+            self._at += 1
+            return matcher
+        return _word(word, self._language)
+
+
+def _word(word: str, language: _Language) -> Matcher:
+    found = _WORD.fullmatch(word)
+    if found is None:
+        return _glob(word, language)
+    engine, delimiter = found["engine"], found["delimiter"]
+    if engine not in ENGINES:
+        raise TargetError(
+            f"'{word}': there is no engine '{engine}@'; there are {', '.join(f'{name}@' for name in ENGINES)}"
+        )
+    if delimiter and engine not in _NESTED_ENGINES:
+        raise TargetError(f"'{word}': only {', '.join(sorted(_NESTED_ENGINES))} take a delimiter")
+    inner = _Language(delimiter or language.delimiter, language.nodegroups, language.depth)
+    return MATCHERS[ENGINES[engine]](found["rest"], inner)
+
+
+#: Target type -> what compiles its expressions.
+MATCHERS: Mapping[str, Callable[[Any, _Language], Matcher]] = {
+    "glob": _glob,
+    "pcre": _pcre,
+    "list": _list,
+    "grain": _grain,
+    "grain_pcre": _grain_pcre,
+    "pillar": _pillar,
+    "pillar_pcre": _pillar_pcre,
+    "pillar_exact": _pillar_exact,
+    "compound": _compound,
+    "compound_pillar_exact": _compound,
+    "nodegroup": _nodegroup,
+    "ipcidr": _ipcidr,
+}
