@@ -57,6 +57,8 @@ class Options:
     #: Fires ``salt/job/<jid>/prog/<id>/<run number>`` after each state.
     events: bool = False
     jid: str = ""
+    #: Limits the run to these chunks and what they need; listeners are left out then.
+    wanted: Callable[[Low], bool] | None = None
     locate: Locate = _nowhere
     #: Gives a context with the named things (of RELOADS) read anew; None where that cannot be done.
     reload: Callable[[Context, frozenset[str]], Context] | None = None
@@ -71,6 +73,8 @@ def run(chunks: Sequence[Low], ctx: Context, loader: Loader, options: Options | 
     graph = driver.link(chunks, ctx)
     driver.begin(ctx, graph)
     running = driver.walk(graph)
+    if driver.options.wanted is not None:
+        return running
     after = listening(graph.chunks, running)
     if after.chunks:
         running.update(driver.walk(driver.link(after.chunks, ctx)))
@@ -115,7 +119,7 @@ class _Driver:
 
     def walk(self, graph: Graph) -> Running:
         """Runs a graph to its end, or to the failure that stops it."""
-        machine = Machine(graph, self._stops)
+        machine = Machine(graph, self._stops, self.options.wanted)
         self._running = machine.running
         while (instruction := machine.step()) is not None:
             entry = self._perform(instruction, machine)

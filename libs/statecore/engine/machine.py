@@ -71,15 +71,22 @@ class _Visit:
 
 
 class Machine:
-    """Evaluates a graph. ``stop(low, entry)`` says whether this entry ends the run (failhard)."""
+    """Evaluates a graph. ``stop(low, entry)`` says whether this entry ends the run (failhard); ``wanted(low)`` limits it
+    to some chunks and what they need."""
 
-    def __init__(self, graph: Graph, stop: Callable[[Low, RunningEntry], bool] = lambda _low, _entry: False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        stop: Callable[[Low, RunningEntry], bool] = lambda _low, _entry: False,
+        wanted: Callable[[Low], bool] | None = None,
+    ) -> None:
         self.running: Running = {}
         #: Tag -> what the check of a prereq's target said.
         self.foreseen: Running = {}
         self.stopped = False
         self._graph = graph
         self._stop = stop
+        self._wanted = wanted
         self._next = 0
         self._stack: list[_Visit] = []
         self._open: set[Node] = set()
@@ -135,12 +142,15 @@ class Machine:
     def _begin(self) -> bool:
         """Enters the next chunk of the run list that has no entry yet."""
         tags = self._graph.tags
-        while self._next < len(tags) and tags[self._next] in self.running:
+        while self._next < len(tags) and (tags[self._next] in self.running or not self._asked_for(self._next)):
             self._next += 1
         if self._next == len(tags):
             return False
         self._enter(Node(self._next))
         return True
+
+    def _asked_for(self, position: int) -> bool:
+        return self._wanted is None or self._wanted(self._graph.chunks[position])
 
     def _enter(self, node: Node) -> None:
         self._stack.append(_Visit(node, self._todo(node)))

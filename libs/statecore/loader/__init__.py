@@ -31,6 +31,8 @@ class Loader:
 
     def __init__(self, extension_dir: Path | None = None) -> None:
         self.extension_dir = extension_dir
+        #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
+        self.generation = 0
         self._indexes: dict[str, Index] = {}
         self._served: dict[tuple[str, str], Served] = {}
         self._by_file: dict[Path, Served | Unusable] = {}
@@ -42,6 +44,7 @@ class Loader:
             name = next((key for key in sys.modules if getattr(sys.modules[key], "__file__", None) == str(source)), "")
             if name.startswith("saltern_loaded."):
                 del sys.modules[name]
+        self.generation += 1
         self._indexes.clear()
         self._served.clear()
         self._by_file.clear()

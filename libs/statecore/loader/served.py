@@ -104,7 +104,7 @@ def argspec(signature: inspect.Signature) -> dict[str, Any]:
     defaults = [parameter.default for parameter in plain if parameter.default is not kinds.empty]
     star = {parameter.kind: True for parameter in signature.parameters.values()}
     return {
-        "args": [parameter.name for parameter in plain],
+        "args": [parameter.name for parameter in plain] or None,
         "defaults": defaults or None,
         "varargs": star.get(kinds.VAR_POSITIONAL),
         "kwargs": star.get(kinds.VAR_KEYWORD),

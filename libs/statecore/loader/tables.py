@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from statecore.context import Context
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.ports import Function
 
+#: Makes of what a state function returned what its caller gets: (ctx, "module.function", returned, arguments).
+Finish: TypeAlias = Callable[[Context, str, Any, Mapping[str, Any]], Any]
+
 
 class Table(Mapping[str, Function]):
-    """``"module.function"`` -> callable bound to one context; a missing name raises NotAvailable with its reason.
+    """``"module.function"`` -> callable bound to one context; a missing name raises NotAvailable with its reason."""
 
-    ``finish`` turns what the function returned into what the caller gets (a Plan into Salt's state dict).
-    """
-
-    def __init__(
-        self, loader: Loader, kind: str, finish: Callable[[Context, str, Any, Mapping[str, Any]], Any] | None = None
-    ):
+    def __init__(self, loader: Loader, kind: str, finish: Finish | None = None) -> None:
         self._loader = loader
         self._kind = kind
         self._finish = finish
         self._ctx: Context | None = None
+        self._generation = loader.generation
         self._bound: dict[str, Function] = {}
 
     def attach(self, ctx: Context) -> None:
@@ -32,11 +31,10 @@ class Table(Mapping[str, Function]):
         self._ctx = ctx
         self._bound.clear()
 
-    def forget(self) -> None:
-        """Drops bound functions, after the loader was refreshed."""
-        self._bound.clear()
-
     def __getitem__(self, name: str) -> Function:
+        if self._generation != self._loader.generation:
+            self._bound.clear()
+            self._generation = self._loader.generation
         bound = self._bound.get(name)
         if bound is None:
             bound = self._bound[name] = self._bind(name)
@@ -78,11 +76,12 @@ class Table(Mapping[str, Function]):
         return finished
 
 
-def attached(
-    ctx: Context, loader: Loader, finish: Callable[[Context, str, Any, Mapping[str, Any]], Any] | None = None
-) -> Context:
-    """The context with fresh ``functions`` and ``states`` tables that are bound to it."""
-    functions = Table(loader, "modules")
+def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | None = None) -> Context:
+    """The context with ``functions`` and ``states`` tables that are bound to it.
+
+    ``functions`` is given where something else, such as a template engine, must hold the table before the context exists.
+    """
+    functions = functions or Table(loader, "modules")
     states = Table(loader, "states", finish)
     whole = replace(ctx, functions=functions, states=states)
     functions.attach(whole)

@@ -1,0 +1,71 @@
+"""Whether a call fits a function, told before it is made, in Python's own words (which are what Salt's users see)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments without the publication's (``__pub_*``), unless the function takes any."""
+    if takes_any(signature):
+        return dict(kwargs)
+    return {key: value for key, value in kwargs.items() if not key.startswith("__")}
+
+
+def takes_any(signature: inspect.Signature) -> bool:
+    """Whether the function has ``**kwargs``."""
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values())
+
+
+def unknown(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments that the function does not take, as ``key=value``."""
+    if takes_any(signature):
+        return []
+    return [f"{key}={value}" for key, value in kwargs.items() if key not in signature.parameters]
+
+
+def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """What is wrong with the arguments, None when they fit. Unknown keywords are ``unknown``'s to tell."""
+    parameters = list(signature.parameters.values())
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    star = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
+    if len(args) > len(positional) and not star:
+        return _too_many(name, positional, len(args))
+    filled = {each.name for each in positional[: len(args)]}
+    for key in kwargs:
+        if key in filled:
+            return f"{name}() got multiple values for argument '{key}'"
+    missing = [
+        each
+        for each in parameters
+        if each.default is inspect.Parameter.empty
+        and each.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        and each.name not in filled
+        and each.name not in kwargs
+    ]
+    if not missing:
+        return None
+    kind = "positional" if missing[0].kind in _POSITIONAL else "keyword-only"
+    plural = "" if len(missing) == 1 else "s"
+    return (
+        f"{name}() missing {len(missing)} required {kind} argument{plural}: {_listed([each.name for each in missing])}"
+    )
+
+
+def _too_many(name: str, positional: Sequence[inspect.Parameter], given: int) -> str:
+    optional = any(each.default is not inspect.Parameter.empty for each in positional)
+    least = sum(each.default is inspect.Parameter.empty for each in positional)
+    takes = f"from {least} to {len(positional)}" if optional else str(len(positional))
+    plural = "" if takes == "1" else "s"
+    return f"{name}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return ", ".join(quoted[:-1]) + f", and {quoted[-1]}"

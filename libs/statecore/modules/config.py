@@ -1,0 +1,141 @@
+"""Options, wherever they are set: the minion's options, grains, pillar, the master's options (Salt's ``config`` module)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from fnmatch import filter as matching
+from typing import Any
+
+from statecore.context import Context
+from statecore.values import DELIMITER, traverse
+from statecore.values import merge as merged
+
+#: What modules and formulas expect to be there when nobody set it.
+DEFAULTS: Mapping[str, Any] = {
+    "hosts.file": "/etc/hosts",
+    "aliases.file": "/etc/aliases",
+    "test.foo": "unconfigured",
+    "mongo.db": "salt",
+    "mongo.host": "salt",
+}
+
+_ABSENT = object()
+
+
+def get(
+    ctx: Context,
+    key: str,
+    default: Any = "",
+    delimiter: str = DELIMITER,
+    merge: str | None = None,
+    omit_opts: bool = False,
+    omit_pillar: bool = False,
+    omit_master: bool = False,
+    omit_grains: bool = False,
+) -> Any:
+    """The value at a path in the options, else grains, else pillar, else the master's options; ``merge`` ("recurse" or
+    "overwrite") unites them all, the earlier ones winning.
+
+    CLI Example:
+
+        salt '*' config.get pkg:apache
+    """
+    omitted = {"opts": omit_opts, "grains": omit_grains, "pillar": omit_pillar, "master": omit_master}
+    layers = _layers(ctx, omitted)
+    if merge is None:
+        for layer in layers:
+            found = traverse(layer, key, _ABSENT, delimiter)
+            if found is not _ABSENT:
+                return found
+        return default
+    united: Any = {}
+    for layer in reversed(layers):
+        united = merged(united, layer, merge if merge == "overwrite" else "recurse")
+    return traverse(united, key, default, delimiter)
+
+
+def option(
+    ctx: Context,
+    value: str,
+    default: Any = None,
+    omit_opts: bool = False,
+    omit_grains: bool = False,
+    omit_pillar: bool = False,
+    omit_master: bool = False,
+    omit_all: bool = False,
+    wildcard: bool = False,
+) -> Any:
+    """The option of exactly this name (no path), searched as ``get``; with ``wildcard`` all that match a glob."""
+    omitted = {
+        "opts": omit_opts or omit_all,
+        "grains": omit_grains or omit_all,
+        "pillar": omit_pillar or omit_all,
+        "master": omit_master or omit_all,
+    }
+    layers = _layers(ctx, omitted)
+    if wildcard:
+        found: dict[str, Any] = {}
+        for layer in reversed(layers):
+            found.update({key: layer[key] for key in matching(layer, value)})
+        return found or (default if default is not None else {})
+    for layer in layers:
+        if value in layer:
+            return layer[value]
+    return "" if default is None else default
+
+
+def merge(
+    ctx: Context,
+    value: str,
+    default: Any = "",
+    omit_opts: bool = False,
+    omit_master: bool = False,
+    omit_pillar: bool = False,
+) -> Any:
+    """All settings of an option as one: lists joined, dicts united (the minion's winning), a string is taken as it is."""
+    omitted = {"opts": omit_opts, "grains": True, "master": omit_master, "pillar": omit_pillar}
+    result: Any = None
+    for layer in _layers(ctx, omitted):
+        found = layer.get(value)
+        if found is None:
+            continue
+        if result is None:
+            result = copy.deepcopy(found)
+            if isinstance(result, str):
+                return result
+        elif isinstance(result, dict) and isinstance(found, Mapping):
+            result = {**found, **result}
+        elif isinstance(result, list) and isinstance(found, list):
+            result = [*result, *found]
+    return default if result is None else result
+
+
+def items(ctx: Context) -> dict[str, Any]:
+    """All options of this minion."""
+    return dict(ctx.opts)
+
+
+def backup_mode(ctx: Context, backup: str = "") -> str:
+    """The backup mode given, or the option ``backup_mode``."""
+    return backup or str(option(ctx, "backup_mode"))
+
+
+def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
+    """A file mode as octal text of four digits or more."""
+    if mode is None:
+        return None
+    text = str(mode).strip('"').strip("'").lstrip("0Oo")
+    return f"{text or '0':>04}"
+
+
+def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, Any]]:
+    """The places to look in, in order, without those omitted."""
+    master = ctx.pillar.get("master", {})
+    places: dict[str, Mapping[str, Any]] = {
+        "opts": ctx.opts,
+        "grains": ctx.grains,
+        "pillar": ctx.pillar,
+        "master": master if isinstance(master, Mapping) else {},
+    }
+    return [*(layer for name, layer in places.items() if not omitted.get(name)), DEFAULTS]

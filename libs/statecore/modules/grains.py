@@ -1,0 +1,241 @@
+"""Facts about the minion: reading them, and setting those of the static grains file (Salt's ``grains`` module).
+
+What was set in a run is seen by every later call of it; the next job sees it in its grains.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from statecore import static_grains
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.values import DELIMITER, traverse
+from statecore.values import filter_by as _filter_by
+
+ALIASES = {"set": "set_", "fetch": "get"}
+OUTPUTTERS = {"items": "nested", "item": "nested", "setval": "nested"}
+
+#: Key of ctx.scratch: grains set in this run, None for deleted ones.
+_SET = "grains.set"
+
+_ABSENT = object()
+
+_SANITIZERS: Mapping[str, Callable[[str], str]] = {
+    "serialnumber": lambda value: value[: len(value) * 3 // 4] + "X" * (len(value) - len(value) * 3 // 4),
+    "domain": lambda _: "DOMAINNAME",
+    "fqdn": lambda _: "MINION.DOMAINNAME",
+    "id": lambda _: "MINION.DOMAINNAME",
+    "host": lambda _: "MINION",
+    "localhost": lambda _: "MINION",
+    "nodename": lambda _: "MINION",
+}
+
+
+def _current(ctx: Context) -> dict[str, Any]:
+    """The run's grains with what was set since it began."""
+    grains = dict(ctx.grains)
+    for key, value in ctx.scratch.get(_SET, {}).items():
+        if value is _ABSENT:
+            grains.pop(key, None)
+        else:
+            grains[key] = value
+    return grains
+
+
+def get(ctx: Context, key: str, default: Any = "", delimiter: str = DELIMITER, ordered: bool = True) -> Any:
+    """The grain at a path (``pkg:apache``), ``default`` when there is none.
+
+    CLI Example:
+
+        salt '*' grains.get os
+    """
+    return traverse(_current(ctx), key, default, delimiter)
+
+
+def has_value(ctx: Context, key: str) -> bool:
+    """Whether there is a grain at the path."""
+    return traverse(_current(ctx), key, _ABSENT) is not _ABSENT
+
+
+def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
+    """All grains; ``sanitize`` hides names and serial numbers.
+
+    CLI Example:
+
+        salt '*' grains.items
+    """
+    return _sanitized(_current(ctx)) if sanitize else _current(ctx)
+
+
+def item(
+    ctx: Context, *args: str, default: Any = "", delimiter: str = DELIMITER, sanitize: bool = False, **kwargs: Any
+) -> dict[str, Any]:
+    """The grains at these paths.
+
+    CLI Example:
+
+        salt '*' grains.item os osrelease
+    """
+    grains = _current(ctx)
+    found = {key: traverse(grains, key, default, delimiter) for key in args}
+    return _sanitized(found) if sanitize else found
+
+
+def _sanitized(grains: dict[str, Any]) -> dict[str, Any]:
+    return {key: _SANITIZERS[key](str(value)) if key in _SANITIZERS else value for key, value in grains.items()}
+
+
+def ls(ctx: Context) -> list[str]:
+    """The names of all grains, sorted."""
+    return sorted(_current(ctx))
+
+
+def equals(ctx: Context, key: str, value: Any) -> bool:
+    """Whether the grain reads the same as ``value``."""
+    return str(value) == str(get(ctx, key))
+
+
+def filter_by(
+    ctx: Context,
+    lookup_dict: Mapping[Any, Any],
+    grain: str = "os_family",
+    merge: Mapping[str, Any] | None = None,
+    default: str = "default",
+    base: str | None = None,
+) -> Any:
+    """The entry of a table for this minion: its keys are globs for a grain's value; ``merge`` goes over it, ``base`` under."""
+    return _filter_by(lookup_dict, grain, _current(ctx), merge, default, base)
+
+
+def setvals(
+    ctx: Context, grains: Mapping[str, Any], destructive: bool = False, refresh_pillar: bool = True
+) -> dict[str, Any]:
+    """Writes grains to the static grains file; with ``destructive`` a None removes its key. Returns what was set.
+
+    Raises CommandError when the file cannot be read or written, or no place for it is configured.
+    """
+    if not isinstance(grains, Mapping):
+        raise InvocationError("setvals grains must be a dictionary.")
+    file = static_grains.path(ctx.opts)
+    if file is None:
+        raise CommandError("There is no place for static grains: set 'conf_file' or 'grains_file'")
+    kept = static_grains.read(file)
+    seen = ctx.scratch.setdefault(_SET, {})
+    for key, value in grains.items():
+        if value is None and destructive:
+            kept.pop(key, None)
+            seen[key] = _ABSENT
+        else:
+            kept[key] = seen[key] = value
+    static_grains.write(file, kept)
+    ctx.minion.refresh_grains()
+    if refresh_pillar:
+        ctx.minion.refresh_pillar()
+    return dict(grains)
+
+
+def setval(ctx: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: bool = True) -> dict[str, Any]:
+    """Sets one grain, whole.
+
+    CLI Example:
+
+        salt '*' grains.setval roles "[web, db]"
+    """
+    return setvals(ctx, {key: val}, destructive, refresh_pillar)
+
+
+def append(ctx: Context, key: str, val: Any, convert: bool = False, delimiter: str = DELIMITER) -> Any:
+    """Appends to a list grain, made if needed; ``convert`` makes a list of another value first. A sentence when it cannot."""
+    values = copy.deepcopy(get(ctx, key, [], delimiter))
+    if convert and not isinstance(values, list):
+        values = [] if values is None else [values]
+    if not isinstance(values, list):
+        return f"The key {key} is not a valid list"
+    if val in values:
+        return f"The val {val} was already in the list {key}"
+    values.extend(val if isinstance(val, list) else [val])
+    return _set_nested(ctx, key, values, delimiter)
+
+
+def remove(ctx: Context, key: str, val: Any, delimiter: str = DELIMITER) -> Any:
+    """Removes a value from a list grain. A sentence when it is not there."""
+    values = copy.deepcopy(get(ctx, key, [], delimiter))
+    if not isinstance(values, list):
+        return f"The key {key} is not a valid list"
+    if val not in values:
+        return f"The val {val} was not in the list {key}"
+    values.remove(val)
+    return _set_nested(ctx, key, values, delimiter)
+
+
+def _set_nested(ctx: Context, key: str, value: Any, delimiter: str) -> dict[str, Any]:
+    """Sets the whole top grain that holds the path."""
+    while delimiter in key:
+        key, last = key.rsplit(delimiter, 1)
+        around = copy.deepcopy(get(ctx, key, {}, delimiter))
+        value = {**around, last: value} if isinstance(around, dict) else {last: value}
+    return setval(ctx, key, value)
+
+
+def set_(
+    ctx: Context, key: str, val: Any = "", force: bool = False, destructive: bool = False, delimiter: str = DELIMITER
+) -> dict[str, Any]:
+    """Sets a grain at a path. Lists and dicts are overwritten, or put in the place of another value, only with ``force``.
+
+    Returns comment, changes, result.
+    """
+    existing = get(ctx, key, _ABSENT, delimiter)
+    if existing is not _ABSENT and existing == val and not (val is None and destructive):
+        return {"comment": "Grain is already set", "changes": {}, "result": True}
+    if not force and existing is not _ABSENT and existing is not None:
+        if isinstance(existing, dict | list):
+            return _refused(f"The key '{key}' exists but is a dict or a list. Use 'force=True' to overwrite.")
+        if isinstance(val, dict | list):
+            return _refused(
+                f"The key '{key}' exists and the given value is a dict or a list. Use 'force=True' to overwrite."
+            )
+    value: Any = val
+    while delimiter in key:
+        key, last = key.rsplit(delimiter, 1)
+        around = copy.deepcopy(get(ctx, key, {}, delimiter))
+        placed = _placed(around, last, value, force=force, drop=value is None and destructive)
+        if placed is _ABSENT:
+            return _refused(
+                f"The key '{key}' value is '{around}', which is different from the provided key '{last}'."
+                " Use 'force=True' to overwrite."
+            )
+        value = placed
+    return {"comment": "", "changes": setval(ctx, key, value, destructive), "result": True}
+
+
+def _placed(around: Any, key: str, value: Any, *, force: bool, drop: bool) -> Any:
+    """What surrounds a path's last key, with that key set; _ABSENT when another value is in the way."""
+    if isinstance(around, dict):
+        if drop:
+            return {each: kept for each, kept in around.items() if each != key}
+        return {**around, key: value}
+    if isinstance(around, list):
+        matched = [item == key or (isinstance(item, dict) and key in item) for item in around]
+        replaced = [
+            ({**item, key: value} if isinstance(item, dict) else {key: value}) if hit else item
+            for item, hit in zip(around, matched, strict=True)
+        ]
+        return replaced if any(matched) else [*around, {key: value}]
+    return {key: value} if around == key or force else _ABSENT
+
+
+def _refused(comment: str) -> dict[str, Any]:
+    return {"comment": comment, "changes": {}, "result": False}
+
+
+def delval(ctx: Context, key: str, destructive: bool = False, force: bool = False) -> dict[str, Any]:
+    """Sets a grain to None; with ``destructive`` removes the key too."""
+    return set_(ctx, key, None, destructive=destructive, force=force)
+
+
+def delkey(ctx: Context, key: str, force: bool = False) -> dict[str, Any]:
+    """Removes a grain, key and value."""
+    return delval(ctx, key, destructive=True, force=force)

@@ -1,0 +1,463 @@
+"""The minion's own affairs: running jobs, refreshing, fetching users' modules (Salt's ``saltutil`` module)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+
+#: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
+KINDS = (
+    *("clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils"),
+    *("log_handlers", "executors", "proxymodules", "engines", "thorium", "serializers", "matchers", "resources"),
+    *("pillar", "tops", "wrapper"),
+)
+
+#: Files that can be modules.
+_MODULE_FILES = (".py", ".pyx", ".so", ".zip")
+
+#: Directories below the cache directory that can be had again from the master.
+_CACHES = ("files", "localfiles", "extrn_files", "accumulator")
+
+
+def running(ctx: Context) -> list[dict[str, Any]]:
+    """The jobs that run on this minion now, as they were published, each with its pid.
+
+    CLI Example:
+
+        salt '*' saltutil.running
+    """
+    return ctx.jobs.running()
+
+
+def is_running(ctx: Context, fun: str) -> list[dict[str, Any]]:
+    """The running jobs whose function matches a glob (``state.*``)."""
+    return [job for job in ctx.jobs.running() if fnmatchcase(str(job.get("fun", "")), fun)]
+
+
+def find_job(ctx: Context, jid: str) -> dict[str, Any]:
+    """The running job with this id, {} when it does not run (any more)."""
+    return next((job for job in ctx.jobs.running() if str(job.get("jid")) == str(jid)), {})
+
+
+def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
+    """Sends a signal (number or name) to a job's process; the sentence says what was done, "" when there is no such job."""
+    return ctx.jobs.signal(str(jid), _number(sig))
+
+
+def term_job(ctx: Context, jid: str) -> str:
+    """Asks a job to end (SIGTERM).
+
+    CLI Example:
+
+        salt '*' saltutil.term_job <job id>
+    """
+    return ctx.jobs.signal(str(jid), signal.SIGTERM)
+
+
+def kill_job(ctx: Context, jid: str) -> str:
+    """Ends a job at once (SIGKILL)."""
+    return ctx.jobs.signal(str(jid), signal.SIGKILL)
+
+
+def term_all_jobs(ctx: Context) -> list[str]:
+    """Asks every running job to end."""
+    return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in ctx.jobs.running()]
+
+
+def kill_all_jobs(ctx: Context) -> list[str]:
+    """Ends every running job at once."""
+    return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in ctx.jobs.running()]
+
+
+def _number(sig: int | str) -> int:
+    text = str(sig).upper()
+    if text.isdigit():
+        return int(text)
+    try:
+        return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"].value
+    except KeyError:
+        raise CommandError(f"There is no signal '{sig}'") from None
+
+
+def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
+    """The next job sees freshly compiled pillar.
+
+    CLI Example:
+
+        salt '*' saltutil.refresh_pillar
+    """
+    return ctx.minion.refresh_pillar()
+
+
+def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache: bool = False) -> bool:
+    """The next job sees freshly gathered grains, and pillar compiled from them."""
+    done = ctx.minion.refresh_grains()
+    if refresh_pillar:
+        ctx.minion.refresh_pillar()
+    return done
+
+
+def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
+    """The next job sees the modules that are on disk now."""
+    return ctx.minion.refresh_modules()
+
+
+def list_extmods(ctx: Context) -> dict[str, list[str]]:
+    """Kind -> names of the users' modules on this minion."""
+    root = _extension_dir(ctx)
+    return {
+        directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in _MODULE_FILES})
+        for directory in sorted(root.iterdir() if root.is_dir() else ())
+        if directory.is_dir()
+    }
+
+
+def clear_cache(ctx: Context) -> bool:
+    """Removes cached files that can be had again from the master."""
+    cache = str(ctx.opts.get("cachedir") or "")
+    for name in _CACHES if cache else ():
+        shutil.rmtree(Path(cache) / name, ignore_errors=True)
+    return True
+
+
+def sync_all(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+    clean_pillar_cache: bool = False,
+) -> dict[str, list[str]]:
+    """Fetches users' modules of every kind from ``salt://_modules``, ``_states``, ...; kind -> those new or changed.
+
+    Files that are gone from the tree are removed. CLI Example:
+
+        salt '*' saltutil.sync_all
+    """
+    envs = _environments(ctx, saltenv)
+    fetched = {kind: _sync(ctx, kind, envs, extmod_whitelist, extmod_blacklist) for kind in KINDS}
+    if refresh:
+        ctx.minion.refresh_modules()
+        if fetched["grains"]:
+            refresh_grains(ctx)
+        else:
+            ctx.minion.refresh_pillar()
+    return fetched
+
+
+def _one(
+    ctx: Context, kind: str, saltenv: str | list[str] | None, refresh: bool, whitelist: Any, blacklist: Any
+) -> list[str]:
+    fetched = _sync(ctx, kind, _environments(ctx, saltenv), whitelist, blacklist)
+    if refresh:
+        ctx.minion.refresh_modules()
+        if kind == "grains":
+            refresh_grains(ctx)
+        elif kind == "pillar":
+            ctx.minion.refresh_pillar()
+    return fetched
+
+
+def sync_modules(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_modules``; those new or changed."""
+    return _one(ctx, "modules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_states(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_states``; those new or changed."""
+    return _one(ctx, "states", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_grains(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_grains``; those new or changed."""
+    return _one(ctx, "grains", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_renderers(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_renderers``; those new or changed."""
+    return _one(ctx, "renderers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_returners(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_returners``; those new or changed."""
+    return _one(ctx, "returners", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_utils(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_utils``; those new or changed."""
+    return _one(ctx, "utils", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_output(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_output``; those new or changed."""
+    return _one(ctx, "output", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_matchers(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_matchers``; those new or changed."""
+    return _one(ctx, "matchers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_executors(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_executors``; those new or changed."""
+    return _one(ctx, "executors", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_beacons(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_beacons``; those new or changed."""
+    return _one(ctx, "beacons", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_sdb(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_sdb``; those new or changed."""
+    return _one(ctx, "sdb", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_clouds(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_clouds``; those new or changed."""
+    return _one(ctx, "clouds", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_log_handlers(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_log_handlers``; those new or changed."""
+    return _one(ctx, "log_handlers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_proxymodules(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_proxymodules``; those new or changed."""
+    return _one(ctx, "proxymodules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_engines(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_engines``; those new or changed."""
+    return _one(ctx, "engines", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_thorium(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_thorium``; those new or changed."""
+    return _one(ctx, "thorium", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_serializers(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_serializers``; those new or changed."""
+    return _one(ctx, "serializers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_pillar(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_pillar``; those new or changed."""
+    return _one(ctx, "pillar", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_tops(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_tops``; those new or changed."""
+    return _one(ctx, "tops", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_wrapper(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_wrapper``; those new or changed."""
+    return _one(ctx, "wrapper", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: Any, blacklist: Any) -> list[str]:
+    """Copies one kind, the later environments over the earlier; returns ``kind.name`` of what was written."""
+    target = _extension_dir(ctx) / kind
+    only, never = (
+        _names(listed, kind, ctx, option)
+        for listed, option in ((whitelist, "extmod_whitelist"), (blacklist, "extmod_blacklist"))
+    )
+    prefix = f"_{kind}/"
+    wanted: dict[str, tuple[str, str]] = {}
+    for env in envs:
+        for path in ctx.files.paths(env, prefix):
+            relative = path.removeprefix(prefix)
+            name = _name(relative)
+            if relative.endswith(_MODULE_FILES) and (only is None or name in only) and not (never and name in never):
+                wanted[relative] = (path, env)
+    written = [
+        f"{kind}.{_name(relative)}" for relative, source in wanted.items() if _copy(ctx, *source, target / relative)
+    ]
+    if ctx.opts.get("clean_dynamic_modules", True) and target.is_dir():
+        _clean(target, wanted)
+    return written
+
+
+def _copy(ctx: Context, path: str, env: str, target: Path) -> bool:
+    """Whether the file had to be written."""
+    source = ctx.files.fetch(path, env)
+    if source is None:
+        raise CommandError(f"salt://{path} is listed in environment '{env}' but cannot be fetched")
+    content = source.read_bytes()
+    if target.is_file() and hashlib.sha256(target.read_bytes()).digest() == hashlib.sha256(content).digest():
+        return False
+    # Code that this minion will run: nobody else may write it.
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target.write_bytes(content)
+    target.chmod(0o600)
+    return True
+
+
+def _clean(target: Path, wanted: Mapping[str, Any]) -> None:
+    for path in sorted(target.rglob("*"), reverse=True):
+        if path.is_dir():
+            if not any(path.iterdir()) or path.name == "__pycache__":
+                shutil.rmtree(path)
+        elif str(path.relative_to(target)) not in wanted:
+            path.unlink()
+
+
+def _name(relative: str) -> str:
+    """Dotted module name of a file below its kind's directory."""
+    return relative.rpartition(".")[0].replace("/", ".")
+
+
+def _names(listed: Any, kind: str, ctx: Context, option: str) -> list[str] | None:
+    """The names a white or black list has for this kind; None when it says nothing."""
+    value = ctx.opts.get(option) if listed is None else listed
+    if isinstance(value, Mapping):
+        value = value.get(kind)
+    if not value:
+        return None
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else [str(name) for name in value]
+
+
+def _environments(ctx: Context, saltenv: str | list[str] | None) -> list[str]:
+    """The environments asked for; without any, those that the top file gives this minion, else base."""
+    if saltenv:
+        return saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
+    top = ctx.state_system.show_top({})
+    return list(top) if isinstance(top, dict) and top else ["base"]
+
+
+def _extension_dir(ctx: Context) -> Path:
+    directory = ctx.opts.get("extension_modules")
+    if not directory:
+        raise CommandError("There is no place for users' modules: set 'extension_modules' or 'cachedir'")
+    return Path(str(directory))

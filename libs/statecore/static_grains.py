@@ -1,0 +1,48 @@
+"""The static grains file: grains set by ``grains.setval`` and kept across restarts. YAML, beside the minion's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from statecore.errors import CommandError
+
+
+def path(opts: Mapping[str, Any]) -> Path | None:
+    """Where the file is: ``grains_file``, else ``grains`` in the directory of ``conf_file``; None when neither is set."""
+    if opts.get("grains_file"):
+        return Path(str(opts["grains_file"]))
+    if not opts.get("conf_file"):
+        return None
+    configured = Path(str(opts["conf_file"]))
+    return (configured if configured.is_dir() else configured.parent) / "grains"
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Its grains, {} when there is no file. Raises CommandError when it cannot be read or is not a YAML map."""
+    try:
+        grains = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CommandError(f"Unable to read existing grains file {file}: {error}") from error
+    if grains is None:
+        return {}
+    if not isinstance(grains, dict):
+        raise CommandError(f"The grains file {file} holds a {type(grains).__name__} where a map is expected")
+    return grains
+
+
+def write(file: Path, grains: Mapping[str, Any]) -> None:
+    """Replaces the file at once, so that a reader never sees half of it. Raises CommandError."""
+    text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
+    beside = file.with_name(f".{file.name}.new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(file)
+    except OSError as error:
+        raise CommandError(f"Unable to write to grains file at {file}: {error.strerror}") from error

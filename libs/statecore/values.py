@@ -1,0 +1,146 @@
+"""Walking and merging nested values, with the meaning Salt gives them. Pure; used by every module that takes a ``a:b:c`` path."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import yaml
+
+from statecore.errors import InvocationError
+
+#: Parts the keys of a path where nobody says otherwise.
+DELIMITER = ":"
+
+_MISSING = object()
+
+
+def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = DELIMITER) -> Any:
+    """The value at ``path``; ``default`` when there is none.
+
+    In a list a number is an index, or a key of the first dict in it that has it; other keys are looked for in the dicts
+    of the list. A key that is not there as text is tried as YAML reads it (``8080`` the number).
+    """
+    value = data
+    for key in str(path).split(delimiter) if isinstance(path, str) else [path]:
+        value = _in_list(value, key) if isinstance(value, list) else _in_mapping(value, key)
+        if value is _MISSING:
+            return default
+    return value
+
+
+def _in_mapping(value: Any, key: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return _MISSING
+    if key in value:
+        return value[key]
+    if not isinstance(key, str):
+        return _MISSING
+    try:
+        read = yaml.safe_load(key)
+        return value.get(read, _MISSING)
+    except (yaml.YAMLError, TypeError):
+        return _MISSING
+
+
+def _in_list(value: list[Any], key: Any) -> Any:
+    try:
+        wanted: Any = int(key)
+    except ValueError:
+        wanted = key
+    for item in value:
+        if isinstance(item, Mapping) and wanted in item:
+            return item[wanted]
+    if isinstance(wanted, int):
+        try:
+            return value[wanted]
+        except IndexError:
+            return _MISSING
+    return _MISSING
+
+
+def update(base: MutableMapping[str, Any], new: Mapping[str, Any], *, lists: bool = False) -> MutableMapping[str, Any]:
+    """``new`` merged into ``base`` (changed and returned): dicts recursively, lists extended if ``lists``, else replaced."""
+    for key, value in new.items():
+        old = base.get(key)
+        if isinstance(old, MutableMapping) and isinstance(value, Mapping):
+            update(old, value, lists=lists)
+        elif lists and isinstance(old, list) and isinstance(value, list):
+            base[key] = [*old, *(item for item in value if item not in old)]
+        else:
+            base[key] = copy.deepcopy(value)
+    return base
+
+
+def _recurse(first: Any, second: Any, lists: bool) -> Any:
+    return update(copy.deepcopy(first), second, lists=lists)
+
+
+def _overwrite(first: Any, second: Any, lists: bool) -> Any:
+    return {**copy.deepcopy(first), **copy.deepcopy(second)}
+
+
+def _list(first: Any, second: Any, lists: bool) -> Any:
+    return {key: [value, second[key]] if key in second else value for key, value in first.items()}
+
+
+def _aggregate(first: Any, second: Any, lists: bool) -> Any:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        merged = dict(first)
+        for key, value in second.items():
+            merged[key] = _aggregate(merged[key], value, lists) if key in merged else value
+        return merged
+    if isinstance(first, list) and isinstance(second, list):
+        return [*first, *second]
+    return second
+
+
+#: Strategy -> how two dicts become one (pillar_source_merging_strategy, slsutil.merge). The arguments are not changed.
+STRATEGIES: Mapping[str, Callable[[Any, Any, bool], Any]] = {
+    "smart": _recurse,
+    "recurse": _recurse,
+    "none": _recurse,
+    "overwrite": _overwrite,
+    "aggregate": _aggregate,
+    "list": _list,
+}
+
+
+def merge(first: Any, second: Any, strategy: str = "smart", *, lists: bool = False) -> Any:
+    """Two dicts as one, by strategy. Raises InvocationError for an unknown one."""
+    if strategy not in STRATEGIES:
+        raise InvocationError(f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}")
+    return STRATEGIES[strategy](first, second, lists)
+
+
+def filter_by(
+    table: Mapping[Any, Any],
+    path: str,
+    data: Mapping[str, Any],
+    override: Mapping[str, Any] | None = None,
+    default: str = "default",
+    base: str | None = None,
+) -> Any:
+    """The table's entry whose key (a glob) matches the value at ``path``, merged over ``base`` and under ``override``."""
+    found: Any = _MISSING
+    value = traverse(data, path, [])
+    for each in value if isinstance(value, list) else [value]:
+        found = next((entry for key, entry in table.items() if fnmatchcase(str(each), str(key))), _MISSING)
+        if found is not _MISSING:
+            break
+    chosen: Any = copy.deepcopy(table.get(default) if found is _MISSING or found is None else found)
+    if base and base in table:
+        under = copy.deepcopy(table[base])
+        if chosen is None:
+            chosen = under
+        elif isinstance(under, MutableMapping):
+            if not isinstance(chosen, Mapping):
+                raise InvocationError("filter_by default and look-up values must both be dictionaries.")
+            chosen = update(under, dict(chosen))
+    if override:
+        if not isinstance(override, Mapping):
+            raise InvocationError("filter_by merge argument must be a dictionary.")
+        chosen = copy.deepcopy(dict(override)) if chosen is None else update(chosen, override)
+    return chosen
