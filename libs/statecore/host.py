@@ -1,0 +1,326 @@
+"""The managed host: this machine, or a system mounted somewhere below us. The only road to files, users and programs.
+
+Paths are the host's own. In a mounted root they are resolved component by component: an absolute symlink starts again at
+the root, ``..`` stops at it, so nothing ever leads outside. Commands in a mounted root run by chroot, which needs root and a
+userland in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import grp
+import os
+import pwd
+import signal
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from statecore.errors import HostError
+from statecore.ports import CommandResult
+
+#: As many symlinks as Linux follows in one path.
+_MAX_LINKS = 40
+
+#: Where programs of the host are looked for when nothing else says so.
+HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#: Seconds that a command which ran out of time has to end by itself before it is killed.
+_GRACE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A line of /etc/passwd."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+    shell: str
+
+
+class Host:
+    """Implements ports.ManagedHost."""
+
+    def __init__(self, root: str | Path = "/") -> None:
+        self._root = Path(root).absolute()
+        self._mounted = str(self._root) != "/"
+        #: file -> (its state, its parsed lines); users and groups of a mounted host are read again only when they changed.
+        self._parsed: dict[str, tuple[tuple[int, int], list[list[str]]]] = {}
+
+    @property
+    def root(self) -> Path:
+        """Where the host's ``/`` is for us."""
+        return self._root
+
+    @property
+    def mounted(self) -> bool:
+        """True when root is not ``/``."""
+        return self._mounted
+
+    def path(self, path: str, *, follow: bool = True) -> Path:
+        """Our path for the host's absolute ``path``; the last component is followed only if ``follow``. Raises HostError."""
+        if not path.startswith("/"):
+            raise HostError(f"'{path}' is not an absolute path")
+        if "\0" in path:
+            raise HostError(f"{path!r} holds a null byte")
+        if not self._mounted:
+            return Path(path)
+        waiting = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        at: list[str] = []
+        links = 0
+        while waiting:
+            part = waiting.pop()
+            if part == "..":
+                if at:
+                    at.pop()
+                continue
+            here = self._root.joinpath(*at, part)
+            if (waiting or follow) and here.is_symlink():
+                links += 1
+                if links > _MAX_LINKS:
+                    raise HostError(f"'{path}': too many levels of symbolic links")
+                target = str(here.readlink())
+                if target.startswith("/"):
+                    at = []
+                waiting.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
+                continue
+            at.append(part)
+        return self._root.joinpath(*at)
+
+    def run(
+        self,
+        cmd: str | Sequence[str],
+        *,
+        shell: str | None = None,
+        cwd: str | None = None,
+        runas: str | None = None,
+        group: str | None = None,
+        env: Mapping[str, str] | None = None,
+        clean_env: bool = False,
+        stdin: str | bytes | None = None,
+        umask: int | None = None,
+        timeout: float | None = None,
+        merge_stderr: bool = False,
+    ) -> CommandResult:
+        """Runs on the host and waits; a str runs through ``shell``. Raises HostError when it cannot be started."""
+        argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
+        self._startable(argv[0])
+        account = self._account(runas) if runas is not None else None
+        ids = self._identity(account, group)
+        directory = cwd or (account.home if account else "/root" if os.geteuid() == 0 else None)
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                env=self._environment(env, account, clean=clean_env),
+                # A group of its own, so that a command out of time goes with all that it started.
+                start_new_session=True,
+                preexec_fn=lambda: self._enter(ids, directory, required=cwd is not None, umask=umask),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise HostError(self._why_not(argv[0], cwd, runas, error)) from error
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        out, err, timed_out = _communicate(process, data, timeout)
+        return CommandResult(
+            retcode=process.returncode,
+            stdout=out.decode("utf-8", "replace"),
+            stderr=err.decode("utf-8", "replace"),
+            pid=process.pid,
+            timed_out=timed_out,
+        )
+
+    def which(self, program: str) -> str | None:
+        """The host's absolute path of an executable, None when the host has none of this name."""
+        candidates = [program] if program.startswith("/") else [f"{place}/{program}" for place in self._search_path()]
+        for candidate in candidates:
+            try:
+                mode = self.path(candidate).stat().st_mode
+            except (OSError, HostError):
+                continue
+            if stat.S_ISREG(mode) and mode & 0o111:
+                return candidate
+        return None
+
+    def uid(self, user: str | int) -> int:
+        """Numeric id of a user. Raises HostError for an unknown name."""
+        if isinstance(user, int) or user.isdecimal():
+            return int(user)
+        return self._account(user).uid
+
+    def gid(self, group: str | int) -> int:
+        """Numeric id of a group. Raises HostError for an unknown name."""
+        if isinstance(group, int) or group.isdecimal():
+            return int(group)
+        if not self._mounted:
+            try:
+                return grp.getgrnam(group).gr_gid
+            except KeyError:
+                raise HostError(f"Group {group} is not available") from None
+        for line in self._lines("/etc/group", 3):
+            if line[0] == group:
+                return int(line[2])
+        raise HostError(f"Group {group} is not available")
+
+    def user_name(self, uid: int) -> str:
+        """Name of a user id, the number as text when it has none."""
+        if not self._mounted:
+            try:
+                return pwd.getpwuid(uid).pw_name
+            except KeyError:
+                return str(uid)
+        return next((line[0] for line in self._lines("/etc/passwd", 7) if line[2] == str(uid)), str(uid))
+
+    def group_name(self, gid: int) -> str:
+        """Name of a group id, the number as text when it has none."""
+        if not self._mounted:
+            try:
+                return grp.getgrgid(gid).gr_name
+            except KeyError:
+                return str(gid)
+        return next((line[0] for line in self._lines("/etc/group", 3) if line[2] == str(gid)), str(gid))
+
+    # ---------------------------------------------------------------------------------------------------------- users, files
+
+    def _account(self, user: str) -> Account:
+        if not self._mounted:
+            try:
+                found = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+            except KeyError:
+                raise HostError(f"User {user} is not available") from None
+            return Account(found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir, found.pw_shell)
+        for line in self._lines("/etc/passwd", 7):
+            if user in (line[0], line[2]):
+                return Account(line[0], int(line[2]), int(line[3]), line[5], line[6])
+        raise HostError(f"User {user} is not available")
+
+    def _supplementary(self, account: Account) -> list[int]:
+        if not self._mounted:
+            return os.getgrouplist(account.name, account.gid)
+        member_of = [int(line[2]) for line in self._lines("/etc/group", 4) if account.name in line[3].split(",")]
+        return [account.gid, *member_of]
+
+    def _lines(self, path: str, fields: int) -> list[list[str]]:
+        """Colon-separated lines of a file of the mounted host with at least so many fields; [] when there is no file."""
+        try:
+            real = self.path(path)
+            state = real.stat()
+            known = self._parsed.get(path)
+            if known is None or known[0] != (state.st_mtime_ns, state.st_size):
+                lines = [line.split(":") for line in real.read_text("utf-8", "replace").splitlines()]
+                known = (
+                    (state.st_mtime_ns, state.st_size),
+                    [line for line in lines if len(line) > 2 and line[2].isdecimal()],
+                )
+                self._parsed[path] = known
+        except OSError:
+            return []
+        return [line for line in known[1] if len(line) >= fields]
+
+    # ------------------------------------------------------------------------------------------------------------- commands
+
+    def _startable(self, program: str) -> None:
+        if not self._mounted:
+            return
+        if program.startswith("/") and self.which(program) is None:
+            raise HostError(
+                f"the host at {self._root} has no {program}: it is a plain directory tree without a userland"
+                if not self.path("/bin").exists() and not self.path("/usr/bin").exists()
+                else f"the host at {self._root} has no program {program}"
+            )
+        if os.geteuid() != 0:
+            raise HostError(
+                f"running '{program}' in the host mounted at {self._root} needs chroot, and chroot needs root"
+            )
+
+    def _identity(self, account: Account | None, group: str | None) -> tuple[int | None, int | None, list[int] | None]:
+        """(uid, gid, supplementary groups) to become; None: stay."""
+        if account is None:
+            return (None, self.gid(group), None) if group else (None, None, None)
+        if os.geteuid() not in (0, account.uid):
+            raise HostError(f"running as {account.name} needs root")
+        gid = self.gid(group) if group else account.gid
+        return account.uid, gid, self._supplementary(account) if os.geteuid() == 0 else None
+
+    def _environment(self, env: Mapping[str, str] | None, account: Account | None, *, clean: bool) -> dict[str, str]:
+        if clean:
+            base: dict[str, str] = {}
+        elif self._mounted:
+            # Our own variables say nothing about the host.
+            base = {"PATH": HOST_PATH, "HOME": "/root", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+            base |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+        else:
+            # Messages that are parsed or compared must not depend on the machine's language.
+            base = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
+        if account is not None:
+            base |= {"HOME": account.home, "USER": account.name, "LOGNAME": account.name, "SHELL": account.shell}
+        return base | dict(env or {})
+
+    def _enter(
+        self,
+        ids: tuple[int | None, int | None, list[int] | None],
+        directory: str | None,
+        *,
+        required: bool,
+        umask: int | None,
+    ) -> None:
+        """In the child, before the program starts. The order matters: chroot and groups need root."""
+        if self._mounted:
+            os.chroot(self._root)
+            os.chdir("/")
+        uid, gid, groups = ids
+        if groups is not None:
+            os.setgroups(groups)
+        if gid is not None:
+            os.setgid(gid)
+        if uid is not None:
+            os.setuid(uid)
+        if umask is not None:
+            os.umask(umask)
+        if directory is not None:
+            if required:
+                os.chdir(directory)
+            else:
+                # A home that is not there is no reason to fail.
+                with contextlib.suppress(OSError):
+                    os.chdir(directory)
+
+    def _why_not(self, program: str, cwd: str | None, runas: str | None, error: Exception) -> str:
+        if cwd is not None and not self.path(cwd).is_dir():
+            return f"Specified cwd '{cwd}' either not absolute or does not exist"
+        where = f" in the host at {self._root}" if self._mounted else ""
+        number = getattr(error, "errno", None)
+        if number == errno.ENOENT:
+            return f"Unable to run command '{program}'{where}: no such program"
+        return f"Unable to run command '{program}'{where}" + (f" as {runas}" if runas else "") + f": {error}"
+
+    def _search_path(self) -> list[str]:
+        own = HOST_PATH if self._mounted else os.environ.get("PATH", "") + ":" + HOST_PATH
+        return [place for place in own.split(":") if place.startswith("/")]
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], data: bytes | None, timeout: float | None
+) -> tuple[bytes, bytes, bool]:
+    try:
+        out, err = process.communicate(data, timeout)
+    except subprocess.TimeoutExpired:
+        _signal_group(process, signal.SIGTERM)
+        try:
+            out, err = process.communicate(timeout=_GRACE)
+        except subprocess.TimeoutExpired:
+            _signal_group(process, signal.SIGKILL)
+            out, err = process.communicate()
+        return out or b"", err or b"", True
+    return out or b"", err or b"", False
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,186 @@
+"""Files of the managed host as states and the ``file`` module handle them: read, compare, replace atomically.
+
+A file is replaced by a rename in its own directory: an interrupted run leaves the old file or the new one, never half of
+it. Owner and mode of the old file stay unless others are wanted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore.errors import HostError, InvocationError
+from statecore.ports import ManagedHost
+
+#: What ``show_changes: False`` shows.
+HIDDEN_DIFF = "<show_changes=False>"
+
+#: Bytes looked at to tell text from binary, as diff and git do.
+_SNIFF = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Wanted owner and mode; None leaves what is there (or what the process makes)."""
+
+    user: str | int | None = None
+    group: str | int | None = None
+    mode: int | None = None
+
+
+def parse_mode(value: Any) -> int | None:
+    """Permission bits of ``644``, ``'0644'``, ``0o644`` read as YAML gives them; None for nothing. Raises InvocationError."""
+    if value in (None, ""):
+        return None
+    text = str(value).strip().removeprefix("0o")
+    try:
+        mode = int(text, 8)
+    except ValueError:
+        raise InvocationError(f"'{value}' is no mode: write it in octal digits, such as '0644'") from None
+    if not 0 <= mode <= 0o7777:
+        raise InvocationError(f"'{value}' is no mode: at most four octal digits")
+    return mode
+
+
+def shown_mode(mode: int) -> str:
+    """Four octal digits."""
+    return f"{mode:04o}"
+
+
+def read(path: Path) -> bytes | None:
+    """The bytes of a regular file; None when there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are no text."""
+    if b"\0" in data[:_SNIFF]:
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def unified(old: bytes | None, new: bytes) -> str:
+    """The change of a file as Salt shows it: a unified diff, or a sentence where text cannot tell it."""
+    if old is None:
+        return "New file"
+    was_binary, will_be = is_binary(old), is_binary(new)
+    if was_binary or will_be:
+        kinds = {(True, True): "Replace binary file", (True, False): "Replace binary file with text file"}
+        return kinds.get((was_binary, will_be), "Replace text file with binary file")
+    return "".join(difflib.unified_diff(old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)))
+
+
+def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, Any]:
+    """Owner, group and mode of an existing file that differ from the wanted ones. Raises HostError for unknown names."""
+    found = path.lstat()
+    changes: dict[str, Any] = {}
+    if wanted.user is not None and host.uid(wanted.user) != found.st_uid:
+        changes["user"] = wanted.user
+    if wanted.group is not None and host.gid(wanted.group) != found.st_gid:
+        changes["group"] = wanted.group
+    if wanted.mode is not None and not stat.S_ISLNK(found.st_mode) and wanted.mode != stat.S_IMODE(found.st_mode):
+        changes["mode"] = shown_mode(wanted.mode)
+    return changes
+
+
+def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
+    """Gives a file its owner and mode. Raises HostError that says who could."""
+    uid = -1 if wanted.user is None else host.uid(wanted.user)
+    gid = -1 if wanted.group is None else host.gid(wanted.group)
+    found = path.lstat()
+    if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
+        try:
+            os.lchown(path, uid, gid)
+        except PermissionError as error:
+            owner = ":".join(str(name) for name in (wanted.user, wanted.group) if name is not None)
+            raise HostError(f"Failed to change owner of {path} to {owner}: only root may") from error
+    if wanted.mode is not None and not stat.S_ISLNK(found.st_mode):
+        path.chmod(wanted.mode)
+
+
+def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> None:
+    """Puts bytes in place of a file, atomically. Raises HostError when the place cannot be written."""
+    temporary = path.with_name(f".{path.name}.saltern-{os.urandom(6).hex()}")
+    try:
+        old = path.stat() if path.exists() else None
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if old is not None:
+            _keep_owner(temporary, old)
+        temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else 0o666 & ~_umask())
+        set_attributes(host, temporary, wanted)
+        temporary.replace(path)
+    except OSError as error:
+        raise HostError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def back_up(path: Path, directory: Path) -> str:
+    """Keeps a copy of a file below ``directory``, as ``backup: minion`` asks; returns where."""
+    kept = directory / str(path.parent).lstrip("/") / f"{path.name}_{time.strftime('%a_%b_%d_%H:%M:%S_%Y')}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, kept)
+    return str(kept)
+
+
+def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Path) -> None:
+    """Makes a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises HostError."""
+    missing = []
+    at = path
+    while not at.is_dir() and at != stop:
+        missing.append(at)
+        at = at.parent
+    try:
+        for directory in reversed(missing):
+            directory.mkdir()
+            set_attributes(host, directory, wanted)
+    except OSError as error:
+        raise HostError(f"{error.filename} cannot be made: {error.strerror}") from error
+
+
+def remove(path: Path) -> None:
+    """Removes a file, a link or a whole directory. Raises HostError."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError as error:
+        raise HostError(f"{error.filename} cannot be removed: {error.strerror}") from error
+
+
+def directory_mode(mode: int) -> int:
+    """Mode of a directory that files of this mode are made in: whoever may read may enter."""
+    return mode | (mode & 0o444) >> 2
+
+
+def _keep_owner(path: Path, old: os.stat_result) -> None:
+    mine = path.stat()
+    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
+        try:
+            os.chown(path, old.st_uid, old.st_gid)
+        except PermissionError as error:
+            raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
+
+
+def _umask() -> int:
+    current = os.umask(0o022)
+    os.umask(current)
+    return current

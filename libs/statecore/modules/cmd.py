@@ -1,0 +1,335 @@
+"""Commands on the managed host (Salt's ``cmd`` module).
+
+A string runs through a shell where ``python_shell`` is true; called from the CLI a string always does, as users expect of
+``cmd.run 'a | b'``. The job's return code is the command's: it is left in ``ctx.scratch["retcode"]``.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.ports import CommandResult
+
+#: What ``timeout`` leaves as the command's own code, as coreutils' timeout does.
+_TIMED_OUT = 124
+
+
+def run(
+    ctx: Context,
+    cmd: Any,
+    cwd: str | None = None,
+    stdin: str | None = None,
+    runas: str | None = None,
+    group: str | None = None,
+    shell: str | None = None,
+    python_shell: bool | None = None,
+    env: Any = None,
+    clean_env: bool = False,
+    template: str | None = None,
+    rstrip: bool = True,
+    umask: Any = None,
+    output_encoding: str | None = None,
+    output_loglevel: str = "debug",
+    log_callback: Any = None,
+    hide_output: bool = False,
+    timeout: float | None = None,
+    reset_system_locale: bool = True,
+    ignore_retcode: bool = False,
+    saltenv: str | None = None,
+    bg: bool = False,
+    password: str | None = None,
+    encoded_cmd: bool = False,
+    raise_err: bool = False,
+    prepend_path: str | None = None,
+    success_retcodes: Any = None,
+    success_stdout: Any = None,
+    success_stderr: Any = None,
+    **kwargs: Any,
+) -> str:
+    """Runs a command; returns its output, stderr mixed in.
+
+    CLI Example:
+
+        salt '*' cmd.run "ls -l | awk '/foo/{print \\$2}'"
+    """
+    options = _options(locals())
+    result = _run(ctx, cmd, options | {"merge_stderr": True})
+    if raise_err and result["retcode"]:
+        raise CommandError(f"Command '{_shown(cmd)}' failed with return code {result['retcode']}", result)
+    return "" if hide_output else str(result["stdout"])
+
+
+def run_stdout(ctx: Context, cmd: Any, **kwargs: Any) -> str:
+    """Runs a command; returns its standard output. Arguments as for cmd.run."""
+    return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stdout"])
+
+
+def run_stderr(ctx: Context, cmd: Any, **kwargs: Any) -> str:
+    """Runs a command; returns its standard error. Arguments as for cmd.run."""
+    return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stderr"])
+
+
+def run_all(ctx: Context, cmd: Any, redirect_stderr: bool = False, **kwargs: Any) -> dict[str, Any]:
+    """Runs a command; returns pid, retcode, stdout and stderr. Arguments as for cmd.run."""
+    result = _run(ctx, cmd, _checked(kwargs) | {"merge_stderr": redirect_stderr})
+    return result | {"stdout": "", "stderr": ""} if kwargs.get("hide_output") else result
+
+
+def retcode(ctx: Context, cmd: Any, **kwargs: Any) -> int:
+    """Runs a command; returns its exit code. Arguments as for cmd.run."""
+    return int(_run(ctx, cmd, _checked(kwargs))["retcode"])
+
+
+def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
+    """cmd.run, always through a shell."""
+    return run(ctx, cmd, **(kwargs | {"python_shell": True}))
+
+
+def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, Any]:
+    """Runs a command in a chroot on the host. Not the way to a mounted host: that is option host_root."""
+    program = ctx.host.which("chroot")
+    if program is None:
+        raise CommandError("the host has no chroot program")
+    return run_all(ctx, [program, root, "/bin/sh", "-c", cmd], **kwargs)
+
+
+def script(
+    ctx: Context,
+    source: str,
+    args: Any = None,
+    cwd: str | None = None,
+    saltenv: str | None = None,
+    template: str | None = None,
+    context: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Copies a script (salt:// or a path of the host) to the host, runs it there, removes it; returns what run_all does.
+
+    CLI Example:
+
+        salt '*' cmd.script salt://scripts/runme.sh 'arg1 arg2 "arg 3"'
+    """
+    environment = saltenv or ctx.saltenv
+    content = _script_content(ctx, source, environment, template, {**(defaults or {}), **(context or {})})
+    if content is None:
+        return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
+    name = f"/tmp/.saltern-script-{os.urandom(8).hex()}"
+    place = ctx.host.path(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        if kwargs.get("runas"):
+            os.chown(place, ctx.host.uid(kwargs["runas"]), -1)
+        arguments = shlex.join(map(str, args)) if isinstance(args, list | tuple) else str(args or "")
+        return run_all(ctx, f"{name} {arguments}".strip(), cwd=cwd, **(kwargs | {"python_shell": True}))
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:
+    """cmd.script, returning the exit code alone."""
+    return int(script(ctx, source, **kwargs)["retcode"])
+
+
+def which(ctx: Context, cmd: str) -> str | None:
+    """Path of a program of the host, None when it has none."""
+    return ctx.host.which(cmd)
+
+
+def which_bin(ctx: Context, cmds: Sequence[str]) -> str | None:
+    """Path of the first of these programs that the host has."""
+    return next((path for cmd in cmds if (path := ctx.host.which(cmd))), None)
+
+
+def has_exec(ctx: Context, cmd: str) -> bool:
+    """Whether the host has a program."""
+    return ctx.host.which(cmd) is not None
+
+
+def exec_code(ctx: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **kwargs: Any) -> str:
+    """Runs code with an interpreter of the host (``cmd.exec_code python3 'print(1)'``); output as cmd.run."""
+    text = "\n".join(code) if isinstance(code, list) else str(code)
+    arguments = args if isinstance(args, list) else shlex.split(str(args or ""))
+    return run(ctx, [lang, "-", *arguments], cwd=cwd, stdin=text + "\n", python_shell=False, **kwargs)
+
+
+# ----------------------------------------------------------------------------------------------------------------- how it runs
+
+#: Arguments of cmd.run that the functions taking ``**kwargs`` take too.
+_ARGUMENTS = frozenset(
+    {
+        "cwd",
+        "stdin",
+        "runas",
+        "group",
+        "shell",
+        "python_shell",
+        "env",
+        "clean_env",
+        "template",
+        "rstrip",
+        "umask",
+        "output_encoding",
+        "output_loglevel",
+        "log_callback",
+        "hide_output",
+        "timeout",
+        "reset_system_locale",
+        "ignore_retcode",
+        "saltenv",
+        "bg",
+        "password",
+        "encoded_cmd",
+        "raise_err",
+        "prepend_path",
+        "success_retcodes",
+        "success_stdout",
+        "success_stderr",
+        "use_vt",
+        "redirect_stderr",
+    }
+)
+
+#: Arguments that mean something on other systems only; given here, the command would not do what was asked.
+_NOT_HERE = ("password", "encoded_cmd")
+
+
+def _options(local: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in local.items() if name in _ARGUMENTS}
+    return _checked(given | local.get("kwargs", {}))
+
+
+def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in kwargs.items() if not name.startswith("__")}
+    unknown = sorted(set(given) - _ARGUMENTS)
+    if unknown:
+        raise InvocationError(f"cmd takes no argument {', '.join(unknown)}")
+    for name in _NOT_HERE:
+        if given.get(name):
+            raise InvocationError(f"not supported: {name} is for Windows hosts")
+    if given.get("use_vt"):
+        raise InvocationError("not supported: use_vt; commands run without a terminal")
+    return given
+
+
+def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    command = _command(ctx, cmd, options)
+    if options.get("bg"):
+        command = [
+            "/bin/sh",
+            "-c",
+            f"( {command if isinstance(command, str) else shlex.join(command)} ) >/dev/null 2>&1 &",
+        ]
+    result = ctx.host.run(
+        command,
+        shell=options.get("shell") or str(ctx.opts.get("command_shell") or "/bin/sh"),
+        cwd=options.get("cwd"),
+        runas=options.get("runas"),
+        group=options.get("group"),
+        env=_environment(ctx, options),
+        clean_env=bool(options.get("clean_env")),
+        stdin=_stdin(options.get("stdin")),
+        umask=_octal(options.get("umask")),
+        timeout=float(options["timeout"]) if options.get("timeout") else None,
+        merge_stderr=bool(options.get("merge_stderr")),
+    )
+    code = _judged(result, options)
+    if not options.get("ignore_retcode"):
+        ctx.scratch["retcode"] = code
+    strip = options.get("rstrip", True)
+    stdout = result.stdout.rstrip() if strip else result.stdout
+    stderr = result.stderr.rstrip() if strip else result.stderr
+    if result.timed_out:
+        stdout = f"{stdout}\nTimed out after {options['timeout']} seconds".lstrip()
+    return {"pid": result.pid, "retcode": code, "stdout": stdout, "stderr": stderr}
+
+
+def _command(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> str | list[str]:
+    if isinstance(cmd, list | tuple):
+        words = [str(word) for word in cmd]
+        return shlex.join(words) if options.get("python_shell") else words
+    text = str(cmd)
+    if options.get("template"):
+        text = ctx.templates.render(text, str(options["template"]), {}, saltenv=options.get("saltenv") or ctx.saltenv)
+    if options.get("python_shell") is False:
+        try:
+            return shlex.split(text)
+        except ValueError as error:
+            raise InvocationError(f"'{text}' cannot be split into words: {error}") from error
+    return text
+
+
+def _environment(ctx: Context, options: Mapping[str, Any]) -> dict[str, str]:
+    given = options.get("env") or {}
+    rows = given if isinstance(given, list) else [given]
+    found: dict[str, str] = {}
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise InvocationError(f"env must be a map or a list of maps, not {row!r}")
+        found |= {str(name): str(value) for name, value in row.items()}
+    if options.get("prepend_path"):
+        found["PATH"] = f"{options['prepend_path']}:{found.get('PATH', os.environ.get('PATH', ''))}"
+    return found
+
+
+def _judged(result: CommandResult, options: Mapping[str, Any]) -> int:
+    """The command's code as the caller wants it counted."""
+    if result.timed_out:
+        return _TIMED_OUT
+    if result.retcode in _listed(options.get("success_retcodes"), int):
+        return 0
+    for name, text in (("success_stdout", result.stdout), ("success_stderr", result.stderr)):
+        wanted = _listed(options.get(name), str)
+        if wanted and any(line in text.splitlines() for line in wanted):
+            return 0
+    return result.retcode
+
+
+def _listed(value: Any, kind: type[Any]) -> list[Any]:
+    if value is None:
+        return []
+    values = value if isinstance(value, list | tuple) else str(value).split(",")
+    try:
+        return [kind(item) for item in values]
+    except ValueError as error:
+        raise InvocationError(f"{value!r}: {error}") from error
+
+
+def _octal(value: Any) -> int | None:
+    if value in (None, ""):
+        return None
+    try:
+        return int(str(value), 8)
+    except ValueError as error:
+        raise InvocationError(f"Invalid umask: '{value}'") from error
+
+
+def _stdin(value: Any) -> str | None:
+    return None if value is None else str(value).replace("\\n", "\n")
+
+
+def _script_content(
+    ctx: Context, source: str, saltenv: str, template: str | None, context: Mapping[str, Any]
+) -> bytes | None:
+    if source.startswith("salt://"):
+        found = ctx.files.fetch(source.removeprefix("salt://").partition("?")[0], saltenv)
+    else:
+        found = ctx.host.path(source.removeprefix("file://"))
+    if found is None or not found.is_file():
+        return None
+    content = found.read_bytes()
+    if template:
+        return ctx.templates.render(content.decode(), template, context, saltenv=saltenv, source=source).encode()
+    return content
+
+
+def _shown(cmd: Any) -> str:
+    return shlex.join(map(str, cmd)) if isinstance(cmd, list | tuple) else str(cmd)

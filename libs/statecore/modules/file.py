@@ -1,0 +1,426 @@
+"""Files of the managed host (Salt's ``file`` module): what states and templates ask for."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import re
+import shutil
+import stat as stat_bits
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.managed_file import Attributes
+
+#: Bytes read at a time for a digest.
+_BLOCK = 1024 * 1024
+
+#: Length of a hexadecimal digest -> the algorithm that makes it.
+_LENGTHS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+
+
+def file_exists(ctx: Context, path: str) -> bool:
+    """Whether there is a regular file of this name."""
+    return ctx.host.path(path).is_file()
+
+
+def directory_exists(ctx: Context, path: str) -> bool:
+    """Whether there is a directory of this name."""
+    return ctx.host.path(path).is_dir()
+
+
+def path_exists_glob(ctx: Context, path: str) -> bool:
+    """Whether anything matches a glob."""
+    top = ctx.host.path(str(Path(path).parent))
+    return top.is_dir() and any(fnmatch.fnmatchcase(entry.name, Path(path).name) for entry in top.iterdir())
+
+
+def access(ctx: Context, path: str, mode: str) -> bool:
+    """Whether this process may ``f`` find, ``r`` read, ``w`` write or ``x`` execute a file."""
+    modes = {"f": os.F_OK, "r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
+    if mode not in modes:
+        raise InvocationError(f"mode must be one of {', '.join(modes)}, not {mode!r}")
+    return os.access(ctx.host.path(path), modes[mode])
+
+
+def read(ctx: Context, path: str, binary: bool = False) -> Any:
+    """The content of a file."""
+    data = _read(ctx, path)
+    return data if binary else data.decode("utf-8", "replace")
+
+
+def write(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+    """Puts lines in place of a file's content."""
+    lines = _lines(args, kwargs)
+    managed_file.replace(ctx.host, ctx.host.path(path), "".join(f"{line}\n" for line in lines).encode(), Attributes())
+    return f'Wrote {len(lines)} lines to "{path}"'
+
+
+def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+    """Puts lines at the end of a file."""
+    lines = _lines(args, kwargs)
+    place = ctx.host.path(path)
+    old = managed_file.read(place) or b""
+    gap = b"" if not old or old.endswith(b"\n") else b"\n"
+    managed_file.replace(ctx.host, place, old + gap + "".join(f"{line}\n" for line in lines).encode(), Attributes())
+    return f'Wrote {len(lines)} lines to "{path}"'
+
+
+def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
+    """Makes the file, or sets its times."""
+    place = ctx.host.path(name)
+    place.touch()
+    if atime is not None or mtime is not None:
+        os.utime(place, (float(atime or mtime), float(mtime or atime)))
+    return True
+
+
+def remove(ctx: Context, path: str) -> bool:
+    """Removes a file, a link or a whole directory. Raises CommandError when there is none."""
+    if not path.startswith("/"):
+        raise InvocationError(f"File path must be absolute: {path}")
+    place = ctx.host.path(path, follow=False)
+    if not os.path.lexists(place):
+        raise CommandError(f"Path not found: {path}")
+    managed_file.remove(place)
+    return True
+
+
+def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
+    """Copies a file, or with ``recurse`` a directory."""
+    source, target = ctx.host.path(src), ctx.host.path(dst)
+    if not source.exists():
+        raise CommandError(f"No such file or directory '{src}'")
+    if source.is_dir():
+        if not recurse:
+            raise InvocationError("Cannot copy overtop of directory unless recurse=True")
+        if remove_existing and target.exists():
+            managed_file.remove(target)
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)
+    return True
+
+
+def rename(ctx: Context, src: str, dst: str) -> bool:
+    """Renames a file or directory."""
+    try:
+        ctx.host.path(src, follow=False).rename(ctx.host.path(dst, follow=False))
+    except OSError as error:
+        raise CommandError(f"Could not rename '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def symlink(ctx: Context, src: str, path: str, force: bool = False) -> bool:
+    """Makes ``path`` a link to ``src``."""
+    place = ctx.host.path(path, follow=False)
+    if os.path.lexists(place):
+        if place.is_symlink() and str(place.readlink()) == src:
+            return True
+        if not force:
+            raise CommandError(f"Found existing {path}; use force=True to replace it")
+        managed_file.remove(place)
+    try:
+        place.symlink_to(src)
+    except OSError as error:
+        raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    return True
+
+
+def is_link(ctx: Context, path: str) -> bool:
+    """Whether a name is a link."""
+    return ctx.host.path(path, follow=False).is_symlink()
+
+
+def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
+    """Where a link points."""
+    place = ctx.host.path(path, follow=False)
+    if not place.is_symlink():
+        raise InvocationError(f"A valid link was not specified: {path}")
+    if canonicalize:
+        return "/" + str(ctx.host.path(path).relative_to(ctx.host.root))
+    return str(place.readlink())
+
+
+def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes a directory and its parents."""
+    wanted = Attributes(user, group, managed_file.parse_mode(mode))
+    managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
+    return True
+
+
+def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes the directories that a path needs; what stands behind the last slash is left out."""
+    return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
+
+
+def rmdir(ctx: Context, path: str, recurse: bool = False) -> bool:
+    """Removes a directory; one that holds something only with ``recurse``."""
+    place = ctx.host.path(path, follow=False)
+    if not place.is_dir():
+        raise InvocationError(f"{path} is not a directory")
+    if recurse:
+        managed_file.remove(place)
+        return True
+    try:
+        place.rmdir()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    return True
+
+
+def readdir(ctx: Context, path: str) -> list[str]:
+    """Names in a directory, with ``.`` and ``..``."""
+    place = ctx.host.path(path)
+    if not place.is_dir():
+        raise InvocationError("A valid directory was not specified.")
+    return [".", "..", *sorted(entry.name for entry in place.iterdir())]
+
+
+def find(
+    ctx: Context, path: str, name: str | None = None, type: str | None = None, maxdepth: int | None = None
+) -> list[str]:
+    """Paths below a directory: by a glob of the name, by type (``f`` file, ``d`` directory, ``l`` link), to a depth."""
+    kinds = {"f": Path.is_file, "d": Path.is_dir, "l": Path.is_symlink}
+    if type is not None and type not in kinds:
+        raise InvocationError(f"type must be one of {', '.join(kinds)}, not {type!r}")
+    top = ctx.host.path(path)
+    found = []
+    for place, names, files in os.walk(top):
+        for entry in (*names, *files):
+            one = Path(place, entry)
+            relative = one.relative_to(top)
+            if maxdepth is not None and len(relative.parts) > maxdepth:
+                continue
+            if (name is None or fnmatch.fnmatchcase(entry, name)) and (type is None or kinds[type](one)):
+                found.append(f"{path.rstrip('/')}/{relative.as_posix()}")
+    return sorted(found)
+
+
+def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, Any]:
+    """Owner, mode, type, size and times of a file."""
+    place = ctx.host.path(path, follow=follow_symlinks)
+    found = _lstat(place, path)
+    kinds = {
+        stat_bits.S_ISDIR: "dir",
+        stat_bits.S_ISLNK: "link",
+        stat_bits.S_ISREG: "file",
+        stat_bits.S_ISBLK: "block",
+        stat_bits.S_ISCHR: "char",
+        stat_bits.S_ISFIFO: "pipe",
+        stat_bits.S_ISSOCK: "socket",
+    }
+    answer = {
+        "inode": found.st_ino,
+        "uid": found.st_uid,
+        "gid": found.st_gid,
+        "group": ctx.host.group_name(found.st_gid),
+        "user": ctx.host.user_name(found.st_uid),
+        "atime": found.st_atime,
+        "mtime": found.st_mtime,
+        "ctime": found.st_ctime,
+        "size": found.st_size,
+        "mode": managed_file.shown_mode(stat_bits.S_IMODE(found.st_mode)),
+        "type": next((kind for test, kind in kinds.items() if test(found.st_mode)), "unknown"),
+        "target": str(place),
+    }
+    if hash_type and answer["type"] == "file":
+        answer["sum"] = get_hash(ctx, path, hash_type)
+    return answer
+
+
+def lstat(ctx: Context, path: str) -> dict[str, Any]:
+    """The numbers of a file or link, {} when there is none."""
+    try:
+        found = ctx.host.path(path, follow=False).lstat()
+    except OSError:
+        return {}
+    names = ("st_atime", "st_ctime", "st_gid", "st_mode", "st_mtime", "st_nlink", "st_size", "st_uid")
+    return {name: getattr(found, name) for name in names}
+
+
+def get_mode(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
+    """Mode as octal digits."""
+    return managed_file.shown_mode(stat_bits.S_IMODE(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_mode))
+
+
+def get_user(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
+    """Name of the owner."""
+    return ctx.host.user_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid)
+
+
+def get_group(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
+    """Name of the group."""
+    return ctx.host.group_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid)
+
+
+def get_uid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
+    """Number of the owner."""
+    return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid
+
+
+def get_gid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
+    """Number of the group."""
+    return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid
+
+
+def set_mode(ctx: Context, path: str, mode: Any) -> str:
+    """Gives a file a mode; returns it."""
+    place = ctx.host.path(path)
+    _lstat(place, path)
+    managed_file.set_attributes(ctx.host, place, Attributes(mode=managed_file.parse_mode(mode)))
+    return get_mode(ctx, path)
+
+
+def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
+    """Gives a file an owner and a group; None when it did, else why not."""
+    place = ctx.host.path(path)
+    if not place.exists():
+        return "File not found"
+    try:
+        managed_file.set_attributes(ctx.host, place, Attributes(user or None, group or None))
+    except HostError as error:
+        return str(error)
+    return None
+
+
+def chgrp(ctx: Context, path: str, group: Any) -> str | None:
+    """Gives a file a group; None when it did, else why not."""
+    return chown(ctx, path, None, group)
+
+
+def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = _BLOCK) -> str:
+    """Digest of a file, hexadecimal."""
+    try:
+        digest = hashlib.new(form)
+    except ValueError as error:
+        raise InvocationError(f"there is no digest '{form}'") from error
+    place = ctx.host.path(path)
+    _lstat(place, path)
+    with place.open("rb") as file:
+        while block := file.read(chunk_size):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
+    """Digest of a file, or "File not found"."""
+    return get_hash(ctx, path, form) if ctx.host.path(path).is_file() else "File not found"
+
+
+def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
+    """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
+    algorithm, _, digest = file_hash.replace(":", "=").rpartition("=")
+    algorithm = algorithm or _LENGTHS.get(len(digest), "")
+    if not algorithm:
+        raise InvocationError(f"'{file_hash}' is no digest; write algorithm=hexadecimal")
+    return get_hash(ctx, path, algorithm) == digest.lower()
+
+
+def contains(ctx: Context, path: str, text: str) -> bool:
+    """Whether a file has a text in one of its lines, surrounding space aside."""
+    place = ctx.host.path(path)
+    return place.is_file() and str(text).strip() in place.read_text("utf-8", "replace")
+
+
+def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
+    """Whether a line of a file matches a regular expression."""
+    place = ctx.host.path(path)
+    pattern = _compiled(regex, 0)
+    return place.is_file() and any(
+        pattern.search(line.lstrip(lchar) if lchar else line)
+        for line in place.read_text("utf-8", "replace").splitlines()
+    )
+
+
+def search(
+    ctx: Context,
+    path: str,
+    pattern: str,
+    flags: int = 8,
+    bufsize: int = 1,
+    ignore_if_missing: bool = False,
+    multiline: bool = False,
+) -> bool:
+    """Whether a file matches a regular expression."""
+    place = ctx.host.path(path)
+    if not place.is_file():
+        if ignore_if_missing:
+            return False
+        raise InvocationError(f"File not found: {path}")
+    return _compiled(pattern, flags).search(place.read_text("utf-8", "replace")) is not None
+
+
+def replace(
+    ctx: Context,
+    path: str,
+    pattern: str,
+    repl: str,
+    count: int = 0,
+    flags: int = 8,
+    backup: Any = ".bak",
+    dry_run: bool = False,
+) -> str:
+    """Replaces what a regular expression matches; returns the diff, "" when nothing matched."""
+    place = ctx.host.path(path)
+    old = _read(ctx, path)
+    new = _compiled(pattern, flags).sub(str(repl), old.decode("utf-8", "surrogateescape"), count=count)
+    changed = new.encode("utf-8", "surrogateescape")
+    if changed == old:
+        return ""
+    if not dry_run:
+        if backup and isinstance(backup, str):
+            managed_file.replace(ctx.host, place.with_name(place.name + backup), old, Attributes())
+        managed_file.replace(ctx.host, place, changed, Attributes())
+    return managed_file.unified(old, changed)
+
+
+def get_diff(ctx: Context, file1: str, file2: str) -> str:
+    """The difference of two files of the host."""
+    return managed_file.unified(_read(ctx, file1), _read(ctx, file2))
+
+
+def basename(ctx: Context, path: str) -> str:
+    """What stands behind the last slash."""
+    return os.path.basename(path)  # noqa: PTH119 - a trailing slash counts, unlike in Path.name
+
+
+def dirname(ctx: Context, path: str) -> str:
+    """What stands before the last slash."""
+    return os.path.dirname(path)  # noqa: PTH120 - as above
+
+
+def join(ctx: Context, *args: str) -> str:
+    """Path components put together."""
+    return os.path.join(*args)
+
+
+def _read(ctx: Context, path: str) -> bytes:
+    data = managed_file.read(ctx.host.path(path))
+    if data is None:
+        raise CommandError(f"File not found: {path}")
+    return data
+
+
+def _lstat(place: Path, path: str) -> os.stat_result:
+    try:
+        return place.lstat()
+    except FileNotFoundError as error:
+        raise CommandError(f"Path not found: {path}") from error
+
+
+def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    given = kwargs.get("args", args)
+    flat = given if isinstance(given, list | tuple) else [given]
+    return [str(line) for part in flat for line in (part if isinstance(part, list) else [part])]
+
+
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    try:
+        return re.compile(str(pattern), flags)
+    except re.error as error:
+        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
