@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import zmq
+
 from masterstore.errors import StoreUnavailable
 from masterstore.store import Store
 from saltwire import tags
-
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys

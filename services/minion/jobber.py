@@ -13,10 +13,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.runtime import Returned, Runtime
-
 from services.minion.procs import ProcDirectory
 from services.minion.spool import Spool
+from statecore.runtime import Returned, Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -52,7 +52,9 @@ class Spool:
         except (ValueError, msgpack.UnpackException) as error:
             aside = path.with_suffix(".bad")
             path.rename(aside)
-            _LOG.error("the spooled return %s cannot be read (%s) and was set aside as %s", path.name, error, aside.name)
+            _LOG.error(
+                "the spooled return %s cannot be read (%s) and was set aside as %s", path.name, error, aside.name
+            )
             return None
         return load if isinstance(load, dict) else None
 

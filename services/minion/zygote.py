@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
-from saltwire.handshake import Credentials
-from statecore.runtime import Runtime
 
+from saltwire.handshake import Credentials
 from services.kit.config import MinionOptions, as_opts
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
@@ -35,6 +34,7 @@ from services.minion.identity import Identity
 from services.minion.procs import ProcDirectory
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
+from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -66,7 +66,9 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: socket.socket) -> None:
+    def __init__(
+        self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: socket.socket
+    ) -> None:
         self._options = options
         self._identity = identity
         self._credentials = credentials
@@ -184,7 +186,9 @@ class Zygote:
         )
 
     def _announce(self) -> None:
-        message = msgpack.packb({"grains": dict(self._runtime.grains), "pillar": dict(self._runtime.pillar)}, default=str)
+        message = msgpack.packb(
+            {"grains": dict(self._runtime.grains), "pillar": dict(self._runtime.pillar)}, default=str
+        )
         self._pair.send(READY + message)
 
 

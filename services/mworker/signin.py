@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saltwire import handshake, tags
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey, clean_pem
 from saltwire.pack import packb
-
-from saltwire import handshake, tags
 from services.mworker.desk import Desk
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.match import Subject, compile_target
-
 from services.mworker.desk import Desk
+from statecore.match import Subject, compile_target
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})

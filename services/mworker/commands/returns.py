@@ -6,9 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from saltwire.jid import is_jid, new_jid
-
 from saltwire import tags
+from saltwire.jid import is_jid, new_jid
 from services.mworker.desk import Desk
 
 #: A return without these is not one.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import zmq
+
 from masterstore.errors import StoreError
 from masterstore.store import Store
-
 from saltwire import tags
 from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import MasterOptions

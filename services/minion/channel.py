@@ -1,0 +1,210 @@
+"""A minion's conversation with the master on 4506: sign in, ask, sign in again when keys have changed (protocol section 4.5)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import zmq
+
+from saltwire.crypticle import Crypticle
+from saltwire.envelope import ClientSession
+from saltwire.errors import AuthenticationError, NonceError, PeerFault, SignatureError
+from saltwire.handshake import Answer, Credentials, Outcome, SignIn
+from saltwire.keys import PublicKey
+from saltwire.pillar_transfer import open_pillar
+from saltwire.zmq.req import NoAnswer, RequestSocket
+from services.kit.config import MinionOptions
+from services.minion.identity import Identity
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds after which a request is sent again on the same connection; a killed reqserver forgot it, a slow one answers once.
+_RESEND_AFTER = (4.0, 8.0, 16.0)
+
+
+class ChannelError(Exception):
+    """The master cannot be asked, or does not answer as the protocol wants. str() says what was asked and what came."""
+
+
+def endpoint(options: MinionOptions) -> str:
+    """Where requests go."""
+    return f"tcp://{options.master}:{options.master_port}"
+
+
+def sign_in_once(
+    socket: RequestSocket, options: MinionOptions, identity: Identity, grains: Mapping[str, Any]
+) -> Answer:
+    """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned."""
+    machine = SignIn(
+        identity.id,
+        identity.private,
+        identity.master(),
+        enc_algo=options.encryption_algorithm,
+        sig_algo=options.signing_algorithm,
+        master_finger=options.master_finger,
+        hash_type=options.hash_type,
+        open_mode=options.open_mode,
+        autosign_grains={name: grains.get(name) for name in options.autosign_grains},
+    )
+    found: list[Answer] = []
+
+    def ours(reply: bytes) -> bool:
+        """An answer to another request on this socket has another nonce, or is no sign-in's at all: it is passed over."""
+        answer = machine.feed(reply)
+        if answer.outcome is Outcome.BAD:
+            refused.append(answer)
+            return False
+        found.append(answer)
+        return True
+
+    refused: list[Answer] = []
+    try:
+        socket.ask(machine.request(), itertools.repeat(float(options.auth_timeout), options.auth_tries), ours)
+    except NoAnswer as error:
+        return refused[-1] if refused else Answer(Outcome.BAD, str(error))
+    answer = found[0]
+    if answer.credentials is not None:
+        identity.trust(answer.credentials.master_pub)
+    return answer
+
+
+def session_of(options: MinionOptions, identity: Identity, credentials: Credentials) -> ClientSession:
+    """What requests are sealed with; a master without sessions is spoken to in version 2 (protocol section 12)."""
+    version = 3 if credentials.session else 2
+    return ClientSession(
+        identity.id,
+        Crypticle(credentials.session or credentials.aes),
+        identity.private,
+        options.encryption_algorithm,
+        options.signing_algorithm,
+        version,
+    )
+
+
+class Channel:
+    """Requests of one process: a connection of its own, closed at the end of the ``with`` block."""
+
+    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials | None) -> None:
+        """Without credentials the first request signs in."""
+        self._options = options
+        self._identity = identity
+        self.credentials = credentials
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = RequestSocket(self._context, endpoint(options))
+        self._session = session_of(options, identity, credentials) if credentials else None
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+        self._context.term()
+
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False) -> Any:
+        """The answer's value. Raises ChannelError."""
+
+        def attempt(session: ClientSession) -> Any:
+            payload, nonce = session.seal(load, time.time())
+            return self._opened(payload, lambda reply: session.open(reply, nonce, raw=raw))
+
+        return self._with_session(str(load.get("cmd")), attempt)
+
+    def pillar(
+        self, grains: Mapping[str, Any], saltenv: str | None, pillarenv: str | None, override: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Pillar as the master compiles it now. Raises ChannelError."""
+        load = {
+            "cmd": "_pillar",
+            "id": self._identity.id,
+            "grains": dict(grains),
+            "saltenv": saltenv,
+            "pillarenv": pillarenv,
+            "pillar_override": dict(override or {}),
+            "extra_minion_data": {},
+            "ver": "2",
+        }
+
+        def attempt(session: ClientSession) -> dict[str, Any]:
+            payload, nonce = session.seal(load, time.time())
+            return self._opened(payload, lambda reply: self._open_pillar(reply, nonce))
+
+        answer: dict[str, Any] = self._with_session("_pillar", attempt)
+        return answer
+
+    def _open_pillar(self, reply: bytes, nonce: str) -> dict[str, Any]:
+        assert self.credentials is not None
+        try:
+            pillar: dict[str, Any] = open_pillar(
+                reply,
+                private_key=self._identity.private,
+                master_pub=PublicKey.from_pem(self.credentials.master_pub),
+                nonce=nonce,
+                enc_algo=self._options.encryption_algorithm,
+                sig_algo=self._options.signing_algorithm,
+            )
+            return pillar
+        except (NonceError, AuthenticationError):
+            raise
+        except (PeerFault, SignatureError) as error:
+            # Whatever is no pillar ("bad load", {}) is the master's way to say: sign in again (section 7.2).
+            raise AuthenticationError(str(error)) from error
+
+    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Any]) -> Any:
+        """Runs ``attempt``; after a MAC that does not fit, signs in again and runs it once more."""
+        try:
+            for last in (False, True):
+                session = self._session or self._sign_in()
+                try:
+                    return attempt(session)
+                except AuthenticationError as error:
+                    if last:
+                        raise ChannelError(f"the master refuses {cmd} even after a new sign-in: {error}") from error
+                    self._session = None
+        except NoAnswer as error:
+            raise ChannelError(f"{cmd}: {error}") from error
+        except PeerFault as error:
+            raise ChannelError(f"{cmd}: the master's answer is not of the protocol: {error}") from error
+        raise AssertionError("unreachable")
+
+    def _sign_in(self) -> ClientSession:
+        answer = sign_in_once(self._socket, self._options, self._identity, {})
+        if answer.credentials is None:
+            raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")
+        self.credentials = answer.credentials
+        self._session = session_of(self._options, self._identity, answer.credentials)
+        return self._session
+
+    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any]) -> Any:
+        """Sends, waits, opens; answers to earlier questions are passed over."""
+        box: list[Any] = []
+
+        def wanted(reply: bytes) -> bool:
+            with contextlib.suppress(NonceError):
+                box.append(open_reply(reply))
+                return True
+            return False
+
+        self._socket.ask(payload, self._waits(), wanted)
+        return box[0]
+
+    def _waits(self) -> Iterator[float]:
+        """Pauses between sends, up to request_channel_timeout x request_channel_tries in all."""
+        left = float(self._options.request_channel_timeout * self._options.request_channel_tries)
+        for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
+            if left <= 0:
+                return
+            yield min(wait * random.uniform(0.9, 1.1), left)
+            left -= wait

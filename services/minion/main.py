@@ -1,0 +1,344 @@
+"""The minion: signs in, waits for acceptance, listens on 4505, hands jobs to the preloaded process, returns results.
+
+Three processes: this one (sockets, no state engine), the zygote (state engine, no sockets), and a jobber for each job,
+forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from saltwire import tags
+from saltwire.crypticle import Crypticle, SerialGate
+from saltwire.envelope import ClientSession
+from saltwire.errors import AuthenticationError, NonceError, PeerFault
+from saltwire.handshake import Answer, Credentials, Outcome
+from saltwire.keys import PublicKey
+from saltwire.publication import open_job
+from saltwire.zmq.req import RequestSocket
+from saltwire.zmq.sub import subscribe
+from services.kit.config import ConfigError, MinionOptions, load_minion
+from services.kit.health import Health
+from services.kit.logs import configure
+from services.kit.service import EX_CONFIG, Stop, catch_signals, open_probes, role_arguments
+from services.minion import zygote
+from services.minion.channel import endpoint, session_of, sign_in_once
+from services.minion.identity import Identity
+from services.minion.jobber import SPOOLED
+from services.minion.returns import Outbox
+from services.minion.spool import Spool
+from statecore.match import Subject, TargetError, matches
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Milliseconds between looks at the clock when nothing happens.
+_TICK = 250
+
+#: Seconds that jobs in hand have to finish when the minion is told to end.
+_DRAIN_SECONDS = 5.0
+
+#: Exit code of a minion whose key was rejected: a supervisor should not start it again and again (as Salt's).
+_EX_REJECTED = 77
+
+
+class Ended(Exception):
+    """The minion was asked to end while it waited."""
+
+
+class Rejected(Exception):
+    """The master does not want this minion."""
+
+
+class Minion:
+    """The main process."""
+
+    def __init__(self, options: MinionOptions, stop: Stop, health: Health) -> None:
+        self._options = options
+        self._stop = stop
+        self._health = health
+        self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._requests = RequestSocket(self._context, endpoint(options))
+        self._spool = Spool(Path(options.cachedir) / "spool")
+        self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
+        self._seen: deque[str] = deque(maxlen=options.minion_jid_queue_hwm)
+        self._subject: Subject | None = None
+        self._sub: zmq.Socket[bytes] | None = None
+        self._pair: socket.socket | None = None
+        self._zygote = 0
+        self._nonce = ""
+        health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
+
+    def run(self) -> None:
+        """Until told to end. Raises Rejected, ConfigError."""
+        self._take(self._sign_in())
+        self._start_zygote()
+        while not self._stop.requested:
+            self._health.turn()
+            self._turn()
+        self._drain()
+
+    def close(self) -> None:
+        """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
+        if self._pair is not None:
+            self._pair.close()
+        if self._sub is not None:
+            self._sub.close()
+        self._requests.close()
+        self._context.term()
+
+    # ------------------------------------------------------------------------------------------------------------ signing in
+
+    def _sign_in(self) -> Credentials:
+        """Tries until the master says yes. Raises Rejected, Ended."""
+        pause = float(self._options.acceptance_wait_time)
+        told = None
+        while True:
+            answer = sign_in_once(self._requests, self._options, self._identity, self._options.grains)
+            if answer.credentials is not None:
+                _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
+                return answer.credentials
+            if answer.outcome is Outcome.REJECTED and not self._options.rejected_retry:
+                raise Rejected(answer.reason)
+            if answer.outcome is Outcome.WRONG_MASTER:
+                raise Rejected(
+                    f"{answer.reason}; remove minion_master.pub from pki_dir if the new master is the right one"
+                )
+            if told != answer.outcome:
+                told = answer.outcome
+                _LOG.log(_severity(answer), "no sign-in yet: %s", answer.reason, extra={"minion": self._identity.id})
+            self._wait(pause)
+            if self._options.acceptance_wait_time_max:
+                pause = min(pause * 1.5, float(self._options.acceptance_wait_time_max))
+
+    def _wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._health.turn()
+            if self._stop.requested:
+                raise Ended
+            time.sleep(min(left, _TICK / 1000))
+
+    def _take(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._session: ClientSession = session_of(self._options, self._identity, credentials)
+        self._aes = Crypticle(credentials.aes)
+        self._gate = SerialGate()
+        self._master = PublicKey.from_pem(credentials.master_pub)
+        if self._sub is None:
+            port = self._options.publish_port or credentials.publish_port
+            self._sub = subscribe(
+                self._context,
+                f"tcp://{self._options.master}:{port}",
+                self._identity.id,
+                recon_default=self._options.recon_default,
+                recon_max=self._options.recon_max,
+            )
+        if self._pair is not None:
+            self._tell({"credentials": dataclasses.asdict(credentials)})
+
+    def _sign_in_again(self) -> None:
+        _LOG.info("the master's keys have changed; signing in again")
+        self._take(self._sign_in())
+
+    # -------------------------------------------------------------------------------------------------------------- the loop
+
+    def _turn(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        assert self._pair is not None
+        poller.register(self._pair.fileno(), zmq.POLLIN)
+        # Jobs are taken only when the state engine has its pillar.
+        if self._subject is not None and self._sub is not None:
+            poller.register(self._sub, zmq.POLLIN)
+        ready = dict(poller.poll(_TICK))
+        if self._pair.fileno() in ready:
+            self._hear_zygote()
+        if self._requests.socket in ready:
+            self._hear_master()
+        if self._sub is not None and self._sub in ready:
+            self._hear_publication()
+        self._send_outbox()
+
+    def _hear_publication(self) -> None:
+        assert self._sub is not None
+        frames = self._sub.recv_multipart()
+        # A filtering master puts a topic before the payload.
+        job = self._opened(frames[-1])
+        if job is None or not self._wanted(job):
+            return
+        self._seen.append(str(job["jid"]))
+        if self._spool.size() > self._options.spool_max_bytes:
+            _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": job["jid"]})
+            return
+        _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+        self._tell({"job": job})
+
+    def _opened(self, payload: bytes) -> dict[str, Any] | None:
+        for last in (False, True):
+            try:
+                return open_job(
+                    payload, self._aes, gate=self._gate, master_pub=self._master, verify=self._options.sign_pub_messages
+                )
+            except AuthenticationError as error:
+                if last:
+                    _LOG.error("a publication cannot be opened even after a new sign-in: %s", error)
+                    return None
+                self._sign_in_again()
+            except PeerFault as error:
+                _LOG.warning("a publication was dropped: %s", error)
+                return None
+        return None
+
+    def _wanted(self, job: Mapping[str, Any]) -> bool:
+        if str(job["jid"]) in self._seen or self._subject is None:
+            return False
+        try:
+            return matches(
+                job["tgt"],
+                str(job.get("tgt_type") or "glob"),
+                self._subject,
+                delimiter=str(job.get("delimiter") or ":"),
+                nodegroups=self._options.nodegroups,
+            )
+        except TargetError as error:
+            _LOG.warning("the target of a job is not understood: %s", error, extra={"jid": job["jid"]})
+            return False
+
+    def _hear_master(self) -> None:
+        reply = self._requests.receive(0.001)
+        if reply is None or self._outbox.in_flight is None:
+            return
+        now = time.monotonic()
+        try:
+            answer = self._session.open(reply, self._nonce)
+        except NonceError:
+            return
+        except AuthenticationError as error:
+            _LOG.info("a return was not taken: %s", error)
+            self._outbox.failed(now)
+            if "bad load" in str(error) or "authentication code" in str(error):
+                self._sign_in_again()
+            return
+        except PeerFault as error:
+            _LOG.warning("the answer to a return is not of the protocol: %s", error)
+            self._outbox.failed(now)
+            return
+        if answer is False:
+            _LOG.error("the master dropped a return as malformed")
+        self._outbox.answered()
+
+    def _send_outbox(self) -> None:
+        now = time.monotonic()
+        if self._outbox.overdue(now):
+            _LOG.info("no answer to a return; it is sent again")
+            self._outbox.failed(now)
+        load = self._outbox.next_request(now)
+        if load is not None:
+            payload, self._nonce = self._session.seal(load, time.time())
+            self._requests.send(payload)
+
+    # ------------------------------------------------------------------------------------------------------------ the zygote
+
+    def _start_zygote(self) -> None:
+        self._zygote, self._pair = zygote.start(self._options, self._identity, self._credentials, lambda: None)
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        assert self._pair is not None
+        try:
+            self._pair.send(msgpack.packb(message, default=str))
+        except OSError as error:
+            _LOG.error("the preloaded process does not take a message: %s", error)
+
+    def _hear_zygote(self) -> None:
+        assert self._pair is not None
+        try:
+            message = self._pair.recv(zygote.MAX_MESSAGE)
+        except OSError:
+            message = b""
+        if not message:
+            self._zygote_died()
+        elif message == SPOOLED:
+            self._outbox.spooled()
+        elif message.startswith(zygote.READY):
+            known = msgpack.unpackb(message[len(zygote.READY) :], strict_map_key=False)
+            first = self._subject is None
+            self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
+            if first:
+                self._announce()
+
+    def _zygote_died(self) -> None:
+        _LOG.error("the preloaded process ended; a new one is started")
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._zygote, 0)
+        assert self._pair is not None
+        self._pair.close()
+        self._start_zygote()
+
+    def _announce(self) -> None:
+        """Start events, as stock minions send them (protocol section 7.1)."""
+        text = f"Minion {self._identity.id} started at {time.asctime()}"
+        names = [tags.MINION_START_LEGACY] if self._options.enable_legacy_startup_events else []
+        for tag in (*names, tags.minion_start(self._identity.id)):
+            self._outbox.events.append({"cmd": "_minion_event", "tag": tag, "data": text, "pretag": None})
+        _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+
+    def _drain(self) -> None:
+        """Lets jobs in hand finish and sends what they return, for a few seconds."""
+        self._subject = None
+        self._tell({"end": _DRAIN_SECONDS})
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        ended = False
+        while time.monotonic() < deadline:
+            self._outbox.spooled()
+            self._send_outbox()
+            ended = ended or os.waitpid(self._zygote, os.WNOHANG)[0] != 0
+            if ended and self._outbox.in_flight is None and not self._spool.waiting():
+                break
+            if dict(poller.poll(_TICK // 5)):
+                self._hear_master()
+        waiting = len(self._spool.waiting())
+        if waiting:
+            _LOG.warning("%d returns stay in the spool until the next start", waiting)
+
+
+def _severity(answer: Answer) -> int:
+    return logging.WARNING if answer.outcome is Outcome.PENDING else logging.ERROR
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern minion``. Exit code: 0 ended, 77 rejected, 78 configuration unusable."""
+    arguments = role_arguments("minion", argv)
+    try:
+        options = load_minion(arguments.config_dir)
+        configure("minion", arguments.log_level or options.log_level, options.log_format)
+        with open_probes("minion", options) as (health, _):
+            minion = Minion(options, catch_signals(), health)
+            try:
+                minion.run()
+            except Ended:
+                _LOG.info("ends")
+            finally:
+                minion.close()
+    except ConfigError as error:
+        sys.stderr.write(f"saltern minion: {error}\n")
+        return EX_CONFIG
+    except Rejected as error:
+        _LOG.critical("%s", error)
+        return _EX_REJECTED
+    return 0

@@ -1,0 +1,207 @@
+"""The master as statecore's ports see it: its file server behind a cache, its pillar, its bus."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from saltwire.errors import PeerFault
+from saltwire.file_transfer import Download, MissingFile, is_inside
+from saltwire.handshake import Credentials
+from services.kit.config import MinionOptions
+from services.minion.channel import Channel, ChannelError
+from services.minion.identity import Identity
+from statecore.errors import CommandError
+from statecore.ports import FileHash
+
+#: Bytes read at a time for a digest.
+_BLOCK = 1024 * 1024
+
+Give = Callable[[], Credentials | None]
+
+
+class _Master:
+    """A channel that is opened when it is needed first and belongs to the process that opened it."""
+
+    def __init__(self, options: MinionOptions, identity: Identity, credentials: Give) -> None:
+        self._options, self._identity, self._credentials = options, identity, credentials
+        self._channel: Channel | None = None
+        self._owner = 0
+
+    def channel(self) -> Channel:
+        """The process's channel. A forked child opens its own and never touches its parent's."""
+        if self._channel is None or self._owner != os.getpid():
+            self._channel = Channel(self._options, self._identity, self._credentials())
+            self._owner = os.getpid()
+        return self._channel
+
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False) -> Any:
+        """An answer of the master. Raises CommandError, so that a state or function that needs it fails with words."""
+        try:
+            return self.channel().ask(load, raw=raw)
+        except ChannelError as error:
+            raise CommandError(str(error)) from error
+
+    @contextmanager
+    def failing_clearly(self) -> Iterator[None]:
+        """Turns a channel's errors into CommandError."""
+        try:
+            yield
+        except ChannelError as error:
+            raise CommandError(str(error)) from error
+
+
+class RemoteFiles(_Master):
+    """Implements ports.Files over 4506. A file is fetched when its digest is not the cached one's."""
+
+    def __init__(self, options: MinionOptions, identity: Identity, credentials: Give) -> None:
+        super().__init__(options, identity, credentials)
+        self._cache = Path(options.cachedir) / "files"
+        #: Answers of this process: a run asks for the same lists and digests many times.
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._known_by = 0
+
+    def envs(self) -> list[str]:
+        """Environments of the master."""
+        return [str(name) for name in self._list("_file_envs", "", "")]
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Files that start with ``prefix``, sorted."""
+        return [path for path in self._list("_file_list", saltenv, "") if path.startswith(prefix)]
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories."""
+        return [path for path in self._list("_dir_list", saltenv, "") if path.startswith(prefix)]
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories that hold nothing."""
+        return [path for path in self._list("_file_list_emptydirs", saltenv, "") if path.startswith(prefix)]
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Links of the tree."""
+        answer = self._once(("_symlink_list", saltenv), {"cmd": "_symlink_list", "saltenv": saltenv, "prefix": prefix})
+        return {str(path): str(target) for path, target in answer.items()} if isinstance(answer, dict) else {}
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """Digest of a file, None when there is none."""
+        answer = self._once(("_file_hash", saltenv, path), {"cmd": "_file_hash", "path": path, "saltenv": saltenv})
+        if not isinstance(answer, dict) or "hsum" not in answer:
+            return None
+        return FileHash(str(answer["hash_type"]), str(answer["hsum"]))
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of the file on the master."""
+        load = {"cmd": "_file_hash_and_stat", "path": path, "saltenv": saltenv}
+        answer = self._once(("_file_hash_and_stat", saltenv, path), load)
+        stat = answer[1] if isinstance(answer, list) and len(answer) == 2 else None
+        return int(stat[0]) & 0o7777 if isinstance(stat, list) and stat else None
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """The cached file, brought up to date; None when the master has none."""
+        if not is_inside(path):
+            return None
+        wanted = self.hash(path, saltenv)
+        if wanted is None:
+            return None
+        place = self._cache / saltenv.replace("/", "_") / path
+        if place.is_file() and _digest(place, wanted.hash_type) == wanted.hsum:
+            return place
+        self._download(path, saltenv, place)
+        return place
+
+    def _download(self, path: str, saltenv: str, place: Path) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{place.name}.{os.getpid()}")
+        download = Download(path, saltenv)
+        try:
+            with temporary.open("wb") as file:
+                while not download.done:
+                    file.write(download.feed(self.ask(download.request(), raw=True)))
+            temporary.replace(place)
+        except MissingFile as error:
+            raise CommandError(f"salt://{path} went away on the master while it was fetched") from error
+        except PeerFault as error:
+            raise CommandError(f"salt://{path}: {error}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:
+        load = {"cmd": cmd} if not saltenv else {"cmd": cmd, "saltenv": saltenv, "prefix": prefix}
+        answer = self._once((cmd, saltenv), load)
+        return [str(path) for path in answer] if isinstance(answer, list) else []
+
+    def _once(self, key: tuple[Any, ...], load: Mapping[str, Any]) -> Any:
+        if self._known_by != os.getpid():
+            self._known, self._known_by = {}, os.getpid()
+        if key not in self._known:
+            self._known[key] = self.ask(load)
+        return self._known[key]
+
+
+class RemoteMinion(_Master):
+    """Implements ports.MinionControl and ports.Events. Refreshes are left as files for the preloaded process."""
+
+    def __init__(
+        self, options: MinionOptions, identity: Identity, credentials: Give, grains: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        super().__init__(options, identity, credentials)
+        self._grains = grains
+
+    def refresh_pillar(self) -> bool:
+        """The next job sees freshly compiled pillar."""
+        return self._leave("pillar")
+
+    def refresh_modules(self) -> bool:
+        """The next job sees the modules that are on disk now."""
+        return self._leave("modules")
+
+    def refresh_grains(self) -> bool:
+        """The next job sees freshly gathered grains."""
+        return self._leave("grains")
+
+    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Pillar as the master compiles it now."""
+        with self.failing_clearly():
+            return self.channel().pillar(self._grains(), saltenv, pillarenv, override)
+
+    def master_tops(self) -> dict[str, list[str]]:
+        """What the master's tops interface assigns."""
+        load = {
+            "cmd": "_master_tops",
+            "id": self._identity.id,
+            "opts": {"id": self._identity.id, "grains": dict(self._grains())},
+        }
+        answer = self.ask(load)
+        if not isinstance(answer, dict):
+            return {}
+        return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """Sends an event to the master's bus."""
+        load = {
+            "cmd": "_minion_event",
+            "tag": tag,
+            "data": dict(data),
+            "pretag": None,
+            "events": [{"tag": tag, "data": dict(data)}],
+        }
+        self.ask(load)
+        return True
+
+    def _leave(self, what: str) -> bool:
+        directory = Path(self._options.cachedir)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"refresh-{what}").touch()
+        return True
+
+
+def _digest(path: Path, hash_type: str) -> str:
+    digest = hashlib.new(hash_type)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
