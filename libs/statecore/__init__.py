@@ -1,0 +1,54 @@
+"""Salt's state system as a library: SLS, grains and pillar in; results out.
+
+    from statecore import local_runtime
+
+    runtime = local_runtime({"id": "web1", "file_roots": {"base": ["srv/salt"]}, "pillar_roots": {"base": []}})
+    returned = runtime.call("state.apply", ["web"], {"test": True})
+
+``Runtime`` wires it for other ports (``statecore.ports``): a master's file server, a bus, a mounted host. The stages are
+``statecore.render``, ``statecore.compile`` and ``statecore.engine``; each is importable by itself. Nothing is imported
+until it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from statecore.errors import SlsError, StatecoreError
+    from statecore.host import Host
+    from statecore.runtime import Returned, Runtime, gather_grains, local_runtime
+    from statecore.types import Outcome, Plan, Step
+
+__all__ = [
+    "Host",
+    "Outcome",
+    "Plan",
+    "Returned",
+    "Runtime",
+    "SlsError",
+    "StatecoreError",
+    "Step",
+    "gather_grains",
+    "local_runtime",
+]
+
+_HOMES = {
+    "Host": "statecore.host",
+    "Outcome": "statecore.types",
+    "Plan": "statecore.types",
+    "Returned": "statecore.runtime",
+    "Runtime": "statecore.runtime",
+    "SlsError": "statecore.errors",
+    "StatecoreError": "statecore.errors",
+    "Step": "statecore.types",
+    "gather_grains": "statecore.runtime",
+    "local_runtime": "statecore.runtime",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'statecore' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -15,7 +15,7 @@ from statecore.errors import CommandError, InvocationError
 from statecore.values import DELIMITER, traverse
 from statecore.values import filter_by as _filter_by
 
-ALIASES = {"set": "set_", "fetch": "get"}
+ALIASES = {"set": "set_", "get": "get", "fetch": "get"}
 OUTPUTTERS = {"items": "nested", "item": "nested", "setval": "nested"}
 
 #: Key of ctx.scratch: grains set in this run, None for deleted ones.

@@ -18,7 +18,7 @@ from statecore.values import filter_by as _filter_by
 
 log = logging.getLogger(__name__)
 
-ALIASES = {"fetch": "get"}
+ALIASES = {"get": "get", "fetch": "get"}
 
 #: Stands for "no default given"; Salt's own marker, which callers may pass on.
 _NOT_SET = "__unset__"

@@ -16,7 +16,9 @@ from statecore.context import Context
 from statecore.errors import InvocationError
 
 ALIASES = {"apply": "apply_"}
-OUTPUTTERS = dict.fromkeys(("apply", "sls", "sls_id", "highstate", "high", "single", "test", "top", "template_str"), "highstate")
+OUTPUTTERS = dict.fromkeys(
+    ("apply", "sls", "sls_id", "highstate", "high", "single", "test", "top", "template_str"), "highstate"
+)
 
 #: What a call may say about its run; everything else is not the state system's.
 _OPTIONS = (

@@ -16,7 +16,13 @@ from statecore import errors
 from statecore.context import Context
 from statecore.errors import InvocationError, NotAvailable, StatecoreError
 
-ALIASES = {"true": "true_", "false": "false_", "try": "try_", "versions": "versions_report"}
+ALIASES = {
+    "true": "true_",
+    "false": "false_",
+    "try": "try_",
+    "versions": "versions_report",
+    "versions_report": "versions_report",
+}
 
 #: Exceptions under the names users of Salt know them by.
 _SALT_EXCEPTIONS: Mapping[str, type[StatecoreError]] = {

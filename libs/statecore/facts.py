@@ -1,0 +1,71 @@
+"""Gathers grains: facts about the managed host, then what people say about it.
+
+Later ones win, as in Salt: built-in facts, the static grains file, ``grains`` of the configuration, users' ``_grains``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from statecore import static_grains
+from statecore.context import Context
+from statecore.errors import StatecoreError
+from statecore.loader import Loader, Served
+from statecore.ports import ManagedHost
+from statecore.values import update
+
+log = logging.getLogger(__name__)
+
+
+def gather(
+    host: ManagedHost, opts: Mapping[str, Any], loader: Loader, bare: Callable[[Mapping[str, Any]], Context]
+) -> dict[str, Any]:
+    """All grains. ``bare(grains)`` gives a context for loading; a source that fails is logged and leaves its grains out."""
+    grains: dict[str, Any] = {}
+    ctx = bare(grains)
+    native = [source for source in loader.sources("grains") if source.native]
+    custom = [source for source in loader.sources("grains") if not source.native]
+    for source in native:
+        for function in _functions(loader.load(source, ctx)):
+            _add(grains, f"{source.stem}.{function.__name__}", partial(function, host, opts))
+    file = static_grains.path(opts)
+    if file is not None:
+        _add(grains, str(file), lambda: static_grains.read(file))
+    _add(grains, "the option 'grains'", lambda: opts.get("grains") or {})
+    for source in custom:
+        served = loader.load(source, ctx)
+        if isinstance(served, Served):
+            for name, function in served.functions.items():
+                bound = served.bound(name, bare(grains))
+                _add(grains, str(source.path), partial(_call_custom, bound, function, grains))
+    if opts.get("id"):
+        grains["id"] = opts["id"]
+    return grains
+
+
+def _functions(loaded: Any) -> list[Callable[..., Any]]:
+    return list(loaded.functions.values()) if isinstance(loaded, Served) else []
+
+
+def _call_custom(call: Callable[..., Any], own: Callable[..., Any], grains: dict[str, Any]) -> Any:
+    """A user's grain function takes nothing, or the grains so far."""
+    return call(grains) if "grains" in inspect.signature(own).parameters else call()
+
+
+def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any]) -> None:
+    try:
+        found = ask()
+    except StatecoreError as error:
+        log.error("Grains of %s are left out: %s", source, error)
+        return
+    except Exception:
+        log.exception("Grains of %s are left out: unexpected exception", source)
+        return
+    if isinstance(found, Mapping):
+        update(grains, found)
+    elif found is not None:
+        log.error("Grains of %s are left out: a map was expected, not a %s", source, type(found).__name__)

@@ -1,0 +1,355 @@
+"""statecore with everything wired for one minion: what a minion's jobber, salt-call and embedders use."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from statecore import facts
+from statecore.context import Context
+from statecore.engine.call import finish
+from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
+from statecore.files import LocalFiles
+from statecore.host import Host
+from statecore.loader import Loader, Served
+from statecore.loader.arguments import accepted, misfit, unknown
+from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.loader.tables import Table, attached
+from statecore.local import LocalMinion, NoEvents, NoJobs
+from statecore.pillar import compile_pillar
+from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl
+from statecore.render import RENDERERS, SlsTree
+from statecore.state_runs import Stage, StateRuns
+
+log = logging.getLogger(__name__)
+
+#: Options as they are where nobody sets them; the rest have their defaults where they are read.
+DEFAULTS: Mapping[str, Any] = {
+    "id": "local",
+    "file_roots": {"base": ["/srv/salt"]},
+    "pillar_roots": {"base": ["/srv/pillar"]},
+    "saltenv": None,
+    "pillarenv": None,
+    "renderer": "jinja|yaml",
+    "state_top": "top.sls",
+    "hash_type": "sha256",
+    "failhard": False,
+    "test": False,
+}
+
+#: What may still be called while ``minion_blackout`` is set in pillar or grains, besides its whitelist.
+_BLACKOUT_PASS = "saltutil.refresh_pillar"
+
+_GENERIC_FAILURE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a job returns (protocol section 7.3)."""
+
+    value: Any
+    retcode: int
+    success: bool
+    #: Outputter that shows it; None leaves the choice to the caller.
+    out: str | None = None
+
+
+class Runtime:
+    """Modules, states, grains and pillar of one minion, ready to be called."""
+
+    def __init__(
+        self,
+        opts: Mapping[str, Any],
+        *,
+        files: Files,
+        host: ManagedHost | None = None,
+        grains: Mapping[str, Any] | None = None,
+        pillar: Mapping[str, Any] | None = None,
+        minion: MinionControl | None = None,
+        events: Events | None = None,
+        jobs: Jobs | None = None,
+        extension_dir: Path | None = None,
+    ) -> None:
+        """``grains`` and ``pillar`` are gathered and compiled when first needed, unless given."""
+        self.opts: dict[str, Any] = {**DEFAULTS, **opts}
+        if extension_dir is None and self.opts.get("extension_modules"):
+            extension_dir = Path(str(self.opts["extension_modules"]))
+        if extension_dir is not None:
+            self.opts["extension_modules"] = str(extension_dir)
+        self.files = files
+        self.host: ManagedHost = host if host is not None else Host(str(self.opts.get("host_root") or "/"))
+        self.loader = Loader(extension_dir)
+        self.catalog = _Catalog(self)
+        self._minion = minion if minion is not None else LocalMinion()
+        self._control = _Control(self, self._minion)
+        self._events = events if events is not None else NoEvents()
+        self._jobs = jobs if jobs is not None else NoJobs()
+        self._given_grains = dict(grains) if grains is not None else None
+        self._given_pillar = dict(pillar) if pillar is not None else None
+        self._runs = StateRuns(self.loader, self._stage, self._reloaded, self._jid)
+        self._scratch: dict[str, Any] = {}
+        self._base: Context | None = None
+
+    @property
+    def grains(self) -> Mapping[str, Any]:
+        """Facts about the minion."""
+        if self._given_grains is None:
+            self._given_grains = facts.gather(self.host, self.opts, self.loader, self._bare)
+        return self._given_grains
+
+    @property
+    def pillar(self) -> Mapping[str, Any]:
+        """The pillar in memory; errors of its compilation under ``_errors``."""
+        if self._given_pillar is None:
+            self._given_pillar = self._fresh_pillar({})
+        return self._given_pillar
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """ "module.function" -> callable; what ``salt`` is in templates."""
+        return self.context.functions
+
+    @property
+    def context(self) -> Context:
+        """The context of a call outside of a state run."""
+        if self._base is None:
+            self._base = self._wire(self.opts, self.pillar, test=bool(self.opts.get("test"))).ctx
+        return self._base
+
+    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
+        """Runs an execution function as a job: whatever happens comes back as a value, with Salt's exit code and words.
+
+        ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword.
+        """
+        ctx = self.context
+        self._scratch["retcode"] = 0
+        # Pillar that an operator asks for is masked; states and templates reach it through other functions.
+        self._scratch["pillar.mask"] = fun.startswith("pillar.")
+        try:
+            served, function = self.loader.function("modules", fun, ctx)
+        except NotAvailable as missing:
+            return _failed(self._missing(fun, missing))
+        try:
+            self._refuse_in_blackout(fun)
+            return self._called(fun, served, function, args, kwargs or {}, ctx)
+        except CommandNotFoundError as error:
+            return _failed(f"Command required for '{fun}' not found: {error}")
+        except CommandError as error:
+            log.error("A command in '%s' had a problem: %s", fun, error)
+            return _failed(f"ERROR: {error}")
+        except StatecoreError as error:
+            log.error("Problem executing '%s': %s", fun, error)
+            return _failed(f"ERROR executing '{fun}': {error}")
+        except Exception as error:
+            log.exception("Unexpected exception in %s", fun)
+            return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
+
+    def _called(
+        self, fun: str, served: Served, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], ctx: Context
+    ) -> Returned:
+        signature = served.signature(function)
+        keywords = accepted(signature, kwargs)
+        if wrong := unknown(signature, keywords):
+            raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
+        own = served.functions[function]
+        if fault := misfit(own.__name__, signature, args, keywords):
+            return _failed(f"Passed invalid arguments to {fun}: {fault}\n{inspect.getdoc(own) or ''}")
+        value = served.bound(function, ctx)(*args, **keywords)
+        retcode = int(self._scratch.get("retcode") or 0)
+        if (
+            not retcode
+            and isinstance(value, Mapping)
+            and not all(value.get(key, True) for key in ("result", "success"))
+        ):
+            retcode = _GENERIC_FAILURE
+        return Returned(value, retcode, retcode == 0, served.outputters.get(function))
+
+    def _missing(self, fun: str, missing: NotAvailable) -> Any:
+        """The sentence for a function that is not there; with the documentation of those whose names begin like it."""
+        sentence = str(missing)
+        docs = {name: self.catalog.doc(name) for name in self.catalog.names() if name.startswith(fun)}
+        return {**docs, fun: sentence} if docs else sentence
+
+    def _refuse_in_blackout(self, fun: str) -> None:
+        for source in (self.pillar, self.grains):
+            if source.get("minion_blackout") and fun != _BLACKOUT_PASS:
+                if fun in source.get("minion_blackout_whitelist", ()):
+                    continue
+                raise InvocationError(
+                    "Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations."
+                    f" Only {_BLACKOUT_PASS} allowed in blackout mode."
+                )
+
+    # What follows builds contexts.
+
+    def _stage(self, options: Mapping[str, Any]) -> Stage:
+        """The stage of a state run: fresh pillar, the options' environment, test mode, top file."""
+        overrides = {key: options[key] for key in ("saltenv", "pillarenv", "state_top") if options.get(key) is not None}
+        opts = {**self.opts, **overrides}
+        test = bool(options.get("test", opts.get("test", False)))
+        opts["test"] = test
+        return self._wire(opts, self._pillar_for_run(options), test=test)
+
+    def _pillar_for_run(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Compiled anew for each run, but once in a process that was started to run one function (salt-call)."""
+        asked = any(options.get(key) is not None for key in ("pillar", "pillarenv", "saltenv"))
+        if not asked and (self.opts.get("__cli") == "salt-call" or isinstance(self._minion, LocalMinion)):
+            return self.pillar
+        return self._fresh_pillar(options)
+
+    def _fresh_pillar(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        saltenv = options.get("saltenv") or self.opts.get("saltenv") or "base"
+        pillarenv = options.get("pillarenv") or self.opts.get("pillarenv")
+        return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
+
+    def _wire(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> Stage:
+        """A context, and the tree that renders with its functions."""
+        functions = Table(self.loader, "modules")
+        tree = SlsTree(self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions)
+        bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=tree.templates)
+        ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
+        return Stage(attached(ctx, self.loader, finish, functions), tree, opts)
+
+    def _bare(self, grains: Mapping[str, Any]) -> Context:
+        """A context without pillar and templates, enough to load modules and gather grains."""
+        ctx = Context(
+            host=self.host,
+            grains=grains,
+            pillar={},
+            opts=self.opts,
+            files=self.files,
+            templates=_NoTemplates(),
+            events=self._events,
+            jobs=self._jobs,
+            minion=self._control,
+            catalog=self.catalog,
+            state_system=self._runs,
+            functions={},
+            states={},
+            scratch=self._scratch,
+        )
+        return attached(ctx, self.loader, finish)
+
+    def _reloaded(self, ctx: Context, wanted: frozenset[str]) -> Context:
+        """The context with grains, pillar or modules read anew (``reload_grains`` and its kin of a state)."""
+        self.loader.refresh()
+        if "reload_grains" in wanted:
+            self._given_grains = None
+            ctx = replace(ctx, grains=self.grains)
+        if "reload_pillar" in wanted:
+            ctx = replace(ctx, pillar=self._fresh_pillar({"saltenv": ctx.saltenv}))
+        return ctx
+
+    def _jid(self) -> str:
+        """The id of the job that runs in this process, "" when it is none."""
+        jobs = self._jobs.running()
+        return next((str(job["jid"]) for job in jobs if int(job.get("pid", 0)) == os.getpid()), "")
+
+    def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
+        """The next call sees these anew. A call in progress keeps what it has, but for modules."""
+        if pillar:
+            self._given_pillar = None
+        if grains:
+            self._given_grains = None
+        if modules:
+            self.loader.refresh()
+        self._base = None
+
+
+class _Control:
+    """Refreshes here what the minion refreshes for the jobs to come."""
+
+    def __init__(self, runtime: Runtime, minion: MinionControl) -> None:
+        self._runtime = runtime
+        self._minion = minion
+
+    def refresh_pillar(self) -> bool:
+        self._runtime.forget(pillar=isinstance(self._minion, LocalMinion))
+        return self._minion.refresh_pillar()
+
+    def refresh_modules(self) -> bool:
+        self._runtime.forget(modules=True)
+        return self._minion.refresh_modules()
+
+    def refresh_grains(self) -> bool:
+        self._runtime.forget(grains=isinstance(self._minion, LocalMinion))
+        return self._minion.refresh_grains()
+
+    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+        return self._minion.compile_pillar(saltenv, pillarenv, override)
+
+    def master_tops(self) -> dict[str, list[str]]:
+        return self._minion.master_tops()
+
+
+class _Catalog:
+    """The port ``Catalog`` over the loader."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def names(self, kind: str = "modules") -> list[str]:
+        if kind == "renderers":
+            return sorted(RENDERERS)
+        return self._runtime.loader.names(kind, self._runtime.context)
+
+    def doc(self, name: str, kind: str = "modules") -> str | None:
+        return self._runtime.loader.doc(kind, name, self._runtime.context)
+
+    def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
+        return self._runtime.loader.argspec(kind, name, self._runtime.context)
+
+
+class _NoTemplates:
+    """While grains are gathered there is nothing to render."""
+
+    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
+
+
+def _failed(value: Any) -> Returned:
+    return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
+
+
+def gather_grains(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """Grains of a host: built-in facts, static grains file, the option ``grains``, users' grain modules."""
+    return dict(Runtime(opts, files=LocalFiles({}), host=host, pillar={}).grains)
+
+
+def local_runtime(opts: Mapping[str, Any]) -> Runtime:
+    """A minion without a master (salt-call --local): files and pillar from local roots."""
+    whole = {**DEFAULTS, "file_client": "local", **opts}
+    host = Host(str(whole.get("host_root") or "/"))
+    pillar_files = LocalFiles(whole["pillar_roots"], str(whole["hash_type"]))
+
+    def pillar_of(saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+        # Pillar files may call modules, which see no pillar yet.
+        bare = Runtime(whole, files=runtime.files, host=host, grains=runtime.grains, pillar={})
+        compiled = compile_pillar(
+            pillar_files,
+            minion_id=str(whole["id"]),
+            grains=runtime.grains,
+            opts={**whole, "saltenv": saltenv, "pillarenv": pillarenv},
+            functions=bare.functions,
+            saltenv=saltenv,
+            pillarenv=pillarenv,
+            override=override,
+        )
+        return compiled.data | ({"_errors": list(compiled.errors)} if compiled.errors else {})
+
+    extension_dir = whole.get("extension_modules") or (
+        Path(str(whole["cachedir"])) / "extmods" if whole.get("cachedir") else None
+    )
+    runtime = Runtime(
+        whole,
+        files=LocalFiles(whole["file_roots"], str(whole["hash_type"])),
+        host=host,
+        minion=LocalMinion(pillar_of),
+        extension_dir=Path(str(extension_dir)) if extension_dir else None,
+    )
+    return runtime

@@ -1,0 +1,148 @@
+"""Grains of the static grains file (Salt's ``grains`` state module). Names are paths: ``icinga:port``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.types import Outcome, Plan, Step
+
+_DELIMITER = ":"
+
+_ABSENT = object()
+
+
+def exists(ctx: Context, name: str, delimiter: str = _DELIMITER) -> Plan:
+    """Fails when there is no such grain."""
+    if _value(ctx, _path(name, delimiter)) is _ABSENT:
+        return Plan.failed("Grain does not exist")
+    return Plan.unchanged("Grain exists")
+
+
+def present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER, force: bool = False) -> Plan:
+    """The grain has this value. ``force`` also overwrites lists and dicts, and values in the way of a path."""
+    path = _path(name, delimiter)
+    existing = _value(ctx, path)
+    if existing is not _ABSENT and existing == value:
+        return Plan.unchanged("Grain is already set")
+    step = Step(f"set grain {path}", lambda: _set(ctx, path, value, force))
+    if existing is _ABSENT:
+        return Plan.change(f"Grain {path} is set to be added", [step], {"new": path})
+    return Plan.change(f"Grain {path} is set to be changed", [step], {"changed": {path: value}})
+
+
+def _set(ctx: Context, path: str, value: Any, force: bool) -> Outcome:
+    done = ctx.call("grains.set", path, value, force=force)
+    changed = bool(done["result"] and done["changes"])
+    return Outcome(
+        comment=f"Set grain {path} to {value}" if changed else done["comment"],
+        changes=done["changes"],
+        ok=bool(done["result"]),
+    )
+
+
+def absent(
+    ctx: Context, name: str, destructive: bool = False, delimiter: str = _DELIMITER, force: bool = False
+) -> Plan:
+    """The grain is None, or with ``destructive`` not there at all. A list or dict goes only with ``force``."""
+    path = _path(name, delimiter)
+    existing = _value(ctx, path)
+    if existing is _ABSENT:
+        return Plan.unchanged(f"Grain {path} does not exist")
+    if existing is None and not destructive:
+        return Plan.unchanged("Grain is already set")
+    changes: Mapping[str, Any] = {"deleted": path} if destructive else {"grain": path, "value": None}
+    done = f"Grain {path} was deleted" if destructive else f"Value for grain {path} was set to None"
+    would = (
+        f"Grain {path} is set to be deleted" if destructive else f"Value for grain {path} is set to be deleted (None)"
+    )
+
+    def remove() -> Outcome:
+        answer = ctx.call("grains.set", path, None, destructive=destructive, force=force)
+        if not answer["result"]:
+            return Outcome(comment=answer["comment"], ok=False)
+        return Outcome(comment=done, changes=changes)
+
+    return Plan.change(would, [Step(f"remove grain {path}", remove)], changes)
+
+
+def append(ctx: Context, name: str, value: Any, convert: bool = False, delimiter: str = _DELIMITER) -> Plan:
+    """An existing list grain holds the value; ``convert`` makes a list of another value."""
+    path = _path(name, delimiter)
+    existing = _value(ctx, path)
+    if existing is _ABSENT:
+        return Plan.failed(f"Grain {path} does not exist")
+    if not isinstance(existing, list) and not convert:
+        return Plan.failed(f"Grain {path} is not a valid list")
+    if isinstance(existing, list) and value in existing:
+        return Plan.unchanged(f"Value {value} is already in the list for grain {path}")
+    would = f"Value {value} in grain {path} is set to be added"
+    if not isinstance(existing, list):
+        would = f"Grain {path} is set to be converted to list and value {value} will be added"
+
+    def add() -> Outcome:
+        ctx.call("grains.append", path, value, convert=convert)
+        return Outcome(comment=f"Value {value} was added to grain {path}", changes={"added": value})
+
+    return Plan.change(would, [Step(f"append to grain {path}", add)], {"added": value})
+
+
+def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
+    """A list grain, made if needed, holds the value, or all of a list of values."""
+    path = _path(name, delimiter)
+    existing = _value(ctx, path)
+    if existing is _ABSENT or existing is None or existing == "":
+        existing = []
+    if not isinstance(existing, list):
+        return Plan.failed(f"Grain {path} is not a valid list")
+    wanted = value if isinstance(value, list) else [value]
+    missing = [item for item in wanted if item not in existing]
+    if not missing:
+        return Plan.unchanged(f"Value {value} is already in grain {path}")
+    added = missing if isinstance(value, list) else value
+    notes = []
+    if len(missing) < len(wanted):
+        there = [item for item in wanted if item in existing]
+        notes = [f'Removed value {there} from update due to value found in "{path}".']
+    would = f"Value {added} is set to be appended to grain {path}" if existing else f"Grain {path} is set to be added"
+
+    def add() -> Outcome:
+        done = ctx.call("grains.append", path, added)
+        if not isinstance(done, Mapping):
+            return Outcome(comment=f"Failed append value {added} to grain {path}: {done}", ok=False)
+        return Outcome(comment=f"Append value {added} to grain {path}", changes={"new": done})
+
+    return Plan.change(would, [Step(f"append to grain {path}", add)], {"new": added}, notes)
+
+
+def list_absent(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
+    """A list grain does not hold the value, or any of a list of values."""
+    path = _path(name, delimiter)
+    existing = _value(ctx, path)
+    if existing is _ABSENT or not existing:
+        return Plan.unchanged(f"Grain {path} does not exist")
+    if not isinstance(existing, list):
+        return Plan.failed(f"Grain {path} is not a valid list")
+    wanted = value if isinstance(value, list) else [value]
+    there = [item for item in wanted if item in existing]
+    absent_notes = [f"Value {item} is absent from grain {path}" for item in wanted if item not in existing]
+    if not there:
+        return Plan.unchanged("\n".join(absent_notes))
+
+    def remove() -> Outcome:
+        for item in there:
+            ctx.call("grains.remove", path, item)
+        comment = "\n".join(f"Value {item} was deleted from grain {path}" for item in there)
+        return Outcome(comment=comment, changes={"deleted": there})
+
+    would = "\n".join(f"Value {item} in grain {path} is set to be deleted" for item in there)
+    return Plan.change(would, [Step(f"remove from grain {path}", remove)], {"deleted": there}, absent_notes)
+
+
+def _path(name: str, delimiter: str) -> str:
+    return name.replace(delimiter, _DELIMITER)
+
+
+def _value(ctx: Context, path: str) -> Any:
+    return ctx.call("grains.get", path, _ABSENT)

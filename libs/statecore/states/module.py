@@ -1,0 +1,146 @@
+"""Execution functions as states (Salt's ``module`` state module).
+
+New style lists functions with their arguments::
+
+    restart:
+      module.run:
+        - service.restart:
+          - name: nginx
+        - test.ping:
+
+Old style names one function as ``name`` and its arguments beside it, those that collide with the state's own as ``m_name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import StatecoreError
+from statecore.types import Outcome, Plan, Step
+
+ALIASES = {"wait": "wait", "watch": "wait"}
+
+#: Not arguments of an old-style function.
+_OWN = ("name", "sfun", "returner")
+
+#: Old style: the argument's name in the state -> in the function.
+_PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", "fun", "state", "saltenv")}
+
+
+def run(ctx: Context, **kwargs: Any) -> Plan:
+    """Calls functions in order; fails when one fails (False, or a map with ``result: False`` or a ``retcode``)."""
+    named = [key for key in kwargs if key not in _OWN]
+    if named and all("." in key for key in named):
+        return _functions(ctx, {key: kwargs[key] for key in named})
+    if "name" not in kwargs or ("." not in str(kwargs["name"]) and not named):
+        return Plan.failed("No function provided.")
+    return _legacy(ctx, str(kwargs["name"]), {key: kwargs[key] for key in named})
+
+
+def wait(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """Does nothing by itself; ``run`` when a watched state changes."""
+    return Plan.unchanged("")
+
+
+def mod_watch(ctx: Context, **kwargs: Any) -> Plan:
+    """``run``, since a watched state changed."""
+    return run(ctx, **kwargs)
+
+
+def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
+    missing = [name for name in map(_plain, wanted) if name not in ctx.functions]
+    if missing:
+        return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.")
+    names = ", ".join(map(_plain, wanted))
+    would = f"Function{'s' * (len(wanted) > 1)} {names} to be executed."
+    return Plan.change(would, [Step(f"call {names}", lambda: _call_all(ctx, wanted))])
+
+
+def _plain(key: str) -> str:
+    """``test.echo:second`` calls test.echo: what follows the colon only tells two calls apart."""
+    return key.partition(":")[0]
+
+
+def _call_all(ctx: Context, wanted: Mapping[str, Any]) -> Outcome:
+    """Calls them all, whatever fails on the way."""
+    failures: list[str] = []
+    successes: list[str] = []
+    changes: dict[str, Any] = {}
+    for key, listed in wanted.items():
+        positional, keywords = _split(listed)
+        try:
+            returned = ctx.call(_plain(key), *positional, **keywords)
+        except (StatecoreError, TypeError) as error:
+            failures.append(f"'{key}' failed: {error}")
+            continue
+        comment = returned.get("comment") if isinstance(returned, dict) else None
+        if not _succeeded(returned):
+            failures.append(
+                f"'{key}' failed: {comment or '(error message N/A)'}"
+                if isinstance(returned, dict)
+                else f"'{key}': {returned}"
+            )
+        else:
+            successes.append(f"{key}: {(comment or 'Success') if isinstance(returned, dict) else returned}")
+            changes[key] = returned
+    return Outcome(comment=", ".join([*failures, *successes]), changes=changes, ok=not failures)
+
+
+def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
+    """New style's argument list: maps are keywords, the rest positional."""
+    if isinstance(listed, dict):
+        return [], listed
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for item in listed if isinstance(listed, list) else [] if listed is None else [listed]:
+        if isinstance(item, dict):
+            keywords.update(item)
+        else:
+            positional.append(item)
+    return positional, keywords
+
+
+def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
+    if name not in ctx.functions:
+        return Plan.failed(f"Module function {name} is not available")
+    spec = ctx.catalog.argspec(name) or {}
+    given = {_PREFIXED.get(key, key): value for key, value in arguments.items()}
+    positional = _listed(given.pop("args", None)) if "args" not in (spec.get("args") or []) else []
+    if "kwargs" not in (spec.get("args") or []) and isinstance(given.get("kwargs"), dict):
+        given.update(given.pop("kwargs"))
+    takes = spec.get("args") or []
+    required = takes[: len(takes) - len(spec.get("defaults") or [])]
+    missing = [argument for argument in required[len(positional) :] if argument not in given]
+    if missing:
+        shown = " ".join(f"m_{argument}" if f"m_{argument}" in _PREFIXED else argument for argument in missing)
+        return Plan.failed(f"The following arguments are missing: {shown}")
+    keywords = given if spec.get("kwargs") else {key: value for key, value in given.items() if key in takes}
+    step = Step(f"call {name}", lambda: _call_legacy(ctx, name, positional, keywords))
+    return Plan.change(f"Module function {name} is set to execute", [step])
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _call_legacy(ctx: Context, name: str, positional: list[Any], keywords: Mapping[str, Any]) -> Outcome:
+    try:
+        returned = ctx.call(name, *positional, **keywords)
+    except Exception as error:  # noqa: BLE001 - any function of any module; what it raises is the result to report
+        return Outcome(comment=f"Module function {name} threw an exception. Exception: {error}", ok=False)
+    return Outcome(comment=f"Module function {name} executed", changes={"ret": returned}, ok=_succeeded(returned))
+
+
+def _succeeded(returned: Any) -> bool:
+    if isinstance(returned, bool):
+        return returned
+    if isinstance(returned, dict):
+        return all(
+            not (key == "result" and value is False)
+            and not (key == "retcode" and value != 0)
+            and not (isinstance(value, dict) and not _succeeded(value))
+            for key, value in returned.items()
+        )
+    return True

@@ -1,0 +1,111 @@
+"""Native modules: the protocol (VIRTUAL, available, ALIASES, OUTPUTTERS), lazily."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+from statecore.errors import NotAvailable
+from statecore.loader.find import _VIRTUAL, Source
+from statecore.loader.served import Unusable, serve_native
+
+
+def module(text):
+    made = types.ModuleType("native_example")
+    exec(text, made.__dict__)
+    return made
+
+
+def source(tmp_path):
+    return Source("modules", "pkg_apt", tmp_path / "pkg_apt.py", native=True)
+
+
+def test_the_protocol(tmp_path, shelf):
+    served = serve_native(
+        source(tmp_path),
+        module(
+            "from os.path import join\n"
+            'VIRTUAL = "pkg"\nALIASES = {"list": "list_"}\nOUTPUTTERS = {"install": "nested"}\n'
+            "def available(ctx): return None\n"
+            "def install(ctx, name, version=None): 'Installs.'\n"
+            "def list_(ctx, *names): return names\n"
+            "def _hidden(ctx): pass\n"
+        ),
+        shelf.context(),
+    )
+    assert served.name == "pkg"
+    assert sorted(served.functions) == ["install", "list"]
+    assert served.outputters == {"install": "nested"}
+    assert list(served.signature("install").parameters) == ["name", "version"]
+    assert served.bound("list", shelf.context())("a", "b") == ("a", "b")
+    assert served.bound("install", shelf.context()).__doc__ == "Installs."
+
+
+def test_unavailable_with_its_reason(tmp_path, shelf):
+    with pytest.raises(Unusable, match="no apt here"):
+        serve_native(source(tmp_path), module("def available(ctx): return 'no apt here'"), shelf.context())
+
+
+@pytest.mark.parametrize(
+    "line", ['VIRTUAL = "pkg"', "VIRTUAL: str = 'pkg'", 'x = 1\nVIRTUAL: Final[str] = "pkg"  # why']
+)
+def test_virtual_names_are_read_from_the_text(line):
+    assert _VIRTUAL.findall(line) == ["pkg"]
+
+
+def test_functions_are_reached_by_name(shelf):
+    ctx = shelf.context()
+    assert ctx.call("test.echo", "x") == "x"
+    assert ctx.call("test.true") is True
+    assert ctx.functions["grains.get"]("os") == "Debian"
+    assert "test.ping" in ctx.functions
+    assert "test.true_" not in ctx.functions
+    assert "test.Any" not in ctx.functions
+    assert "grains.traverse" not in ctx.functions
+
+
+@pytest.mark.parametrize("name", ["no.such", "test.nosuch", "test", "", "test.ping.more"])
+def test_what_is_missing(shelf, name):
+    ctx = shelf.context()
+    with pytest.raises(NotAvailable, match=f"'{name}' is not available"):
+        ctx.functions[name]
+    assert name not in ctx.functions
+    assert ctx.functions.get(name, 7) == 7
+
+
+def test_the_nearest_name(shelf):
+    assert shelf.loader.nearest("modules", "test.pign", shelf.context()) == "test.ping"
+    assert shelf.loader.nearest("modules", "quite.different", shelf.context()) == ""
+
+
+def test_listing(shelf):
+    ctx = shelf.context()
+    names = shelf.loader.names("modules", ctx)
+    assert {"test.ping", "grains.items", "state.apply", "sys.doc"} <= set(names)
+    assert names == sorted(names)
+    assert "test.nop" in shelf.loader.names("states", ctx)
+    assert len(ctx.functions) == len(list(ctx.functions)) == len(names)
+
+
+def test_documentation_and_signatures(shelf):
+    ctx = shelf.context()
+    assert shelf.loader.doc("modules", "test.ping", ctx).startswith("True: the minion is up")
+    assert shelf.loader.doc("modules", "test", ctx).startswith("Functions that touch nothing")
+    assert shelf.loader.argspec("modules", "test.fib", ctx) == {
+        "args": ["num"],
+        "defaults": None,
+        "varargs": None,
+        "kwargs": None,
+    }
+    assert shelf.loader.argspec("modules", "test.arg", ctx)["varargs"] is True
+
+
+def test_nothing_is_imported_before_it_is_asked_for():
+    program = (
+        "import sys; from statecore.loader import Loader; loader = Loader(); loader.sources('modules');"
+        "assert not [name for name in sys.modules if name.startswith('statecore.modules.')]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
