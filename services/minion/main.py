@@ -254,7 +254,7 @@ class Minion:
     # ------------------------------------------------------------------------------------------------------------ the zygote
 
     def _start_zygote(self) -> None:
-        self._zygote, self._pair = zygote.start(self._options, self._identity, self._credentials, lambda: None)
+        self._zygote, self._pair = zygote.start(self._options, self._identity, self._credentials)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         assert self._pair is not None

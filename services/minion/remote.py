@@ -182,13 +182,7 @@ class RemoteMinion(_Master):
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         """Sends an event to the master's bus."""
-        load = {
-            "cmd": "_minion_event",
-            "tag": tag,
-            "data": dict(data),
-            "pretag": None,
-            "events": [{"tag": tag, "data": dict(data)}],
-        }
+        load = {"cmd": "_minion_event", "pretag": None, "events": [{"tag": tag, "data": dict(data)}]}
         self.ask(load)
         return True
 

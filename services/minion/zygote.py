@@ -119,7 +119,7 @@ class Zygote:
         try:
             jobber.work(self._runtime, load, self._procs, self._spool, self._pair)
             code = 0
-        except BaseException:
+        except Exception:  # noqa: BLE001 - the process ends here, whatever happened
             _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})
         finally:
             logging.shutdown()
@@ -192,9 +192,14 @@ class Zygote:
         self._pair.send(READY + message)
 
 
-def start(
-    options: MinionOptions, identity: Identity, credentials: Credentials, close_in_child: Callable[[], None]
-) -> tuple[int, socket.socket]:
+def _close_all_but(keep: int) -> None:
+    """The main process's connections are its own: held open here, the master would never see them end."""
+    highest = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, keep)
+    os.closerange(keep + 1, min(highest, 65536))
+
+
+def start(options: MinionOptions, identity: Identity, credentials: Credentials) -> tuple[int, socket.socket]:
     """Forks the zygote; returns its pid and the main process's end of the pair."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, theirs):
@@ -205,14 +210,13 @@ def start(
         return pid, ours
     code = 1
     try:
-        ours.close()
-        close_in_child()
+        _close_all_but(theirs.fileno())
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Zygote(options, identity, credentials, theirs).run()
         code = 0
-    except BaseException:
+    except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")
     finally:
         logging.shutdown()

@@ -111,4 +111,4 @@ def _path(load: Mapping[str, Any]) -> str:
 
 def _stat(desk: Desk, load: Mapping[str, Any]) -> list[int] | None:
     path = desk.files.fetch(_path(load), _env(load))
-    return list(path.stat()) if path else None
+    return [int(number) for number in tuple(path.stat())] if path else None

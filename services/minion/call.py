@@ -1,0 +1,151 @@
+"""``salt-call``: runs a function on this host, with the master's files and pillar or (``--local``) without a master."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from services.kit.arguments import parse_arguments
+from services.kit.commandline import CommandError, CommandParser, Exit, run_command
+from services.kit.config import MinionOptions, as_opts, load_minion
+from services.kit.logs import configure
+from services.kit.output.flags import Printer, add_output_flags
+from services.minion.channel import Channel, ChannelError
+from services.minion.identity import Identity
+from services.minion.procs import ProcDirectory
+from services.minion.remote import RemoteFiles, RemoteMinion
+from statecore.errors import StatecoreError
+from statecore.runtime import Returned, Runtime, local_runtime
+
+_USAGE = "salt-call [options] <function> [arguments]"
+
+#: Exit code of salt-call for a function that does not exist, as Salt's.
+_EX_UNKNOWN_FUNCTION = 255
+
+
+def main() -> int:
+    """Entry point of ``salt-call``. Exit codes are Salt's."""
+    return run_command(lambda: run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str]) -> int:
+    """The exit code. Raises CommandError, ConfigError."""
+    parser = _parser()
+    flags = parser.parse(argv)
+    options = _options(flags)
+    configure("salt-call", flags.log_level or options.log_level, options.log_format)
+    printer = Printer(flags, options)
+    if flags.grains:
+        flags.words = ["grains.items"]
+    if not flags.words:
+        parser.error("a function is missing, such as test.ping or state.apply")
+    fun, *words = flags.words
+    if flags.doc:
+        fun, words = "sys.doc", [fun, *words]
+    positional, keywords = parse_arguments(words)
+    keywords |= {"metadata": json.loads(flags.metadata)} if flags.metadata else {}
+    local = flags.local or options.file_client == "local"
+    runtime = _local(options) if local else _remote(options)
+    try:
+        returned = runtime.call(fun, positional, keywords)
+    except StatecoreError as error:
+        raise CommandError(str(error)) from error
+    if not local and not flags.no_return:
+        _report(options, fun, [*positional, *([keywords] if keywords else [])], returned)
+    if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
+        raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
+    printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
+    if flags.retcode_passthrough:
+        return returned.retcode
+    return Exit.GENERIC if returned.retcode else Exit.OK
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
+    parser.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
+    parser.add_argument("--master", help="host name or address of the master")
+    parser.add_argument("--id", help="minion id")
+    parser.add_argument("--file-root", help="directory of the state tree (with --local)")
+    parser.add_argument("--pillar-root", help="directory of the pillar (with --local)")
+    parser.add_argument("--host-root", help="root of the managed host")
+    parser.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
+    parser.add_argument("--no-return", action="store_true", help="do not tell the master what was returned")
+    parser.add_argument("--metadata", help="JSON that is kept with the job")
+    parser.add_argument("-g", "--grains", action="store_true", help="show the grains")
+    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    add_output_flags(parser)
+    return parser
+
+
+def _options(flags: Any) -> MinionOptions:
+    options = load_minion(flags.config_dir)
+    given: dict[str, Any] = {
+        "master": flags.master,
+        "id": flags.id,
+        "host_root": flags.host_root,
+        "file_roots": {"base": [str(Path(flags.file_root).absolute())]} if flags.file_root else None,
+        "pillar_roots": {"base": [str(Path(flags.pillar_root).absolute())]} if flags.pillar_root else None,
+    }
+    return dataclasses.replace(options, **{name: value for name, value in given.items() if value is not None})
+
+
+def _local(options: MinionOptions) -> Runtime:
+    return local_runtime(
+        as_opts(options, file_client="local", extension_modules=str(Path(options.cachedir) / "extmods"))
+    )
+
+
+def _remote(options: MinionOptions) -> Runtime:
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    files = RemoteFiles(options, identity, lambda: None)
+    held: list[Runtime] = []
+    minion = RemoteMinion(options, identity, lambda: None, lambda: held[0].grains)
+    try:
+        cachedir = Path(options.cachedir)
+        runtime = Runtime(
+            as_opts(options),
+            files=files,
+            minion=minion,
+            events=minion,
+            jobs=ProcDirectory(cachedir / "proc"),
+            extension_dir=cachedir / "extmods",
+        )
+    except OSError as error:
+        raise CommandError(f"cachedir: {error.filename}: {error.strerror}") from error
+    held.append(runtime)
+    return runtime
+
+
+def _report(options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned) -> None:
+    """Puts the result into the master's job cache, as a job that the minion started itself."""
+    load: Mapping[str, Any] = {
+        "cmd": "_return",
+        "jid": "req",
+        "id": options.id,
+        "fun": fun,
+        "fun_args": list(arguments),
+        "return": returned.value,
+        "retcode": returned.retcode,
+        "success": returned.success,
+        "user": os.environ.get("USER", "root"),
+    } | ({"out": returned.out} if returned.out else {})
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    try:
+        with Channel(options, identity, None) as channel:
+            channel.ask(load)
+    except ChannelError as error:
+        logging.getLogger("saltern.minion").warning("the result is not in the master's job cache: %s", error)
+
+
+def _unknown(returned: Returned, fun: str) -> bool:
+    return (
+        not returned.success
+        and isinstance(returned.value, str)
+        and returned.value.startswith(f"'{fun}' is not available.")
+    )
