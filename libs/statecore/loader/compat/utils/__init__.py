@@ -1,0 +1,1 @@
+"""``salt.utils``: the helpers that users' modules import most."""
