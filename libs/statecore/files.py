@@ -52,7 +52,7 @@ class LocalFiles:
             for path in _scan(root):
                 relative = path.relative_to(root).as_posix()
                 if path.is_symlink() and relative.startswith(prefix) and not self._ignored(relative):
-                    found[relative] = os.readlink(path)
+                    found[relative] = str(path.readlink())
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:

@@ -278,7 +278,7 @@ class _Parser:
         matcher = self._or()
         if self._at < len(self._words):
             raise TargetError(
-                f"'{self._words[self._at]}' is not expected in '{' '.join(self._words)}': write and, or, not between words"
+                f"'{self._words[self._at]}' is not expected in '{' '.join(self._words)}': and, or, not go between"
             )
         return matcher
 

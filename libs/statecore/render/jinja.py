@@ -1,0 +1,297 @@
+"""Jinja as formulas use it: templates from ``salt://``, strict about what is undefined, errors at the line of the template.
+
+For errors in what a template produced (YAML, high data) lines are found again by ``line_map``: the template is rendered a
+second time with a mark in front of each of its own lines. Success pays nothing for that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+
+from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
+from statecore.ports import Files
+from statecore.render.filters import FILTERS, TESTS
+
+#: Salt's arrow behind the faulty line of an excerpt.
+ARROW = "    <======================"
+
+#: Lines shown around a faulty one.
+_AROUND = 4
+
+#: Marks a line's origin in a second rendering; no text holds it by accident.
+_MARKED = re.compile("\x01(\\d+)\x02")
+
+_IMPORTERS: Mapping[str, Callable[[str], Any]] = {
+    "yaml": lambda text: yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
+    "json": json.loads,
+    "text": lambda text: text,
+}
+
+
+class SerializerExtension(Extension):
+    """``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}`` and their kin."""
+
+    tags = {f"{verb}_{kind}" for verb in ("import", "load") for kind in _IMPORTERS}  # noqa: RUF012 - Jinja's interface
+
+    def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
+        """One statement."""
+        token = next(parser.stream)
+        verb, _, kind = token.value.partition("_")
+        if verb == "import":
+            source = parser.parse_expression()
+            parser.stream.expect("name:as")
+            target = parser.parse_assign_target(with_namespace=False)
+            call = self.call_method(
+                "_imported", [nodes.Const(kind), source, nodes.Const(parser.name or "")], lineno=token.lineno
+            )
+            return nodes.Assign(target, call, lineno=token.lineno)
+        parser.stream.expect("name:as")
+        target = parser.parse_assign_target(with_namespace=False)
+        body = parser.parse_statements(("name:endload",), drop_needle=True)
+        # The block's text is kept in a name of its own, then read.
+        scratch = parser.free_identifier(lineno=token.lineno)
+        return [
+            nodes.AssignBlock(scratch, None, body, lineno=token.lineno),
+            nodes.Assign(
+                target,
+                self.call_method("_loaded", [nodes.Const(kind), scratch], lineno=token.lineno),
+                lineno=token.lineno,
+            ),
+        ]
+
+    def _imported(self, kind: str, name: str, parent: str) -> Any:
+        loader = self.environment.loader
+        assert loader is not None
+        real = self.environment.join_path(name, parent)
+        # A rendered import: what is imported may be a template itself.
+        text = self.environment.get_template(real).render(self.environment.globals)
+        return self._loaded(kind, text)
+
+    def _loaded(self, kind: str, text: Any) -> Any:
+        try:
+            return _IMPORTERS[kind](_MARKED.sub("", str(text)))
+        except (ValueError, yaml.YAMLError) as error:
+            raise jinja2.TemplateRuntimeError(f"Unable to load {kind}: {error}") from error
+
+
+class FilesLoader(jinja2.BaseLoader):
+    """Templates of one environment of the state tree. Fetched files are read once for each environment object."""
+
+    def __init__(self, files: Files, saltenv: str) -> None:
+        self._files = files
+        self._saltenv = saltenv
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        """Text, path, and "still fresh"."""
+        path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
+        if path is None:
+            raise jinja2.TemplateNotFound(template, f"'{template}' is not in saltenv '{self._saltenv}'")
+        return path.read_text("utf-8"), str(path), lambda: True
+
+
+class _Environment(jinja2.Environment):
+    def join_path(self, template: str, parent: str) -> str:
+        """``./x`` and ``../x`` are meant from the importing file's directory."""
+        if not template.startswith((".", "/")):
+            return template.removeprefix("salt://")
+        if template.startswith("/"):
+            return template.lstrip("/")
+        parts = parent.split("/")[:-1]
+        for part in template.split("/"):
+            if part == "..":
+                if not parts:
+                    raise jinja2.TemplateNotFound(template, f"'{template}' leads out of the tree from '{parent}'")
+                parts.pop()
+            elif part != ".":
+                parts.append(part)
+        return "/".join(parts)
+
+
+class SaltFunctions(Mapping[str, Callable[..., Any]]):
+    """``salt`` in templates: ``salt['x.y']()`` and ``salt.x.y()``."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        try:
+            return self._functions[name]
+        except KeyError:
+            raise NotAvailable(name) from None
+
+    def __getattr__(self, module: str) -> Any:
+        if module.startswith("__"):
+            raise AttributeError(module)
+        return _Module(self, module)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return name in self._functions and self._functions[str(name)] is not None
+        except (KeyError, NotAvailable):
+            return False
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The function, or the default when it is not available."""
+        try:
+            return self[name]
+        except NotAvailable:
+            return default
+
+
+class _Module:
+    def __init__(self, functions: SaltFunctions, module: str) -> None:
+        self._functions = functions
+        self._module = module
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        if function.startswith("__"):
+            raise AttributeError(function)
+        return self._functions[f"{self._module}.{function}"]
+
+
+def environment(
+    files: Files, saltenv: str, context: Mapping[str, Any], options: Mapping[str, Any]
+) -> jinja2.Environment:
+    """A Jinja environment over a state tree. ``options``: Jinja's own names (jinja_env, jinja_sls_env)."""
+    env = _Environment(
+        loader=FilesLoader(files, saltenv),
+        undefined=jinja2.StrictUndefined,
+        extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerExtension],
+        keep_trailing_newline=True,
+        **{name: value for name, value in options.items() if name not in ("extensions", "loader", "undefined")},
+    )
+    env.filters.update(FILTERS)
+    env.tests.update(TESTS)
+    env.globals.update(context)
+    env.globals["raise"] = _raise
+    env.globals["show_full_context"] = lambda: dict(context)
+    return env
+
+
+def render(
+    text: str, name: str, files: Files, saltenv: str, context: Mapping[str, Any], options: Mapping[str, Any]
+) -> str:
+    """The rendered text. ``name``: path of the template in the tree. Raises TemplateFault, located."""
+    env = environment(files, saltenv, context, options)
+    return _run(
+        env,
+        lambda: env.get_template(name) if _is_file(files, name, saltenv, text) else env.from_string(text),
+        text,
+        name,
+    )
+
+
+def line_map(
+    text: str, name: str, files: Files, saltenv: str, context: Mapping[str, Any], options: Mapping[str, Any]
+) -> list[int]:
+    """For each line of the rendered text, the line of the template it came from (0: from elsewhere). For errors only."""
+    env = environment(files, saltenv, context, options)
+    lines = text.splitlines(keepends=True)
+    marked = "".join(
+        f"{line}" if not _markable(text, lines, i) else f"\x01{i + 1}\x02{line}" for i, line in enumerate(lines)
+    )
+    try:
+        rendered = env.from_string(marked).render()
+    except Exception:  # noqa: BLE001 - without a map the error is shown without a line, never hidden by another one
+        return []
+    origins, last = [], 0
+    for line in rendered.splitlines():
+        found = _MARKED.findall(line)
+        last = int(found[-1]) if found else last
+        origins.append(last)
+    return origins
+
+
+def excerpt(text: str, line: int) -> str:
+    """Lines around a faulty one, with Salt's arrow."""
+    lines = text.splitlines()
+    if not 1 <= line <= len(lines):
+        return ""
+    first = max(0, line - 1 - _AROUND)
+    shown = [
+        f"{one}{ARROW}" if number == line else one
+        for number, one in enumerate(lines[first : line + _AROUND], first + 1)
+    ]
+    return "\n".join(shown)
+
+
+class TemplateFault(SlsError):
+    """A template that cannot be rendered; ``reason`` is Jinja's sentence in Salt's words."""
+
+    def __init__(self, reason: str, mark: Mark, source: str) -> None:
+        self.reason = reason
+        self.mark = mark
+        self.excerpt = excerpt(source, mark.line)
+        super().__init__([SlsFault(reason, mark, excerpt=self.excerpt)])
+
+
+def _run(env: jinja2.Environment, get: Callable[[], jinja2.Template], text: str, name: str) -> str:
+    try:
+        return get().render()
+    except jinja2.TemplateSyntaxError as error:
+        raise _fault(f"Jinja syntax error: {error.message}", error.filename or name, error.lineno, text) from error
+    except jinja2.UndefinedError as error:
+        raise _fault(f"Jinja variable {error.message}", *_place(error, name), text) from error
+    except jinja2.TemplateNotFound as error:
+        raise _fault(f"Jinja error: {error.message}", *_place(error, name), text) from error
+    except SlsError:
+        raise
+    except StatecoreError as error:
+        raise _fault(f"Jinja error: {error}", *_place(error, name), text) from error
+    except RecursionError as error:
+        raise _fault("Jinja error: a macro or an include calls itself without end", name, 0, text) from error
+    except Exception as error:
+        raise _fault(f"Jinja error: {type(error).__name__}: {error}", *_place(error, name), text) from error
+
+
+def _fault(reason: str, file: str, line: int, text: str) -> TemplateFault:
+    path = Path(file)
+    source = path.read_text("utf-8", "replace") if path.is_absolute() and path.is_file() else text
+    return TemplateFault(reason, Mark(file, line), source)
+
+
+def _place(error: BaseException, name: str) -> tuple[str, int]:
+    """(file, line) of the innermost template in a traceback: Jinja rewrites its frames to template lines."""
+    place = (name, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name in ("root", "top-level template code") or "__jinja_template__" in frame.f_globals:
+            file = frame.f_code.co_filename
+            place = (name if file == "<template>" else file, line)
+        elif frame.f_globals.get("__name__") is None and frame.f_code.co_filename not in ("<string>",):
+            place = (frame.f_code.co_filename, line)
+    return place
+
+
+def _is_file(files: Files, name: str, saltenv: str, text: str) -> bool:
+    """Whether the text is the file of this name, so that Jinja can name it in errors and relative imports."""
+    if not name or name.startswith("/"):
+        return False
+    path = files.fetch(name, saltenv)
+    return path is not None and path.read_text("utf-8") == text
+
+
+def _markable(text: str, lines: list[str], index: int) -> bool:
+    """Whether a mark may stand before a line: not inside a Jinja tag or comment that goes over several lines."""
+    before = "".join(lines[:index])
+    return all(before.count(start) <= before.count(end) for start, end in (("{%", "%}"), ("{{", "}}"), ("{#", "#}")))
+
+
+def _raise(message: str) -> None:
+    raise jinja2.TemplateRuntimeError(str(message))

@@ -1,0 +1,411 @@
+"""The state tree of one minion: finds SLS files, renders each once, knows their lines when something is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from statecore.errors import Mark, SlsError, SlsFault
+from statecore.match import Subject, TargetError, matches
+from statecore.ports import Files
+from statecore.render import yaml
+from statecore.render.jinja import SaltFunctions, TemplateFault, excerpt, line_map
+from statecore.render.jinja import render as render_jinja
+
+#: ``#!jinja|yaml`` in the first line names the pipe.
+_SHEBANG = re.compile(r"#!\s*([\w| =-]+?)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An SLS file as it was found."""
+
+    sls: str
+    saltenv: str
+    #: Path in the tree, ``web/init.sls``.
+    path: str
+    #: Path on disk, for people.
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSls:
+    """What one SLS file says."""
+
+    sls: str
+    saltenv: str
+    file: str
+    #: ID -> body, in the order of the file, without include, extend and exclude.
+    high: dict[str, Any]
+    include: Any = ()
+    extend: Any = field(default_factory=dict)
+    exclude: Any = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a renderer works with."""
+
+    source: Source
+    files: Files
+    context: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+
+Renderer = Callable[[Any, Stage], Any]
+
+
+def _jinja(data: Any, stage: Stage) -> Any:
+    source = stage.source
+    return render_jinja(str(data), source.path, stage.files, source.saltenv, stage.context, stage.options)
+
+
+def _yaml(data: Any, stage: Stage) -> Any:
+    return yaml.load(str(data)) if not isinstance(data, Mapping) else data
+
+
+def _json(data: Any, stage: Stage) -> Any:
+    try:
+        return json.loads(str(data)) if str(data).strip() else {}
+    except ValueError as error:
+        raise yaml.YamlFault(f"not JSON: {error}", getattr(error, "lineno", 0)) from error
+
+
+def _text(data: Any, stage: Stage) -> Any:
+    return data
+
+
+#: Name in a shebang -> what it does with what came out of the one before.
+RENDERERS: Mapping[str, Renderer] = {"jinja": _jinja, "yaml": _yaml, "json": _json, "text": _text}
+
+
+class SlsTree:
+    """Renders SLS files of one tree for one minion. Files are fetched and rendered when they are asked for, each once."""
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        opts: Mapping[str, Any],
+        grains: Mapping[str, Any],
+        pillar: Mapping[str, Any],
+        functions: Mapping[str, Callable[..., Any]],
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``extra``: more names for templates (``tag`` and ``data`` of a reaction)."""
+        self.files = files
+        self._opts = opts
+        self._grains, self._pillar = grains, pillar
+        self._context = {
+            "grains": grains,
+            "pillar": pillar,
+            "salt": SaltFunctions(functions),
+            "opts": opts,
+            **(extra or {}),
+        }
+        self._rendered: dict[tuple[str, str], RenderedSls] = {}
+        self._sources: dict[tuple[str, str], Source] = {}
+        self._paths: dict[str, frozenset[str]] = {}
+        #: (sls, saltenv) -> ({path of keys: line of the template}, text): made when the first fault needs it.
+        self._lines: dict[tuple[str, str], dict[tuple[str, ...], int]] = {}
+        self._origins: dict[tuple[str, str], list[int]] = {}
+        self.templates = TreeTemplates(files, self._context, opts)
+
+    # --------------------------------------------------------------------------------------------------------------- top file
+
+    def top(self) -> dict[str, list[str]]:
+        """saltenv -> SLS references for this minion, as the top files say. Raises SlsError."""
+        asked = self._opts.get("saltenv")
+        order = [str(env) for env in self._opts.get("env_order") or []]
+        envs = [env for env in order if env in self.files.envs()] + [
+            env for env in self.files.envs() if env not in order
+        ]
+        tops = {env: self._top_of(env) for env in envs if not asked or env == asked}
+        return _assigned({env: top for env, top in tops.items() if top}, self._opts, self._chosen)
+
+    def _top_of(self, saltenv: str) -> dict[str, Any]:
+        name = str(self._opts.get("state_top") or "top.sls").removeprefix("salt://")
+        path = self.files.fetch(name, saltenv)
+        if path is None:
+            return {}
+        source = Source("top", saltenv, name, str(path), path.read_text("utf-8"))
+        self._sources["top", saltenv] = source
+        top = self._data(source)
+        if not isinstance(top, dict):
+            raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.file, 1))])
+        return top
+
+    def _chosen(self, targets: Mapping[str, Any]) -> list[str]:
+        """References of the targets that mean this minion, in the order of the file."""
+        chosen: list[str] = []
+        subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
+        for target, entries in targets.items():
+            tgt_type, delimiter, refs = _entries(target, entries)
+            try:
+                nodegroups = self._opts.get("nodegroups") or {}
+                meant = matches(str(target), tgt_type, subject, delimiter=delimiter, nodegroups=nodegroups)
+            except TargetError as error:
+                raise SlsError([SlsFault(f"The top file's target '{target}' cannot be understood: {error}")]) from error
+            if meant:
+                chosen += [ref for ref in refs if ref not in chosen]
+        return chosen
+
+    # -------------------------------------------------------------------------------------------------------------- SLS files
+
+    def find(self, pattern: str, saltenv: str) -> list[str]:
+        """SLS references that a name or glob means, sorted; [] when there are none."""
+        if not any(char in pattern for char in "*?["):
+            return [pattern] if self._path_of(pattern, saltenv) else []
+        known = {_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")}
+        form = re.compile("".join(".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern))
+        return sorted(ref for ref in known if form.fullmatch(ref))
+
+    def render(self, sls: str, saltenv: str) -> RenderedSls:
+        """One file, split into its parts. Raises SlsError, located."""
+        known = self._rendered.get((sls, saltenv))
+        if known is None:
+            known = self._rendered[sls, saltenv] = self._split(self.source(sls, saltenv))
+        return known
+
+    def source(self, sls: str, saltenv: str) -> Source:
+        """The file of a reference. Raises SlsError that says where it was looked for, and what is near."""
+        known = self._sources.get((sls, saltenv))
+        if known is not None:
+            return known
+        path = self._path_of(sls, saltenv)
+        found = self.files.fetch(path, saltenv) if path else None
+        if path is None or found is None:
+            raise SlsError([self._missing(sls, saltenv)])
+        try:
+            text = found.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            fault = SlsFault(f"SLS '{saltenv}:{sls}' is not UTF-8 text: byte {error.start}", Mark(str(found)), sls)
+            raise SlsError([fault]) from error
+        source = self._sources[sls, saltenv] = Source(sls, saltenv, path, str(found), text)
+        return source
+
+    def _missing(self, sls: str, saltenv: str) -> SlsFault:
+        known = sorted({_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")})
+        near = difflib.get_close_matches(sls, known, n=1)
+        hint = (
+            f"the nearest is '{near[0]}'"
+            if near
+            else f"salt://{sls.replace('.', '/')}.sls or salt://{sls.replace('.', '/')}/init.sls would be it"
+        )
+        return SlsFault(f"No matching sls found for '{sls}' in env '{saltenv}'", sls=sls, hint=hint)
+
+    def _path_of(self, sls: str, saltenv: str) -> str | None:
+        stem = sls.replace(".", "/")
+        paths = self._paths_in(saltenv)
+        return next((path for path in (f"{stem}.sls", f"{stem}/init.sls") if path in paths), None)
+
+    def _paths_in(self, saltenv: str) -> frozenset[str]:
+        known = self._paths.get(saltenv)
+        if known is None:
+            known = self._paths[saltenv] = frozenset(self.files.paths(saltenv))
+        return known
+
+    def _split(self, source: Source) -> RenderedSls:
+        data = self._data(source)
+        if not isinstance(data, dict):
+            text = f"SLS {source.sls} does not render to a dictionary"
+            raise SlsError([SlsFault(text, Mark(source.file, 1), source.sls)])
+        high = {str(name): body for name, body in data.items()}
+        include, extend, exclude = (high.pop(name, None) for name in ("include", "extend", "exclude"))
+        return RenderedSls(source.sls, source.saltenv, source.file, high, include or (), extend or {}, exclude or ())
+
+    def _data(self, source: Source) -> Any:
+        """What comes out of the file's pipe. Raises SlsError with Salt's sentence, the line and an excerpt."""
+        stage = Stage(source, self.files, self._names(source), _sls_options(self._opts))
+        where = f"{source.saltenv}:{source.sls}"
+        data: Any = source.text
+        pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
+        data = body
+        for name in pipe:
+            renderer = RENDERERS.get(name)
+            if renderer is None:
+                text = (
+                    f"Rendering SLS '{where}' failed: there is no renderer '{name}'; there are {', '.join(RENDERERS)}"
+                )
+                raise SlsError([SlsFault(text, Mark(source.file, 1), source.sls)])
+            try:
+                data = renderer(data, stage)
+            except TemplateFault as fault:
+                line = f"; line {fault.mark.line}" if fault.mark.line else ""
+                text = f"Rendering SLS '{where}' failed: {fault.reason}{line}"
+                raise SlsError(
+                    [SlsFault(text, _readable(fault.mark, source), source.sls, excerpt=fault.excerpt)]
+                ) from fault
+            except yaml.YamlFault as fault:
+                mark = Mark(source.file, self._origin(source, fault.line))
+                text = f"Rendering SLS '{where}' failed: {fault}"
+                raise SlsError([SlsFault(text, mark, source.sls, excerpt=excerpt(source.text, mark.line))]) from fault
+        return {} if data is None or data == "" else data
+
+    def _names(self, source: Source) -> dict[str, Any]:
+        """Names of templates: where the SLS is."""
+        path = Path(source.path)
+        directory = "" if str(path.parent) == "." else path.parent.as_posix()
+        # slspath is the directory of an init.sls, and of a plain SLS too.
+        return self._context | {
+            "sls": source.sls,
+            "saltenv": source.saltenv,
+            "env": source.saltenv,
+            "tplpath": source.file,
+            "tplfile": source.path,
+            "tpldir": directory or ".",
+            "tpldot": directory.replace("/", "."),
+            "tplroot": source.path.split("/")[0],
+            "slspath": directory,
+            "slsdotpath": directory.replace("/", "."),
+            "slscolonpath": directory.replace("/", ":"),
+            "sls_path": directory.replace("/", "_"),
+        }
+
+    # ------------------------------------------------------------------------------------------------------------------ lines
+
+    def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
+        """Line of an ID, of a state declaration of it, of an argument; of the nearest of these that is found. None without."""
+        source = self._sources.get((sls, saltenv))
+        if source is None:
+            return None
+        lines = self._lines.get((sls, saltenv))
+        if lines is None:
+            lines = self._lines[sls, saltenv] = self._key_lines(source)
+        for depth in range(len(keys), 0, -1):
+            for prefix in ((), ("extend",)):
+                line = lines.get((*prefix, *keys[:depth]))
+                if line:
+                    return Mark(source.file, line)
+        return Mark(source.file)
+
+    def excerpt(self, mark: Mark | None) -> str:
+        """Lines around a place."""
+        source = next((one for one in self._sources.values() if mark is not None and one.file == mark.file), None)
+        return excerpt(source.text, mark.line) if source is not None and mark is not None else ""
+
+    def _key_lines(self, source: Source) -> dict[tuple[str, ...], int]:
+        pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
+        if "jinja" not in pipe:
+            return yaml.key_lines(source.text)
+        stage = Stage(source, self.files, self._names(source), _sls_options(self._opts))
+        try:
+            rendered = str(_jinja(body, stage))
+        except SlsError:
+            return {}
+        found = yaml.key_lines(rendered)
+        return {path: self._origin(source, line) for path, line in found.items()}
+
+    def _origin(self, source: Source, line: int) -> int:
+        """The template's line behind a line of what it rendered to."""
+        pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
+        if "jinja" not in pipe or not line:
+            return line
+        key = (source.sls, source.saltenv)
+        origins = self._origins.get(key)
+        if origins is None:
+            names, options = self._names(source), _sls_options(self._opts)
+            origins = self._origins[key] = line_map(body, source.path, self.files, source.saltenv, names, options)
+        return origins[line - 1] if 1 <= line <= len(origins) else 0
+
+
+class TreeTemplates:
+    """Implements ports.Templates: file contents."""
+
+    def __init__(self, files: Files, context: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
+        self._files = files
+        self._context = context
+        self._opts = opts
+
+    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        """Rendered text. Raises SlsError, located."""
+        if engine != "jinja":
+            fault = SlsFault(f"'{engine}' is no template engine here; there is jinja", Mark(source) if source else None)
+            raise SlsError([fault])
+        path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
+        directory = path.rpartition("/")[0]
+        names = {
+            **self._context,
+            "saltenv": saltenv,
+            "env": saltenv,
+            "tplfile": path or source,
+            "tpldir": directory or ".",
+            "tpldot": directory.replace("/", "."),
+            "tplroot": path.split("/")[0],
+            **context,
+        }
+        options = {**_whitespace(self._opts), **(self._opts.get("jinja_env") or {})}
+        return render_jinja(text, path, self._files, saltenv, names, options)
+
+
+def _assigned(
+    tops: Mapping[str, dict[str, Any]], opts: Mapping[str, Any], chosen: Callable[[Mapping[str, Any]], list[str]]
+) -> dict[str, list[str]]:
+    """saltenv -> references, by top_file_merging_strategy (seed 000; Salt's ``merge``, ``merge_all``, ``same``)."""
+    strategy = str(opts.get("top_file_merging_strategy") or "merge")
+    found: dict[str, list[str]] = {}
+    if strategy == "same":
+        default = str(opts.get("default_top") or "base")
+        for env in {*tops, default} & set(tops):
+            section = tops[env].get(env) or tops.get(default, {}).get(env) or {}
+            found[env] = chosen(section)
+    else:
+        # An environment's section in its own top file wins; base speaks for those that have none.
+        order = sorted(tops, key=lambda env: env != "base") if strategy == "merge" else list(tops)
+        for env in order:
+            for section, targets in tops[env].items():
+                if not isinstance(targets, dict):
+                    raise SlsError([SlsFault(f"The top file's environment '{section}' must be a map of targets")])
+                if strategy == "merge" and section != env and section in tops and section in tops[section]:
+                    continue
+                refs = found.setdefault(section, [])
+                refs += [ref for ref in chosen(targets) if ref not in refs]
+    return {env: refs for env, refs in found.items() if refs}
+
+
+def _entries(target: Any, entries: Any) -> tuple[str, str, list[str]]:
+    """(target type, delimiter, references) of one target of a top file."""
+    rows: Sequence[Any] = [entries] if isinstance(entries, str) else entries if isinstance(entries, list) else []
+    if not rows:
+        raise SlsError([SlsFault(f"The top file's target '{target}' must have a list of SLS references")])
+    tgt_type, delimiter, refs = "compound", ":", []
+    for row in rows:
+        if isinstance(row, Mapping):
+            tgt_type = str(row.get("match", tgt_type))
+            delimiter = str(row.get("delimiter", delimiter))
+        else:
+            refs.append(str(row))
+    return tgt_type, delimiter, refs
+
+
+def _pipe(text: str, default: str) -> tuple[list[str], str]:
+    """Names of the renderers, and the text without its shebang (an empty line stays, so that lines keep their numbers)."""
+    first, newline, rest = text.partition("\n")
+    found = _SHEBANG.match(first.strip())
+    if found is None:
+        return [name.strip() for name in default.split("|")], text
+    return [name.strip().split(" ")[0] for name in found[1].split("|")], newline + rest
+
+
+def _sls_options(opts: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_whitespace(opts), **(opts.get("jinja_sls_env") or {})}
+
+
+def _whitespace(opts: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"jinja_trim_blocks": "trim_blocks", "jinja_lstrip_blocks": "lstrip_blocks"}
+    return {own: True for option, own in names.items() if opts.get(option)}
+
+
+def _reference(path: str) -> str:
+    return path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
+
+
+def _readable(mark: Mark, source: Source) -> Mark:
+    """A mark that names the file on disk: Jinja knows the SLS itself by its path in the tree."""
+    return Mark(source.file, mark.line) if mark.file in (source.path, source.sls, "", "<template>") else mark

@@ -1,0 +1,184 @@
+"""YAML as Salt reads it: strict about keys, lenient about nothing else. libyaml parses, this file only decides.
+
+A key that stands twice in one map is an error that names both lines; tags of other languages are refused; aliases are
+bounded, so that a small file cannot become gigabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+#: C speed where libyaml is there; the pure loader reads the same language.
+_BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+#: Values that the aliases of one document may repeat; formulas use a handful.
+_MAX_ALIASED = 100_000
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class YamlFault(Exception):
+    """A document that cannot be read. ``line`` counts from 1 in the text that was parsed."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Loader(_BASE):  # type: ignore[misc]
+    """SafeLoader with Salt's rules."""
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        self.flatten_mapping(node)
+        mapping: dict[Any, Any] = {}
+        lines: dict[Any, int] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=deep)
+            if not isinstance(key, Hashable):
+                raise ConstructorError(
+                    "while constructing a mapping", node.start_mark, "found unacceptable key", key_node.start_mark
+                )
+            if key in mapping and not getattr(key_node, "merged", False):
+                raise ConstructorError(
+                    context=f"while constructing a mapping; the first one is in line {lines[key]}",
+                    context_mark=node.start_mark,
+                    problem=f"found conflicting ID '{key}'",
+                    problem_mark=key_node.start_mark,
+                )
+            mapping[key] = self.construct_object(value_node, deep=deep)
+            lines[key] = key_node.start_mark.line + 1
+        return mapping
+
+    def flatten_mapping(self, node: MappingNode) -> None:
+        """Merge keys (``<<``) give defaults: what the map itself says wins, and is no conflict."""
+        own = [pair for pair in node.value if pair[0].tag != _MERGE]
+        if len(own) == len(node.value):
+            return
+        named = {key.value for key, _ in own if isinstance(key, ScalarNode)}
+        super().flatten_mapping(node)
+        merged = [(key, value) for key, value in node.value if (key, value) not in own]
+        kept: dict[Any, tuple[Node, Node]] = {}
+        for key, value in merged:
+            # Of several merged maps the first one wins; PyYAML puts it last.
+            kept[key.value if isinstance(key, ScalarNode) else id(key)] = (key, value)
+        node.value = [pair for name, pair in kept.items() if name not in named] + own
+
+
+def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
+    mapping: dict[Any, Any] = {}
+    yield mapping
+    mapping.update(loader.construct_mapping(node))
+
+
+def _construct_int(loader: Any, node: ScalarNode) -> int:
+    """``0644`` is octal in YAML 1.1 and a mode in Salt: Salt reads it as the decimal digits that it shows."""
+    text = str(node.value).replace("_", "")
+    if len(text) > 1 and text.startswith("0") and text.isdecimal():
+        return int(text, 10)
+    value: int = _BASE.construct_yaml_int(loader, node)
+    return value
+
+
+def _construct_undefined(loader: Any, node: Node) -> Any:
+    raise ConstructorError(
+        None, None, f"could not determine a constructor for the tag {node.tag!r}: SLS holds plain data", node.start_mark
+    )
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
+_Loader.add_constructor("tag:yaml.org,2002:omap", _construct_yaml_map)
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _BASE.construct_yaml_str)
+_Loader.add_constructor(None, _construct_undefined)
+
+
+def load(text: str) -> Any:
+    """The document. Raises YamlFault."""
+    if "&" in text and "*" in text:
+        _bounded(text)
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        raise _fault(error) from error
+    except yaml.YAMLError as error:
+        raise YamlFault(str(error), 0) from error
+    except RecursionError as error:
+        raise YamlFault("the document nests too deeply", 0) from error
+    except (ValueError, OverflowError) as error:
+        raise YamlFault(f"a value cannot be read: {error}", 0) from error
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """{path of keys: line} of a document, as deep as IDs, state declarations and their arguments. {} when it is no YAML.
+
+    Costs a second parse: for errors only.
+    """
+    try:
+        root = yaml.compose(text, Loader=_BASE)
+    except yaml.YAMLError:
+        return {}
+    found: dict[tuple[str, ...], int] = {}
+    _collect(root, (), found)
+    return found
+
+
+def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> None:
+    if len(path) > 4 or node is None:
+        return
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            if isinstance(key, ScalarNode):
+                found.setdefault((*path, key.value), key.start_mark.line + 1)
+                _collect(value, (*path, key.value), found)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            if isinstance(item, ScalarNode):
+                found.setdefault((*path, item.value), item.start_mark.line + 1)
+            else:
+                _collect(item, path, found)
+
+
+def _bounded(text: str) -> None:
+    """Counts what aliases repeat, before anything is built from them."""
+    anchors: dict[str, int] = {}
+    open_anchors: list[str] = []
+    total = 0
+    depth: list[int] = []
+    try:
+        for event in yaml.parse(text, Loader=_BASE):
+            if isinstance(event, yaml.AliasEvent):
+                repeated = anchors.get(str(event.anchor), 1)
+                total += repeated
+                for name in open_anchors:
+                    anchors[name] += repeated
+            elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+                if isinstance(event, yaml.CollectionStartEvent):
+                    depth.append(0)
+                    if event.anchor:
+                        anchors[event.anchor] = 0
+                        open_anchors.append(event.anchor)
+                        depth[-1] = 1
+                for name in open_anchors:
+                    anchors[name] += 1
+            elif isinstance(event, yaml.CollectionEndEvent) and depth and depth.pop():
+                open_anchors.pop()
+            if total > _MAX_ALIASED:
+                raise YamlFault(
+                    f"aliases repeat more than {_MAX_ALIASED} values",
+                    event.start_mark.line + 1 if event.start_mark else 0,
+                )
+    except yaml.YAMLError:
+        # The loader says it better.
+        return
+
+
+def _fault(error: yaml.MarkedYAMLError) -> YamlFault:
+    mark = error.problem_mark or error.context_mark
+    parts = [error.context, error.problem if error.context != error.problem else None, error.note]
+    message = ": ".join(part for part in parts if part)
+    return YamlFault(message, mark.line + 1 if mark is not None else 0)
