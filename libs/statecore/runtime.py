@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ class Runtime:
     def context(self) -> Context:
         """The context of a call outside of a state run."""
         if self._base is None:
-            self._base = self._wire(self.opts, self.pillar, test=bool(self.opts.get("test"))).ctx
+            self._base = self._wire(self.opts, _LazyPillar(self), test=bool(self.opts.get("test"))).ctx
         return self._base
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
@@ -176,7 +176,7 @@ class Runtime:
         return {**docs, fun: sentence} if docs else sentence
 
     def _refuse_in_blackout(self, fun: str) -> None:
-        for source in (self.pillar, self.grains):
+        for source in (self._given_pillar or {}, self.grains):
             if source.get("minion_blackout") and fun != _BLACKOUT_PASS:
                 if fun in source.get("minion_blackout_whitelist", ()):
                     continue
@@ -259,6 +259,22 @@ class Runtime:
         if modules:
             self.loader.refresh()
         self._base = None
+
+
+class _LazyPillar(Mapping[str, Any]):
+    """The pillar in memory, compiled when it is first looked at: ``grains.get`` must not cost a pillar."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __getitem__(self, key: str) -> Any:
+        return self._runtime.pillar[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runtime.pillar)
+
+    def __len__(self) -> int:
+        return len(self._runtime.pillar)
 
 
 class _Control:

