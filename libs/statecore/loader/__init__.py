@@ -140,6 +140,8 @@ class Loader:
             served, function = self.function(kind, name, ctx)
             return inspect.getdoc(served.functions[function])
         served = self.serve(kind, name, ctx)
+        if served.native:
+            return inspect.getdoc(_import_native(served.source))
         first = next(iter(served.functions.values()), None)
         module = sys.modules.get(first.__module__) if first is not None else None
         return inspect.getdoc(module) if module is not None else None

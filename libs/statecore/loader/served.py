@@ -68,7 +68,10 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
 
 
 def serve_native(source: Source, module: ModuleType, ctx: Context) -> Served:
-    """Reads a native module by the protocol: VIRTUAL, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable."""
+    """Reads a native module by the protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable.
+
+    A module that is a package names in ``PARTS`` those of its modules whose functions are served with its own.
+    """
     available: Callable[[Context], str | None] | None = getattr(module, "available", None)
     if available is not None and (reason := available(ctx)) is not None:
         raise Unusable(reason)
@@ -76,11 +79,12 @@ def serve_native(source: Source, module: ModuleType, ctx: Context) -> Served:
     hidden = set(aliases.values()) | {"available"}
     functions = {
         name: value
-        for name, value in vars(module).items()
+        for part in (module, *getattr(module, "PARTS", ()))
+        for name, value in vars(part).items()
         if not name.startswith("_")
         and name not in hidden
         and inspect.isfunction(value)
-        and value.__module__ == module.__name__
+        and value.__module__ == part.__name__
     }
     for public, python_name in aliases.items():
         functions[public] = getattr(module, python_name)

@@ -44,6 +44,15 @@ def test_the_protocol(tmp_path, shelf):
     assert served.bound("install", shelf.context()).__doc__ == "Installs."
 
 
+def test_a_package_serves_the_functions_of_its_parts(tmp_path, shelf):
+    part = types.ModuleType("native_part")
+    exec("from os.path import join\ndef install(ctx, name): pass\ndef _hidden(ctx): pass\n", part.__dict__)
+    whole = module("def purge(ctx, name): pass\n")
+    whole.PARTS = (part,)
+    served = serve_native(source(tmp_path), whole, shelf.context())
+    assert sorted(served.functions) == ["install", "purge"]
+
+
 def test_unavailable_with_its_reason(tmp_path, shelf):
     with pytest.raises(Unusable, match="no apt here"):
         serve_native(source(tmp_path), module("def available(ctx): return 'no apt here'"), shelf.context())
@@ -94,6 +103,7 @@ def test_documentation_and_signatures(shelf):
     ctx = shelf.context()
     assert shelf.loader.doc("modules", "test.ping", ctx).startswith("True: the minion is up")
     assert shelf.loader.doc("modules", "test", ctx).startswith("Functions that touch nothing")
+    assert shelf.loader.doc("states", "file", ctx).startswith("Files, directories and links as states")
     assert shelf.loader.argspec("modules", "test.fib", ctx) == {
         "args": ["num"],
         "defaults": None,

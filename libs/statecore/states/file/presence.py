@@ -1,0 +1,79 @@
+"""Whether something is there at all: absent, exists, missing, touch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError
+from statecore.managed_file import Attributes
+from statecore.states.file.places import Refused, need_parent, place_of
+from statecore.types import Outcome, Plan, Step
+
+
+def absent(ctx: Context, name: str) -> Plan:
+    """No file, link or directory of this name."""
+    try:
+        place = place_of(ctx, name, follow=False)
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    if str(Path(name)) == "/":
+        return Plan.failed('Refusing to make "/" absent')
+    if not os.path.lexists(place):
+        return Plan.unchanged(f"File {name} is not present")
+    kind = "directory" if place.is_dir() and not place.is_symlink() else "file"
+
+    def work() -> Outcome:
+        managed_file.remove(place)
+        return Outcome(f"Removed {kind} {name}", {"removed": name})
+
+    return Plan.change(f"{kind.title()} {name} is set for removal", (Step(f"remove {name}", work),), {"removed": name})
+
+
+def exists(ctx: Context, name: str) -> Plan:
+    """Fails unless there is something of this name."""
+    try:
+        there = place_of(ctx, name).exists()
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    return Plan.unchanged(f"Path {name} exists") if there else Plan.failed(f"Specified path {name} does not exist")
+
+
+def missing(ctx: Context, name: str) -> Plan:
+    """Fails if there is something of this name."""
+    try:
+        there = place_of(ctx, name).exists()
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    return Plan.failed(f"Specified path {name} exists") if there else Plan.unchanged(f"Path {name} is missing")
+
+
+def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedirs: bool = False) -> Plan:
+    """A file of this name, with its times set (seconds since 1970; now where none are given)."""
+    try:
+        place = place_of(ctx, name)
+        times = None if atime is None and mtime is None else (float(atime or mtime), float(mtime or atime))
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    except (TypeError, ValueError):
+        return Plan.failed(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}")
+    there = place.exists()
+    kind = "directory" if place.is_dir() else "file"
+
+    def work() -> Outcome:
+        need_parent(ctx, place, makedirs, Attributes())
+        if not there:
+            place.touch()
+        os.utime(place, times)
+        if there:
+            return Outcome(f"Updated times on {kind} {name}", {"touched": name})
+        return Outcome(f"Created empty file {name}", {"new": name})
+
+    if there:
+        return Plan.change(
+            f"Times set to be updated on {kind} {name}", (Step(f"touch {name}", work),), {"touched": name}
+        )
+    return Plan.change(f"File {name} is set to be created", (Step(f"create {name}", work),), {"new": name})

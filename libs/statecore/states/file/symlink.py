@@ -1,0 +1,133 @@
+"""``file.symlink``: a link, made aside and renamed into place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.states.file.places import Refused, place_of
+from statecore.types import Outcome, Plan, Step
+
+
+def symlink(
+    ctx: Context,
+    name: str,
+    target: str,
+    force: bool = False,
+    backupname: str | None = None,
+    makedirs: bool = False,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = None,
+    disallow_copy_and_unlink: bool = False,
+    inherit_user_and_group: bool = False,
+    follow_symlinks: bool = True,
+    atomic: bool = False,
+) -> Plan:
+    """A symbolic link that points to ``target``."""
+    try:
+        place = place_of(ctx, name, follow=False)
+        wanted = Attributes(user, group)
+        if place.is_symlink():
+            now = str(place.readlink())
+            if now == target:
+                return _link_owner(ctx, name, place, wanted)
+            return _make_link(
+                ctx,
+                name,
+                place,
+                target,
+                wanted,
+                makedirs,
+                f"Link {name} target is set to be changed to {target}",
+                "change",
+            )
+        if os.path.lexists(place):
+            return _in_the_way(ctx, name, place, target, wanted, makedirs, force=force, backupname=backupname)
+        would = f"Symlink {name} to {target} is set for creation"
+        if not place.parent.is_dir() and not makedirs:
+            would += f"\nDirectory {Path(name).parent} for symlink is not present"
+        return _make_link(ctx, name, place, target, wanted, makedirs, would, "new")
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+
+
+def _link_owner(ctx: Context, name: str, place: Path, wanted: Attributes) -> Plan:
+    found = place.lstat()
+    user, group = ctx.host.user_name(found.st_uid), ctx.host.group_name(found.st_gid)
+    changes = managed_file.attribute_changes(ctx.host, place, wanted)
+    if not changes:
+        return Plan.unchanged(f"Symlink {name} is present and owned by {user}:{group}")
+    owner = f"{wanted.user or user}:{wanted.group or group}"
+
+    def work() -> Outcome:
+        managed_file.set_attributes(ctx.host, place, wanted)
+        return Outcome(f"Set ownership of symlink {name} to {owner}", {"ownership": owner})
+
+    would = f"Ownership of symlink {name} would be set to {owner}"
+    return Plan.change(would, (Step(f"set the owner of {name}", work),), {"ownership": owner})
+
+
+def _make_link(
+    ctx: Context, name: str, place: Path, target: str, wanted: Attributes, makedirs: bool, would: str, kind: str
+) -> Plan:
+    def work() -> Outcome:
+        if not place.parent.is_dir():
+            if not makedirs:
+                raise StateFailure(f"Directory {Path(name).parent} for symlink is not present")
+            managed_file.make_directories(ctx.host, place.parent, wanted, ctx.host.root)
+        # Made aside and renamed: there is never a moment without the link.
+        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
+        try:
+            aside.symlink_to(target)
+            managed_file.set_attributes(ctx.host, aside, wanted)
+            aside.replace(place)
+        except OSError as error:
+            raise StateFailure(f"Unable to create new symlink {name} -> {target}: {error.strerror}") from error
+        finally:
+            aside.unlink(missing_ok=True)
+        return Outcome(f"Created new symlink {name} -> {target}", {"new": name})
+
+    return Plan.change(would, (Step(f"link {name} to {target}", work),), {kind: name})
+
+
+def _in_the_way(
+    ctx: Context,
+    name: str,
+    place: Path,
+    target: str,
+    wanted: Attributes,
+    makedirs: bool,
+    *,
+    force: bool,
+    backupname: str | None,
+) -> Plan:
+    kind = "Directory" if place.is_dir() else "File"
+    link = _make_link(ctx, name, place, target, wanted, makedirs, "", "new")
+    if backupname:
+        aside = place_of(
+            ctx, backupname if backupname.startswith("/") else str(Path(name).parent / backupname), follow=False
+        )
+        if os.path.lexists(aside) and not force:
+            raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {backupname}")
+
+        def move() -> Outcome:
+            place.rename(aside)
+            return Outcome("", {"moved": f"File {name} moved to backup {backupname}"})
+
+        would = f"{name} exists and is set to be moved to {backupname}\nSymlink {name} to {target} is set for creation"
+        return Plan.change(would, (Step(f"move {name} aside", move), *link.steps), {"new": name})
+    if not force:
+        raise Refused(f"{kind} exists where the symlink {name} should be. Did you mean to use force?")
+
+    def clear() -> Outcome:
+        managed_file.remove(place)
+        return Outcome("", {"forced": "Symlink was forcibly replaced"})
+
+    would = f"The file or directory {name} is set for removal to make way for a new symlink targeting {target}"
+    return Plan.change(would, (Step(f"remove {name}", clear), *link.steps), {"forced": "Symlink was forcibly replaced"})
