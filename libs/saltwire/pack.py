@@ -42,8 +42,10 @@ def unpackb(data: bytes, *, raw: bool = False) -> Any:
 
     Raises PeerFault for anything that is not one msgpack value.
     """
+    if len(data) > MAX_MESSAGE:
+        raise PeerFault(f"a message of {len(data)} bytes; {MAX_MESSAGE} are allowed")
     try:
-        value = msgpack.unpackb(data, raw=True, strict_map_key=False, ext_hook=_from_ext, max_buffer_size=MAX_MESSAGE)
+        value = msgpack.unpackb(data, raw=True, strict_map_key=False, ext_hook=_from_ext)
         return _keys_decoded(value) if raw else _decoded(value)
     except RecursionError as error:
         raise PeerFault("a message nests too deeply") from error
