@@ -1,0 +1,478 @@
+"""The walls of the house: who may import whom. Read from the AST: imports in functions and under TYPE_CHECKING count.
+
+A wall that has to move is moved in ROOMS, with the reason in the row.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: Package -> its folder.
+PACKAGES: Mapping[str, Path] = {
+    "statecore": ROOT / "libs" / "statecore",
+    "saltwire": ROOT / "libs" / "saltwire",
+    "masterstore": ROOT / "libs" / "masterstore",
+    "services": ROOT / "services",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file."""
+
+    text: str
+    package: bool = False
+
+
+#: Module name -> its file.
+Tree: TypeAlias = Mapping[str, Source]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name that a file imports: ``target`` is a module of the tree where there is one of that name."""
+
+    importer: str
+    target: str
+    line: int
+    in_function: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.target}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the modules below one name may import of ours. ``extra``: imported name -> why this room may go beyond the rule."""
+
+    may: tuple[str, ...] = ()
+    extra: Mapping[str, str] = field(default_factory=dict)
+    #: Whether its modules may import each other.
+    open_inside: bool = True
+
+
+GROUND = ("statecore.types", "statecore.errors", "statecore.ports")
+MIDDLE = (*GROUND, "statecore.context", "statecore.match", "statecore.values")
+RENDER = (*MIDDLE, "statecore.render")
+COMPILE = (*RENDER, "statecore.compile")
+#: What a native module, state or grain stands on.
+NATIVE = (*GROUND, "statecore.context")
+LIBRARIES = ("statecore", "saltwire", "masterstore")
+#: Wiring: these put the rooms together, so the stages below need not know each other.
+WIRING = (
+    *COMPILE,
+    "statecore.engine",
+    "statecore.loader",
+    "statecore.facts",
+    "statecore.files",
+    "statecore.host",
+    "statecore.local",
+    "statecore.pillar",
+    "statecore.state_runs",
+    "statecore.static_grains",
+)
+
+_VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
+_MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
+
+#: The longest name that a module starts with is its row. Every module has one.
+ROOMS: Mapping[str, Room] = {
+    "statecore": Room((*WIRING, "statecore.runtime")),
+    **{name: Room(GROUND) for name in GROUND},
+    "statecore.values": Room(GROUND),
+    "statecore.context": Room(GROUND),
+    "statecore.match": Room((*GROUND, "statecore.values")),
+    "statecore.files": Room(GROUND),
+    "statecore.host": Room(GROUND),
+    "statecore.managed_file": Room(GROUND),
+    "statecore.static_grains": Room((*GROUND, "statecore.values")),
+    "statecore.local": Room((*GROUND, "statecore.context")),
+    "statecore.render": Room(MIDDLE),
+    "statecore.pillar": Room(RENDER),
+    "statecore.compile": Room(RENDER),
+    "statecore.loader": Room(
+        (*GROUND, "statecore.context"),
+        {
+            "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions"
+        },
+    ),
+    "statecore.engine": Room(
+        COMPILE,
+        {"statecore.loader": "the engine asks it for the function of a state; the loader knows nothing of the engine"},
+    ),
+    "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
+    "statecore.state_runs": Room(WIRING),
+    "statecore.runtime": Room(WIRING),
+    "statecore.modules": Room(NATIVE, {"statecore.values": _VALUES}, open_inside=False),
+    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.modules.grains": Room(
+        NATIVE,
+        {
+            "statecore.values": _VALUES,
+            "statecore.static_grains": "the file of static grains has one reader and one writer",
+        },
+    ),
+    "statecore.modules.match": Room(
+        NATIVE,
+        {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},
+    ),
+    "statecore.states": Room(NATIVE, open_inside=False),
+    # A package: one state in several files.
+    "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.grains": Room(GROUND, open_inside=False),
+    "saltwire": Room(),
+    "masterstore": Room(),
+    "services": Room(open_inside=False),
+    "services.kit": Room(("saltwire", "statecore")),
+    **{
+        f"services.{role}": Room(("services.kit", *LIBRARIES))
+        for role in (
+            "api",
+            "cli",
+            "eventpublisher",
+            "lab",
+            "maintenance",
+            "mworker",
+            "publisher",
+            "reactor",
+            "reqserver",
+        )
+    },
+    "services.minion": Room(("services.kit", "statecore", "saltwire")),
+}
+
+#: Outside package -> the only rooms that may import it, and why.
+DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "redis": (("masterstore",), "what the master remembers has one way in"),
+    "zmq": (("saltwire.zmq", "services"), "statecore has no sockets; saltwire's only ones are in zmq/"),
+    "salt": ((), "nothing of ours needs a Salt"),
+    "importlib": (
+        ("statecore.loader", "services.entry", "statecore.__init__"),
+        "modules are found by the loader, commands by their table, the names of the package itself when they are asked for",
+    ),
+    "importlib.metadata": (tuple(PACKAGES), "it imports nothing"),
+    "pkgutil": (("statecore.loader",), "modules are found by the loader"),
+    "runpy": ((), "modules are found by the loader"),
+}
+
+#: Roles between whose socket and handler there is no event loop of Python's; what they import of ours counts too.
+HOT = ("services.reqserver", "services.mworker", "services.publisher", "services.eventpublisher", "services.minion")
+
+VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"})
+
+#: Vague names that are somebody else's.
+NAMED_BY_SALT = ("statecore.loader.compat.utils",)
+
+
+def is_below(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + ".")
+
+
+@cache
+def real_tree() -> Tree:
+    tree = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            tree[".".join((package, *(parts[:-1] if is_package else parts)))] = Source(
+                path.read_text("utf-8"), is_package
+            )
+    return tree
+
+
+@cache
+def _nodes(source: Source) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """Import statements of a file, each with whether it stands in a function."""
+
+    def walk(node: ast.AST, in_function: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import | ast.ImportFrom):
+                yield child, in_function
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from walk(child, in_function or function)
+
+    return tuple(walk(ast.parse(source.text), False))
+
+
+def imports_of(module: str, tree: Tree) -> list[Import]:
+    """What the file imports; ``from a import b`` is the module a.b where the tree has one, else a. Relative names are resolved."""
+    found = []
+    for node, in_function in _nodes(tree[module]):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        else:
+            parts = module.split(".")
+            up = node.level - tree[module].package if node.level else 0
+            base = (
+                ".".join([*parts[: len(parts) - up], *filter(None, [node.module])]) if node.level else str(node.module)
+            )
+            targets = [name if (name := f"{base}.{alias.name}") in tree else base for alias in node.names]
+        found += [Import(module, target, node.lineno, in_function) for target in targets]
+    return found
+
+
+def ours(tree: Tree, module: str) -> list[Import]:
+    return [one for one in imports_of(module, tree) if one.target.split(".")[0] in PACKAGES]
+
+
+def room_of(module: str) -> str | None:
+    # A file of ``services`` itself is no role; a role that is not in the table must not fall under "services".
+    names = [name for name in ROOMS if is_below(module, name)]
+    best = max(names, key=len, default=None)
+    return None if best in ("services", "statecore") and module not in (best, f"{best}.entry") else best
+
+
+def closure(tree: Tree, roots: tuple[str, ...]) -> dict[str, str | None]:
+    """All modules of ours that are loaded when the modules below ``roots`` are: module -> who imports it."""
+    reached: dict[str, str | None] = {}
+    todo: list[tuple[str, str | None]] = [(name, None) for name in tree if any(is_below(name, root) for root in roots)]
+    while todo:
+        module, by = todo.pop()
+        if module in reached or module not in tree:
+            continue
+        reached[module] = by
+        # Importing a.b.c runs a and a.b too.
+        parents = [".".join(module.split(".")[:n]) for n in range(1, module.count(".") + 1)]
+        todo += [(name, module) for name in (*parents, *(one.target for one in ours(tree, module)))]
+    return reached
+
+
+def chain(reached: Mapping[str, str | None], module: str) -> str:
+    names = [module]
+    while (by := reached[names[-1]]) is not None:
+        names.append(by)
+    return " <- ".join(names)
+
+
+def every_module_has_a_room(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        if room_of(module) is None:
+            yield f"{module} has no row in ROOMS: say what it may import"
+
+
+def rooms_import_what_their_row_allows(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        name = room_of(module)
+        room = ROOMS.get(name or "")
+        for one in ours(tree, module) if room and name else ():
+            allowed = (*room.may, *room.extra, *((name,) if room.open_inside else ()))
+            # ``from statecore import errors`` reads the package too; the package by itself is no way around its rows.
+            if not any(is_below(one.target, prefix) for prefix in allowed) and one.target != module:
+                yield f"{one}; {name} may import {', '.join(sorted({*room.may, *room.extra})) or 'nothing of ours'}"
+
+
+def modules_are_found_by_the_loader_only(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        for one in ours(tree, module):
+            for kind in ("statecore.modules", "statecore.states", "statecore.grains"):
+                # The files of one state that is a package know each other.
+                same = one.target.split(".")[:3] == module.split(".")[:3] and one.target.count(".") >= 2
+                if is_below(one.target, kind) and not same:
+                    yield f"{one}; only the loader finds modules, states and grains"
+
+
+def the_minion_has_no_road_to_the_store(tree: Tree) -> Iterator[str]:
+    reached = closure(tree, ("services.minion",))
+    for module in reached:
+        if is_below(module, "masterstore"):
+            yield f"{chain(reached, module)}: a managed host has no road to Redis"
+
+
+def imports_of_ours_stand_at_the_top(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        for one in ours(tree, module):
+            if one.in_function:
+                yield f"{one} inside a function"
+
+
+def outside_packages_come_in_by_their_doors(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        name = f"{module}.__init__" if tree[module].package else module
+        for one in imports_of(module, tree):
+            door = DOORS.get(max((row for row in DOORS if is_below(one.target, row)), key=len, default=""))
+            if door and not any(is_below(name, room) for room in door[0]):
+                yield f"{one}: {door[1]}"
+
+
+def hot_roles_have_no_event_loop(tree: Tree) -> Iterator[str]:
+    for role in HOT:
+        reached = closure(tree, (role,))
+        for module in reached:
+            for one in imports_of(module, tree):
+                if one.target.split(".")[0] == "asyncio" or is_below(one.target, "zmq.asyncio"):
+                    yield f"{one} ({chain(reached, module)})"
+
+
+def names_say_what_is_inside(tree: Tree) -> Iterator[str]:
+    for module in tree:
+        if module.split(".")[-1].strip("_") in VAGUE and not any(is_below(module, name) for name in NAMED_BY_SALT):
+            yield f"{module}: the name says nothing"
+
+
+Rule: TypeAlias = Callable[[Tree], Iterator[str]]
+
+RULES: tuple[Rule, ...] = (
+    every_module_has_a_room,
+    rooms_import_what_their_row_allows,
+    modules_are_found_by_the_loader_only,
+    the_minion_has_no_road_to_the_store,
+    imports_of_ours_stand_at_the_top,
+    outside_packages_come_in_by_their_doors,
+    hot_roles_have_no_event_loop,
+    names_say_what_is_inside,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house(rule: Rule) -> None:
+    assert list(rule(real_tree())) == []
+
+
+def test_rows_name_rooms_that_exist() -> None:
+    exceptions = {(name, target) for name, room in ROOMS.items() for target in room.extra}
+    used = {
+        (name, target)
+        for module in real_tree()
+        if (name := room_of(module))
+        for one in ours(real_tree(), module)
+        for target in ROOMS[name].extra
+        if is_below(one.target, target)
+    }
+    assert exceptions == used, "an exception that nothing needs any more is a hole in the wall"
+
+
+@dataclass(frozen=True)
+class Break:
+    """A file that breaks one rule, and what the rule says about it."""
+
+    rule: Rule
+    module: str
+    text: str
+    says: str
+
+
+_IN_FUNCTION = "def work():\n    {}\n"
+_TYPE_CHECKING = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
+
+BREAKS = (
+    Break(every_module_has_a_room, "services.scheduler.main", "", "services.scheduler.main has no row"),
+    Break(every_module_has_a_room, "statecore.novelty", "", "statecore.novelty has no row"),
+    Break(rooms_import_what_their_row_allows, "saltwire.x", "import statecore.types", "nothing of ours"),
+    Break(rooms_import_what_their_row_allows, "masterstore.x", "from saltwire import jid", "imports saltwire.jid"),
+    Break(rooms_import_what_their_row_allows, "statecore.errors", "import statecore.context", "statecore.context"),
+    Break(
+        rooms_import_what_their_row_allows, "statecore.render.x", "from statecore import compile", "statecore.compile"
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.compile.x",
+        "from statecore.engine import run",
+        "statecore.engine",
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.states.x",
+        "import statecore.modules.cmd",
+        "statecore.modules.cmd",
+    ),
+    Break(
+        rooms_import_what_their_row_allows, "statecore.states.x", "from . import cmd", "imports statecore.states.cmd"
+    ),
+    Break(rooms_import_what_their_row_allows, "statecore.modules.x", "import statecore", "imports statecore;"),
+    Break(
+        rooms_import_what_their_row_allows, "services.publisher.x", "from services import mworker", "services.mworker"
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "services.cli.x",
+        _IN_FUNCTION.format("from services.minion.call import run"),
+        "services.cli.x:2 imports services.minion.call",
+    ),
+    Break(rooms_import_what_their_row_allows, "services.kit.x", "import masterstore", "imports masterstore"),
+    Break(rooms_import_what_their_row_allows, "services.kit.x", "from ..cli import salt", "imports services.cli.salt"),
+    Break(rooms_import_what_their_row_allows, "services.entry", "import services.cli.salt", "services.cli.salt"),
+    Break(
+        rooms_import_what_their_row_allows,
+        "services.minion.x",
+        _TYPE_CHECKING.format("from masterstore.store import Store"),
+        "services.minion.x:3 imports masterstore.store",
+    ),
+    Break(modules_are_found_by_the_loader_only, "statecore.runtime", "import statecore.modules.cmd", "only the loader"),
+    Break(
+        modules_are_found_by_the_loader_only,
+        "statecore.states.x",
+        "from statecore.states import cmd",
+        "only the loader",
+    ),
+    Break(
+        the_minion_has_no_road_to_the_store,
+        "services.kit.config",
+        "import masterstore.store",
+        "masterstore.store <- services.kit.config",
+    ),
+    Break(
+        the_minion_has_no_road_to_the_store,
+        "statecore.values",
+        _IN_FUNCTION.format("from masterstore import keys"),
+        "masterstore.keys <- statecore.values",
+    ),
+    Break(
+        imports_of_ours_stand_at_the_top,
+        "statecore.x",
+        _IN_FUNCTION.format("import statecore.types"),
+        "inside a function",
+    ),
+    Break(
+        imports_of_ours_stand_at_the_top,
+        "services.kit.x",
+        "class A:\n    async def f(self):\n        if 1:\n            from services.kit import bus\n",
+        "services.kit.x:4 imports services.kit.bus inside a function",
+    ),
+    Break(outside_packages_come_in_by_their_doors, "services.mworker.x", "import redis.exceptions", "one way in"),
+    Break(outside_packages_come_in_by_their_doors, "statecore.x", "import zmq", "no sockets"),
+    Break(outside_packages_come_in_by_their_doors, "saltwire.envelope", "from zmq import Context", "no sockets"),
+    Break(
+        outside_packages_come_in_by_their_doors, "statecore.runtime", "import importlib", "runtime:1 imports importlib"
+    ),
+    Break(hot_roles_have_no_event_loop, "services.mworker.x", "import asyncio.events", "imports asyncio.events"),
+    Break(hot_roles_have_no_event_loop, "services.kit.links", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
+    Break(names_say_what_is_inside, "services.cli.utils", "", "services.cli.utils"),
+    Break(names_say_what_is_inside, "statecore.loader.base", "", "statecore.loader.base"),
+)
+
+
+@pytest.mark.parametrize("one", BREAKS, ids=lambda one: f"{one.rule.__name__}-{one.module}")
+def test_the_checker_sees_a_broken_wall(one: Break) -> None:
+    complaints = [text for text in one.rule({**real_tree(), one.module: Source(one.text)}) if one.says in text]
+    assert complaints, f"{one.module} with {one.text!r} went unnoticed"
+    assert all(one.module in text for text in complaints)
+
+
+def test_what_is_allowed_is_not_complained_about() -> None:
+    tree = {
+        **real_tree(),
+        "statecore.states.x": Source("from statecore.types import Plan\nfrom statecore.context import Context\n"),
+        "services.mworker.x": Source(
+            "from masterstore.store import Store\nfrom services.mworker import door\nimport json\n"
+        ),
+        "services.minion.x": Source("def f():\n    import sqlite3\n"),
+    }
+    assert [text for rule in RULES for text in rule(tree)] == []
+
+
+def test_every_command_of_the_entry_is_a_module_by_name() -> None:
+    from services.entry import COMMANDS
+
+    for name, command in COMMANDS.items():
+        package = command.module.rpartition(".")[0]
+        assert package in real_tree(), f"saltern {name}: no package {package}"
