@@ -81,7 +81,7 @@ def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | No
 
     ``functions`` is given where something else, such as a template engine, must hold the table before the context exists.
     """
-    functions = functions or Table(loader, "modules")
+    functions = Table(loader, "modules") if functions is None else functions
     states = Table(loader, "states", finish)
     whole = replace(ctx, functions=functions, states=states)
     functions.attach(whole)

@@ -190,15 +190,18 @@ class SlsTree:
         source = self._sources[sls, saltenv] = Source(sls, saltenv, path, str(found), text)
         return source
 
-    def _missing(self, sls: str, saltenv: str) -> SlsFault:
+    def hint(self, sls: str, saltenv: str) -> str:
+        """What to do about a reference that names nothing: the nearest that there is, or the files it would be."""
         known = sorted({_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")})
         near = difflib.get_close_matches(sls, known, n=1)
-        hint = (
-            f"the nearest is '{near[0]}'"
-            if near
-            else f"salt://{sls.replace('.', '/')}.sls or salt://{sls.replace('.', '/')}/init.sls would be it"
-        )
-        return SlsFault(f"No matching sls found for '{sls}' in env '{saltenv}'", sls=sls, hint=hint)
+        if near:
+            return f"the nearest is '{near[0]}'"
+        stem = sls.replace(".", "/")
+        return f"salt://{stem}.sls or salt://{stem}/init.sls would be it"
+
+    def _missing(self, sls: str, saltenv: str) -> SlsFault:
+        text = f"No matching sls found for '{sls}' in env '{saltenv}'"
+        return SlsFault(text, sls=sls, hint=self.hint(sls, saltenv))
 
     def _path_of(self, sls: str, saltenv: str) -> str | None:
         stem = sls.replace(".", "/")
@@ -211,18 +214,26 @@ class SlsTree:
             known = self._paths[saltenv] = frozenset(self.files.paths(saltenv))
         return known
 
-    def _split(self, source: Source) -> RenderedSls:
-        data = self._data(source)
+    def data(self, sls: str, saltenv: str, names: Mapping[str, Any] | None = None) -> dict[Any, Any]:
+        """The map that one file renders to, as it is; ``names`` are there for its template besides the tree's own.
+
+        Raises SlsError, located. Nothing is remembered: the same file may be asked for with other names.
+        """
+        source = self.source(sls, saltenv)
+        data = self._data(source, names)
         if not isinstance(data, dict):
             text = f"SLS {source.sls} does not render to a dictionary"
             raise SlsError([SlsFault(text, Mark(source.file, 1), source.sls)])
-        high = {str(name): body for name, body in data.items()}
+        return data
+
+    def _split(self, source: Source) -> RenderedSls:
+        high = {str(name): body for name, body in self.data(source.sls, source.saltenv).items()}
         include, extend, exclude = (high.pop(name, None) for name in ("include", "extend", "exclude"))
         return RenderedSls(source.sls, source.saltenv, source.file, high, include or (), extend or {}, exclude or ())
 
-    def _data(self, source: Source) -> Any:
+    def _data(self, source: Source, names: Mapping[str, Any] | None = None) -> Any:
         """What comes out of the file's pipe. Raises SlsError with Salt's sentence, the line and an excerpt."""
-        stage = Stage(source, self.files, self._names(source), _sls_options(self._opts))
+        stage = Stage(source, self.files, {**self._names(source), **(names or {})}, _sls_options(self._opts))
         where = f"{source.saltenv}:{source.sls}"
         data: Any = source.text
         pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
@@ -280,7 +291,7 @@ class SlsTree:
             lines = self._lines[sls, saltenv] = self._key_lines(source)
         for depth in range(len(keys), 0, -1):
             for prefix in ((), ("extend",)):
-                line = lines.get((*prefix, *keys[:depth]))
+                line = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
                 if line:
                     return Mark(source.file, line)
         return Mark(source.file)
@@ -404,6 +415,22 @@ def _whitespace(opts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reference(path: str) -> str:
     return path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
+
+
+def _line(lines: Mapping[tuple[str, ...], int], path: tuple[str, ...], at: int) -> int:
+    """Line of a path of keys, 0 without. The state module at position ``at`` may stand in the file with its function."""
+    exact = lines.get(path, 0)
+    if exact or len(path) <= at:
+        return exact
+    before, state, after = path[:at], path[at] + ".", path[at + 1 :]
+    return next(
+        (
+            line
+            for keys, line in lines.items()
+            if len(keys) == len(path) and keys[:at] == before and keys[at].startswith(state) and keys[at + 1 :] == after
+        ),
+        0,
+    )
 
 
 def _readable(mark: Mark, source: Source) -> Mark:

@@ -1,0 +1,73 @@
+"""Pass: the parts become one map of IDs, each told where it comes from; an ID belongs to one SLS (seed 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from statecore.compile.draft import Draft, Extension, Part
+from statecore.errors import SlsFault
+from statecore.types import High
+
+
+def join(draft: Draft) -> Draft:
+    """High data with ``__sls__``, ``__env__`` and ``__sls_included_from__``, the extends and the excludes of all parts."""
+    high: High = {}
+    extends: list[Extension] = []
+    excludes: list[Any] = []
+    faults: list[SlsFault] = []
+    for part in draft.parts:
+        origin = {"__sls__": part.rendered.sls, "__env__": part.rendered.saltenv}
+        for name, body in part.rendered.high.items():
+            known = high.get(name)
+            if known is not None:
+                faults.append(_conflict(draft, name, known, origin))
+            high[name] = _told(body, origin, part)
+        extends += _extensions(draft, part, origin, faults)
+        excludes += _excluded(draft, part, origin, faults)
+    return replace(draft, high=high, extends=tuple(extends), excludes=tuple(excludes), faults=(*draft.faults, *faults))
+
+
+def _told(body: Any, origin: Mapping[str, str], part: Part) -> Any:
+    if isinstance(body, str) and "." in body:
+        body = {body: []}
+    if not isinstance(body, dict):
+        body = {"__malformed__": body}
+    told = {**body, **{key: body.get(key, value) for key, value in origin.items()}}
+    if part.included_from:
+        told["__sls_included_from__"] = list(part.included_from)
+    return told
+
+
+def _extensions(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[Extension]:
+    sls, extend = part.rendered.sls, part.rendered.extend
+    if not isinstance(extend, dict):
+        faults.append(draft.fault(f"Extension value in SLS '{sls}' is not a dictionary", origin, "extend"))
+        return []
+    found = []
+    for name, body in extend.items():
+        if isinstance(body, dict):
+            found.append(Extension(str(name), {**body, **origin}))
+        else:
+            text = f"Extension name '{name}' in SLS '{sls}' is not a dictionary"
+            faults.append(draft.fault(text, origin, "extend", str(name)))
+    return found
+
+
+def _excluded(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[Any]:
+    if isinstance(part.rendered.exclude, list) or not part.rendered.exclude:
+        return list(part.rendered.exclude)
+    text = f"Exclude Declaration in SLS {part.rendered.sls} is not formed as a list"
+    faults.append(draft.fault(text, origin, "exclude"))
+    return []
+
+
+def _conflict(draft: Draft, name: str, known: Mapping[str, Any], origin: Mapping[str, str]) -> SlsFault:
+    text = (
+        "Detected conflicting IDs, SLS IDs need to be globally unique.\n"
+        f"    The conflicting ID is '{name}' and is found in SLS '{known['__env__']}:{known['__sls__']}'"
+        f" and SLS '{origin['__env__']}:{origin['__sls__']}'"
+    )
+    first = draft.fault("", known, name).mark
+    return draft.fault(text, origin, name, hint=f"it is declared first at {first}" if first is not None else "")

@@ -1,0 +1,94 @@
+"""What the passes hand to each other, and the words that high data reserves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from statecore.errors import Mark, SlsFault
+from statecore.render import RenderedSls, SlsTree
+from statecore.types import High, Low
+
+#: Requisites that a state declares on itself (seed 003); lists of references. ``extend`` adds to them.
+REQUISITES = frozenset(
+    {
+        "onfail",
+        "onfail_any",
+        "onfail_all",
+        "onfail_stop",
+        "require",
+        "require_any",
+        "onchanges",
+        "onchanges_any",
+        "watch",
+        "watch_any",
+        "prereq",
+        "prerequired",
+        "listen",
+    }
+)
+
+#: Requisites that a state declares on another; ``listen_in`` is resolved by the engine, after the run.
+REQUISITES_IN: Mapping[str, str] = {
+    "require_in": "require",
+    "watch_in": "watch",
+    "onfail_in": "onfail",
+    "onchanges_in": "onchanges",
+    "prereq_in": "prereq",
+}
+
+
+class Part(NamedTuple):
+    """One SLS of the run."""
+
+    rendered: RenderedSls
+    #: SLS references through which it came in, nearest first; empty for one that was asked for.
+    included_from: tuple[str, ...]
+
+
+class Extension(NamedTuple):
+    """One ID of an ``extend``, or of what a requisite_in makes."""
+
+    id: str
+    #: Like a body of high data, ``__sls__`` and ``__env__`` included.
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A compilation under way. Each pass gives a new one; bodies that a pass changes are copies."""
+
+    opts: Mapping[str, Any]
+    tree: SlsTree | None = None
+    #: What was asked for: saltenv -> SLS references or globs.
+    matches: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    high: High = field(default_factory=dict)
+    extends: tuple[Extension, ...] = ()
+    excludes: tuple[Any, ...] = ()
+    chunks: tuple[Low, ...] = ()
+    faults: tuple[SlsFault, ...] = ()
+
+    def fault(self, message: str, origin: Mapping[str, Any], *keys: str, hint: str = "") -> SlsFault:
+        """A fault of the SLS and environment in ``origin`` (``__sls__``, ``__env__``), at the line of the path of keys."""
+        sls, saltenv = str(origin.get("__sls__", "")), str(origin.get("__env__", "base"))
+        mark: Mark | None = self.tree.locate(sls, saltenv, *keys) if self.tree is not None else None
+        excerpt = self.tree.excerpt(mark) if self.tree is not None and mark is not None and mark.line else ""
+        return SlsFault(message, mark, sls, keys[0] if keys else "", excerpt, hint)
+
+    def with_faults(self, faults: Sequence[SlsFault]) -> Draft:
+        """The draft with more faults."""
+        return replace(self, faults=(*self.faults, *faults)) if faults else self
+
+
+def states(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(state module, its list) of a body, without the keys that are the compiler's own."""
+    return ((key, value) for key, value in body.items() if not key.startswith("__"))
+
+
+def arguments(run: Any) -> Iterator[tuple[str, Any]]:
+    """(argument, value) of the list of a state, functions left out."""
+    for item in run if isinstance(run, list) else ():
+        if isinstance(item, Mapping):
+            yield from item.items()

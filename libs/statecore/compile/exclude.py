@@ -1,0 +1,24 @@
+"""Pass: what ``exclude`` names is left out: IDs, and all IDs of SLS references or globs (seed 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from statecore.compile.draft import Draft
+from statecore.compile.extend import excluded_slses
+
+
+def exclude(draft: Draft) -> Draft:
+    """High data without the excluded."""
+    if not draft.excludes:
+        return draft
+    slses = excluded_slses(draft.excludes)
+    ids = {str(each["id"]) for each in draft.excludes if isinstance(each, Mapping) and "id" in each}
+    high = {
+        name: body
+        for name, body in draft.high.items()
+        if name not in ids and not any(fnmatchcase(str(body.get("__sls__", "")), sls) for sls in slses)
+    }
+    return replace(draft, high=high, excludes=())

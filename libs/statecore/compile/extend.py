@@ -1,0 +1,100 @@
+"""Pass: extends are laid over the IDs they name: requisites are added to, other arguments replaced (seed 003)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from statecore.compile.draft import REQUISITES, Draft, Extension, arguments, states
+from statecore.errors import SlsFault
+from statecore.types import High
+
+
+def extend(draft: Draft) -> Draft:
+    """High data with the extends in it. Fault: an ID that is not in the run. Excluded SLS extend nothing."""
+    return replace(extended(draft, draft.extends, strict=False), extends=())
+
+
+def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> Draft:
+    """The draft with these extensions laid over. ``strict``: the ID must have the state module (requisite_in)."""
+    high: High = dict(draft.high)
+    faults: list[SlsFault] = []
+    muted = excluded_slses(draft.excludes)
+    for name, body in extensions:
+        first = next((state for state, _ in states(body)), None)
+        if first is None or body.get("__sls__") in muted:
+            continue
+        target = named(high, name, first, strict=strict)
+        if target is None:
+            faults.append(_unknown(draft, name, body, high))
+            continue
+        own = dict(high[target])
+        for state, run in states(body):
+            own[state] = _laid(own[state], run) if state in own and isinstance(run, list) else run
+        high[target] = own
+    return replace(draft, high=high, faults=(*draft.faults, *faults))
+
+
+def named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> str | None:
+    """The ID that a reference means: the ID itself, or the only one whose ``name`` it is. None when there is no one."""
+    if name in high and (state in high[name] or not strict):
+        return name
+    found = [
+        each
+        for each, body in high.items()
+        if isinstance(body, Mapping)
+        and any(key == "name" and value == name for key, value in arguments(body.get(state)))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def excluded_slses(excludes: Iterable[Any]) -> frozenset[str]:
+    """SLS references that an exclude list names."""
+    found = (entry if isinstance(entry, str) else entry.get("sls") for entry in excludes if entry)
+    return frozenset(str(entry) for entry in found if entry)
+
+
+def _laid(run: Any, over: list[Any]) -> list[Any]:
+    """A state's list with another's entries over it."""
+    if not isinstance(run, list):
+        return over
+    laid = list(run)
+    for item in over:
+        places = [at for at, own in enumerate(laid) if _same(own, item)]
+        for at in places:
+            laid[at] = _merged(laid[at], item)
+        if not places:
+            laid.append(item)
+    return laid
+
+
+def _same(own: Any, item: Any) -> bool:
+    if isinstance(own, str) and isinstance(item, str):
+        return True
+    if isinstance(own, Mapping) and isinstance(item, Mapping) and own and item:
+        key, other = next(iter(own)), next(iter(item))
+        # A name takes the place of names.
+        return bool(key == other or (key == "names" and other == "name"))
+    return False
+
+
+def _merged(own: Any, item: Any) -> Any:
+    if isinstance(item, Mapping):
+        key = next(iter(item))
+        if key in REQUISITES and isinstance(own[key], list) and isinstance(item[key], list):
+            return {key: [*own[key], *item[key]]}
+    return item
+
+
+def _unknown(draft: Draft, name: str, body: Mapping[str, Any], high: Mapping[str, Any]) -> SlsFault:
+    saltenv, sls = body.get("__env__", "base"), body.get("__sls__", "base")
+    text = (
+        f"Cannot extend ID '{name}' in '{saltenv}:{sls}'. It is not part of the high state.\n"
+        "This is likely due to a missing include statement or an incorrectly typed ID.\n"
+        f"Ensure that a state with an ID of '{name}' is available\nin environment '{saltenv}' and to SLS '{sls}'"
+    )
+    near = difflib.get_close_matches(name, list(high), n=1)
+    keys = (str(body["__from__"]),) if "__from__" in body else (name,)
+    return draft.fault(text, body, *keys, hint=f"the nearest ID is '{near[0]}'" if near else "")

@@ -1,0 +1,135 @@
+"""Pass: SLS references become rendered files, included ones before those that include them, nothing twice (seed 000)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from statecore.compile.draft import Draft, Part
+from statecore.errors import SlsError, SlsFault
+from statecore.render import RenderedSls, SlsTree
+
+_RELATIVE = re.compile(r"(\.+)(.*)")
+
+#: An include from whichever environment of the run has the SLS.
+_ANY_ENVIRONMENT = "_xenv"
+
+
+def include(draft: Draft) -> Draft:
+    """Parts in order of evaluation. Faults: what cannot be found, rendered or included."""
+    if draft.tree is None:
+        return draft
+    gathering = _Gathering(draft, draft.tree)
+    known = draft.tree.files.envs()
+    for saltenv, refs in draft.matches.items():
+        if saltenv not in known:
+            gathering.faults.append(
+                SlsFault(
+                    f"No matching salt environment for environment '{saltenv}' found",
+                    hint=f"there is {', '.join(known) or 'no environment at all'}",
+                )
+            )
+            continue
+        for ref in refs:
+            for sls in draft.tree.find(ref, saltenv) or [ref]:
+                gathering.take(sls, saltenv, ())
+    return replace(draft, parts=tuple(gathering.parts), faults=(*draft.faults, *gathering.faults))
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """A walk over includes, depth first."""
+
+    draft: Draft
+    tree: SlsTree
+    parts: list[Part] = field(default_factory=list)
+    faults: list[SlsFault] = field(default_factory=list)
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, sls: str, saltenv: str, included_from: tuple[str, ...]) -> None:
+        """Adds an SLS after all that it includes."""
+        if (saltenv, sls) in self._seen:
+            return
+        self._seen.add((saltenv, sls))
+        try:
+            rendered = self.tree.render(sls, saltenv)
+        except SlsError as error:
+            self.faults += error.faults
+            return
+        if not isinstance(rendered.include, list) and rendered.include:
+            self._fault(f"Include Declaration in SLS {sls} is not formed as a list", rendered)
+        else:
+            for entry in rendered.include:
+                self._follow(entry, rendered, (sls, *included_from))
+        self.parts.append(Part(rendered, included_from))
+
+    def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
+        saltenv, wanted = rendered.saltenv, entry
+        if isinstance(entry, Mapping):
+            if len(entry) != 1:
+                self._fault(f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS", rendered)
+                return
+            saltenv, wanted = next((str(key), value) for key, value in entry.items())
+        absolute = self._absolute(str(wanted), rendered)
+        if absolute is None:
+            return
+        if saltenv == _ANY_ENVIRONMENT:
+            saltenv = self._having(absolute, rendered) or ""
+            if not saltenv:
+                return
+        elif saltenv not in self.tree.files.envs():
+            text = (
+                f"Nonexistent saltenv '{saltenv}' found in include of '{absolute}'"
+                f" within SLS '{rendered.saltenv}:{rendered.sls}'"
+            )
+            self._fault(text, rendered, str(wanted))
+            return
+        found = self.tree.find(absolute, saltenv)
+        if not found:
+            text = (
+                f"Specified SLS {absolute} in saltenv {saltenv} is not available on the salt master or"
+                " through a configured fileserver"
+            )
+            self._fault(text, rendered, str(wanted), hint=self.tree.hint(absolute, saltenv))
+        for sls in found:
+            self.take(sls, saltenv, included_from)
+
+    def _absolute(self, wanted: str, rendered: RenderedSls) -> str | None:
+        """The full reference of a relative one: dots count levels, as in Python."""
+        found = _RELATIVE.fullmatch(wanted)
+        if found is None:
+            return wanted
+        dots, rest = found.groups()
+        levels = rendered.sls.split(".")
+        if rendered.file.endswith("/init.sls"):
+            levels.append("init")
+        if len(dots) > len(levels):
+            text = (
+                f"Attempted relative include of '{wanted}' within SLS '{rendered.saltenv}:{rendered.sls}'"
+                " goes beyond top level package"
+            )
+            self._fault(text, rendered, wanted)
+            return None
+        return ".".join([*levels[: -len(dots)], rest])
+
+    def _having(self, wanted: str, rendered: RenderedSls) -> str | None:
+        """The environment of the run that has the SLS; the includer's own when several have it."""
+        having = [env for env in self.draft.matches if self.tree.find(wanted, env)]
+        if len(having) == 1 or rendered.saltenv in having:
+            return having[0] if len(having) == 1 else rendered.saltenv
+        envs = ", ".join(having or self.draft.matches)
+        text = (
+            f"Ambiguous include: Specified SLS {_ANY_ENVIRONMENT}: {wanted} is available on the salt master"
+            f" in multiple available saltenvs: {envs}"
+            if having
+            else f"Unknown include: Specified SLS {_ANY_ENVIRONMENT}: {wanted} is not available on the salt master"
+            f" in saltenv(s): {envs}"
+        )
+        self._fault(text, rendered, wanted)
+        return None
+
+    def _fault(self, text: str, rendered: RenderedSls, *wanted: str, hint: str = "") -> None:
+        origin = {"__sls__": rendered.sls, "__env__": rendered.saltenv}
+        self.faults.append(self.draft.fault(text, origin, "include", *wanted, hint=hint))

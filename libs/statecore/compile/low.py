@@ -1,0 +1,40 @@
+"""Pass: every state of every ID becomes a low chunk, one flat map of what it is called with (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from statecore.compile.draft import Draft, arguments, states
+from statecore.types import Low
+
+#: Keys of a body that its chunks carry.
+_ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
+
+
+def chunks(draft: Draft) -> Draft:
+    """Chunks in order of declaration; ``names`` is still in them."""
+    found = [
+        _chunk(name, state, run, body)
+        for name, body in draft.high.items()
+        if not name.startswith("__")
+        for state, run in states(body)
+    ]
+    return replace(draft, chunks=tuple(found))
+
+
+def _chunk(name: str, state: str, run: list[Any], body: Mapping[str, Any]) -> Low:
+    low: Low = {"state": state, "name": name}
+    low |= {key: body[key] for key in _ORIGIN if key in body}
+    low["__id__"] = name
+    for key, value in arguments(run):
+        if key == "names":
+            low.setdefault("names", []).extend(value)
+        elif key == "name" and not isinstance(value, str):
+            # Salt: a name that is no text is the ID.
+            low["name"] = name
+        elif key != "state":
+            low[key] = value
+    low["fun"] = next(item for item in run if isinstance(item, str))
+    return low

@@ -1,0 +1,38 @@
+"""Commands that may leave daemons behind. Their output goes to a file on the host and not through a pipe: a daemon that
+keeps the pipe open would hold up whoever waits for the end of the output, for as long as the daemon lives."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from statecore.errors import HostError
+from statecore.ports import CommandResult, ManagedHost
+
+#: The command in place of the shell, its output in the files given first.
+_REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'
+
+
+def run_detached(
+    host: ManagedHost, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
+) -> CommandResult:
+    """Runs a program of the host and waits for it, but not for what it leaves behind. Raises HostError as host.run does."""
+    name = f"/tmp/.saltern-run-{os.urandom(8).hex()}"
+    places = [f"{name}.{suffix}" for suffix in ("out", "err")]
+    files = [host.path(place) for place in places]
+    try:
+        files[0].parent.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        result = host.run(["/bin/sh", "-c", _REDIRECT, "sh", *places, *argv], env=env, timeout=timeout)
+        out, err = (file.read_bytes().decode("utf-8", "replace") for file in files)
+    except OSError as error:
+        raise HostError(f"Unable to run command '{argv[0]}': its output cannot be kept in {name}: {error}") from error
+    finally:
+        for file in files:
+            with contextlib.suppress(OSError):
+                file.unlink()
+    # What the shell itself says (it could not start the program) is not in the files.
+    return replace(result, stdout=out + result.stdout, stderr=err + result.stderr)
