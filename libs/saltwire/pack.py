@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from saltwire.errors import PeerFault
+from saltwire.errors import OwnFault, PeerFault
 
 #: Extension types of Salt: date and time as text, internal constants as (name, value).
 _EXT_DATETIME = 78
@@ -29,12 +29,11 @@ _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 
 def packb(value: Any) -> bytes:
-    """Wire bytes of a value. Sets become lists, integers beyond 64 bits text, unknown objects their text."""
-    try:
-        packed: bytes = msgpack.packb(value, use_bin_type=False, default=_to_wire)
-    except (OverflowError, TypeError, ValueError, UnicodeEncodeError):
-        packed = msgpack.packb(_portable(value), use_bin_type=False, default=_to_wire, unicode_errors="surrogateescape")
-    return packed
+    """Wire bytes of a value. Sets become lists, integers beyond 64 bits text, unknown objects their text.
+
+    Raises OwnFault for what nests too deeply (or contains itself).
+    """
+    return _packed(value, use_bin_type=False)
 
 
 def unpackb(data: bytes, *, raw: bool = False) -> Any:
@@ -54,9 +53,8 @@ def unpackb(data: bytes, *, raw: bool = False) -> Any:
 
 
 def pack_event(tag: str, data: Mapping[str, Any]) -> bytes:
-    """The bytes of an event: tag, two newlines, map."""
-    packed: bytes = msgpack.packb(dict(data), use_bin_type=True, default=_to_wire)
-    return tag.encode() + _SEPARATOR + packed
+    """The bytes of an event: tag, two newlines, map. Raises OwnFault as ``packb`` does."""
+    return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
 
 def unpack_event(frame: bytes) -> tuple[str, dict[str, Any]]:
@@ -87,6 +85,20 @@ def octets(value: Any) -> bytes | None:
     return value if isinstance(value, bytes) else None
 
 
+def _packed(value: Any, *, use_bin_type: bool) -> bytes:
+    packed: bytes
+    try:
+        packed = msgpack.packb(value, use_bin_type=use_bin_type, default=_to_wire)
+    except (OverflowError, TypeError, ValueError):
+        try:
+            packed = msgpack.packb(
+                _portable(value), use_bin_type=use_bin_type, default=_to_wire, unicode_errors="surrogateescape"
+            )
+        except (RecursionError, ValueError) as error:
+            raise OwnFault("a value nests too deeply to be sent, or contains itself") from error
+    return packed
+
+
 def _to_wire(value: Any) -> Any:
     if isinstance(value, datetime):
         return msgpack.ExtType(_EXT_DATETIME, value.strftime(_DATETIME_FORMAT).encode())
@@ -104,15 +116,29 @@ def _to_wire(value: Any) -> Any:
 
 
 def _portable(value: Any) -> Any:
-    """A copy in which every integer fits; only made when plain packing failed."""
+    """A copy in which every integer fits and every text can be encoded; only made when plain packing failed."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if _INT_MIN <= value <= _INT_MAX else str(value)
+    if isinstance(value, str):
+        return _encodable(value)
     if isinstance(value, Mapping):
         return {_portable(key): _portable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, tuple):
+        # Stays one: it may be the key of a map.
+        return tuple(_portable(item) for item in value)
+    if isinstance(value, list | set | frozenset):
         return [_portable(item) for item in value]
+    return value
+
+
+def _encodable(value: str) -> str:
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # A lone surrogate that stands for no byte; JSON can bring one.
+        return value.encode("utf-8", "replace").decode()
     return value
 
 
