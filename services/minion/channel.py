@@ -137,7 +137,7 @@ class Channel:
             "ver": "2",
         }
 
-        def attempt(session: ClientSession) -> dict[str, Any]:
+        def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())
             return self._opened(payload, lambda reply: self._open_pillar(reply, nonce))
 

@@ -199,6 +199,10 @@ class SlsTree:
         stem = sls.replace(".", "/")
         return f"salt://{stem}.sls or salt://{stem}/init.sls would be it"
 
+    def add(self, source: Source) -> None:
+        """Makes a file that is not in the tree known by its reference (a reactor SLS)."""
+        self._sources[source.sls, source.saltenv] = source
+
     def _missing(self, sls: str, saltenv: str) -> SlsFault:
         text = f"No matching sls found for '{sls}' in env '{saltenv}'"
         return SlsFault(text, sls=sls, hint=self.hint(sls, saltenv))

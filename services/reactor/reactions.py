@@ -1,0 +1,126 @@
+"""Which reactions an event calls for, and what each asks to be done. Pure (seed 004: the Reactor)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from statecore.types import Low
+
+#: First segment of a reaction's function -> the client that performs it. ``cmd`` is Salt's older word for ``local``.
+CLIENTS: Mapping[str, str] = {
+    "local": "local",
+    "cmd": "local",
+    "runner": "runner",
+    "wheel": "wheel",
+    "caller": "caller",
+}
+
+#: The user that reactions are recorded under. Events of its own jobs call for no further reaction, as in Salt.
+USER = "Reactor"
+
+#: Keys of a low chunk that are the compiler's.
+_COMPILER = frozenset({"state", "fun", "name", "order", "__id__", "__sls__", "__env__", "__sls_included_from__"})
+
+#: Keys of a ``local`` reaction that say whom and how, not with what.
+_TARGETING = frozenset({"tgt", "tgt_type", "expr_form", "ret", "timeout"})
+
+#: Keys that hold arguments; ``arg`` and ``kwarg`` are Salt's older words.
+_ARGUMENTS = frozenset({"args", "arg", "kwarg", "kwargs"})
+
+_SPECIAL = re.compile(r"[*?\[]")
+
+
+class ReactionError(Exception):
+    """A reaction that cannot be performed as it is written; str() says which and why."""
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """One thing to do."""
+
+    #: The ID of the reaction, for logs.
+    id: str
+    #: local, runner, wheel or caller.
+    client: str
+    fun: str
+    arg: tuple[Any, ...] = ()
+    kwarg: Mapping[str, Any] = field(default_factory=dict)
+    #: For local: whom, and by which kind of target.
+    tgt: Any = None
+    tgt_type: str = "glob"
+    ret: str = ""
+
+
+def files_for(tag: str, table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
+    """The reactor SLS files of all globs that match the tag, in the order of the option ``reactor``, each once."""
+    found = [path for row in table for glob, paths in row.items() if fnmatchcase(tag, glob) for path in paths]
+    return list(dict.fromkeys(found))
+
+
+def prefixes(table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
+    """What to subscribe to so that every event of the table's globs arrives; none is a prefix of another."""
+    heads = sorted({_SPECIAL.split(glob, maxsplit=1)[0] for row in table for glob in row})
+    kept: list[str] = []
+    for head in heads:
+        if not kept or not head.startswith(kept[-1]):
+            kept.append(head)
+    return kept
+
+
+def is_own(data: Mapping[str, Any]) -> bool:
+    """Whether an event tells of a reaction's own job: reacting to it could go on for ever."""
+    return data.get("user") == USER
+
+
+def reactions(chunks: Sequence[Low]) -> Iterator[Reaction]:
+    """What the low chunks of a reactor SLS ask for. Raises ReactionError."""
+    for low in chunks:
+        client = CLIENTS.get(str(low["state"]))
+        if client is None:
+            known = ", ".join(CLIENTS)
+            raise ReactionError(
+                f"reaction '{low['__id__']}': '{low['state']}.{low['fun']}' begins with none of {known}"
+            )
+        arg, kwarg = _arguments(low)
+        if client == "local":
+            yield _local(low, arg, kwarg)
+        else:
+            more = {key: value for key, value in low.items() if key not in _COMPILER | _ARGUMENTS}
+            yield Reaction(str(low["__id__"]), client, str(low["fun"]), tuple(arg), {**more, **kwarg})
+
+
+def _local(low: Low, arg: list[Any], kwarg: dict[str, Any]) -> Reaction:
+    if "tgt" not in low:
+        raise ReactionError(f"reaction '{low['__id__']}': local.{low['fun']} needs tgt")
+    unknown = sorted(set(low) - _COMPILER - _ARGUMENTS - _TARGETING)
+    if unknown:
+        raise ReactionError(
+            f"reaction '{low['__id__']}': local.{low['fun']} does not take {', '.join(unknown)};"
+            " what the function is to get goes under args"
+        )
+    tgt_type = str(low.get("tgt_type") or low.get("expr_form") or "glob")
+    ret = str(low.get("ret") or "")
+    return Reaction(str(low["__id__"]), "local", str(low["fun"]), tuple(arg), kwarg, low["tgt"], tgt_type, ret)
+
+
+def _arguments(low: Low) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments: ``args`` is a map, or a list of values and maps."""
+    arg: list[Any] = []
+    kwarg: dict[str, Any] = {}
+    for key in ("args", "arg"):
+        given = low.get(key)
+        for item in given if isinstance(given, list) else [] if given is None else [given]:
+            if isinstance(item, Mapping):
+                kwarg.update(item)
+            else:
+                arg.append(item)
+    for key in ("kwarg", "kwargs"):
+        given = low.get(key) or {}
+        if not isinstance(given, Mapping):
+            raise ReactionError(f"reaction '{low['__id__']}': {key} must be a map, not {given!r}")
+        kwarg.update(given)
+    return arg, kwarg
