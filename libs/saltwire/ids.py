@@ -9,13 +9,19 @@ from saltwire.pack import packb
 
 MinionId = NewType("MinionId", str)
 
-#: Longest id: it becomes a file name.
-_MAX_CHARS = 255
+#: Longest id in UTF-8: it becomes a file name.
+_MAX_BYTES = 255
 
 
 def is_minion_id(value: object) -> bool:
     """A non-empty name without separators, that stays inside the directory it is joined to."""
-    if not isinstance(value, str) or not value or len(value) > _MAX_CHARS or value in (".", ".."):
+    if not isinstance(value, str) or not value or value in (".", ".."):
+        return False
+    try:
+        if len(value.encode()) > _MAX_BYTES:
+            return False
+    except UnicodeEncodeError:
+        # Bytes that were no UTF-8: nothing could be stored or derived under such a name.
         return False
     return not any(char in "/\\\0" for char in value)
 

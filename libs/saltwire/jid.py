@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 _FORMAT = "%Y%m%d%H%M%S%f"
 _DIGITS = 20
 
+#: Longest JID: it becomes part of keys and file names.
+_MAX_CHARS = 200
+
 
 def new_jid(now: float) -> str:
     """The JID of a moment (seconds since 1970)."""
@@ -23,7 +26,9 @@ def next_jid(now: float, last: str) -> str:
 
 def is_jid(value: object) -> bool:
     """Twenty digits that are a time, or those with ``_`` and more behind them."""
-    if not isinstance(value, str) or len(value) < _DIGITS or not value[:_DIGITS].isdecimal() or not value.isascii():
+    if not isinstance(value, str) or not _DIGITS <= len(value) <= _MAX_CHARS or not value.isascii():
+        return False
+    if not value[:_DIGITS].isdecimal():
         return False
     if len(value) > _DIGITS and (value[_DIGITS] != "_" or len(value) == _DIGITS + 1):
         return False
@@ -31,7 +36,6 @@ def is_jid(value: object) -> bool:
         datetime.strptime(value[:_DIGITS], _FORMAT)
     except ValueError:
         return False
-    # A JID becomes part of keys and file names.
     return all(char.isalnum() or char in "_-." for char in value)
 
 
