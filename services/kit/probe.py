@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import sys
 from collections.abc import Sequence
 
 from services.kit.config import ConfigError, load_master
+
+#: What is asked for: readiness, or only life.
+READY = "/readyz"
+LIVE = "/healthz"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,17 +21,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--live", action="store_true", help="ask whether its loop turns, not whether it is ready")
     parser.add_argument("-c", "--config-dir", default=None)
     arguments = parser.parse_args(argv)
-    path = "/healthz" if arguments.live else "/readyz"
     try:
-        port = load_master(arguments.config_dir).health_port
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        body = response.read().decode(errors="replace").strip()
+        why = ask(load_master(arguments.config_dir).health_port, LIVE if arguments.live else READY)
     except (ConfigError, OSError, http.client.HTTPException) as error:
         sys.stderr.write(f"saltern health: {error}\n")
         return 1
-    if response.status != http.HTTPStatus.OK:
-        sys.stderr.write(f"{body}\n")
+    if why is not None:
+        sys.stderr.write(f"{why}\n")
         return 1
     return 0
+
+
+def ask(port: int, path: str, *, timeout: float = 5.0) -> str | None:
+    """None when the role behind this machine's ``port`` says yes, else its reasons.
+
+    Raises OSError, HTTPException where nothing answers within ``timeout`` seconds.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read().decode(errors="replace").strip()
+    return None if response.status == http.HTTPStatus.OK else body

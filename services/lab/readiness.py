@@ -1,0 +1,98 @@
+"""Waits until the lab's programs say that they are ready, or says which do not, and why."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.store import Store
+from services.kit import probe
+from services.lab.errors import LabError
+from services.lab.plan import Paths, Program
+from services.lab.supervisor import Supervisor
+
+#: Seconds between two rounds of questions, and that each question may take.
+_ROUND = 0.1
+_QUESTION = 2.0
+
+#: Lines of a failed program's log that are shown.
+_TAIL_LINES = 8
+
+
+def log_sizes(paths: Paths, programs: Iterable[Program]) -> dict[str, int]:
+    """Where the logs end now: what programs said before is no reason of what happens next."""
+    return {one.name: _size(paths.log_of(one.name)) for one in programs}
+
+
+def why_not_ready(program: Program, store: Store) -> str | None:
+    """None when it is ready."""
+    if not program.health_port:
+        try:
+            store.ping()
+        except (StoreUnavailable, StoreError) as error:
+            return str(error)
+        return None
+    try:
+        return probe.ask(program.health_port, probe.READY, timeout=_QUESTION)
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer on its health port {program.health_port}: {error}"
+
+
+def await_ready(
+    programs: Iterable[Program],
+    supervisor: Supervisor,
+    store: Store,
+    paths: Paths,
+    sizes: Mapping[str, int],
+    seconds: float,
+) -> None:
+    """Returns when all are ready. Raises LabError when one has ended for good, or when the time is over."""
+    deadline = time.monotonic() + seconds
+    waiting = list(programs)
+    while True:
+        reasons = {one.name: why for one in waiting if (why := why_not_ready(one, store))}
+        waiting = [one for one in waiting if one.name in reasons]
+        if not waiting:
+            return
+        ended = _ended([one.name for one in waiting], supervisor)
+        if ended:
+            raise LabError(_report(ended, "does not stay up", paths, sizes))
+        if time.monotonic() > deadline:
+            raise LabError(_report(reasons, f"is not ready after {seconds:g} s", paths, sizes))
+        time.sleep(_ROUND)
+
+
+def _ended(names: Iterable[str], supervisor: Supervisor) -> dict[str, str]:
+    states = supervisor.states()
+    return {
+        name: f"{states[name].name.lower()}: {states[name].description}"
+        for name in names
+        if name in states and not states[name].under_way
+    }
+
+
+def _report(reasons: Mapping[str, str], what: str, paths: Paths, sizes: Mapping[str, int]) -> str:
+    parts = []
+    for name, why in reasons.items():
+        log = paths.log_of(name)
+        tail = last_lines(log, sizes.get(name, 0))
+        parts.append(f"{name} {what}: {why}")
+        parts.append(f"  {log}" + (":" if tail else " says nothing"))
+        parts += [f"  | {line}" for line in tail]
+    return "\n".join(parts)
+
+
+def last_lines(log: Path, start: int) -> list[str]:
+    """The last lines of what was written behind ``start``; of the whole file where it has been cut meanwhile."""
+    try:
+        content = log.read_bytes()
+    except OSError:
+        return []
+    return content[start if start <= len(content) else 0 :].decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
