@@ -1,4 +1,4 @@
-"""Versions of Debian packages: their order (deb-version(7)) and conditions on them (``>=1.2, <2``). Pure."""
+"""Versions of packages: conditions on them (``>=1.2, <2``), and their order as Debian has it (deb-version(7)). Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
+from typing import Protocol
 
 _CONDITION = re.compile(r"\s*(<=|>=|!=|==|=|<>|<|>)?\s*(.*?)\s*$")
 
 #: Operator -> whether it holds for the three-way comparison of installed and wanted version.
 _HOLDS: Mapping[str, Callable[[int], bool]] = {
     "==": lambda order: order == 0,
-    "=": lambda order: order == 0,
-    "": lambda order: order == 0,
     "!=": lambda order: order != 0,
     "<>": lambda order: order != 0,
     "<": lambda order: order < 0,
@@ -21,6 +20,14 @@ _HOLDS: Mapping[str, Callable[[int], bool]] = {
     ">": lambda order: order > 0,
     ">=": lambda order: order >= 0,
 }
+
+
+class Order(Protocol):
+    """Three-way comparison of two versions."""
+
+    def __call__(self, left: str, right: str, /, *, ignore_epoch: bool) -> int:
+        """-1, 0 or 1."""
+        ...
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
@@ -47,15 +54,15 @@ def is_range(text: str) -> bool:
     return text.lstrip().startswith(("<", ">", "!"))
 
 
-def fulfils(version: str, text: str, *, ignore_epoch: bool | None = None) -> bool:
+def fulfils(version: str, text: str, *, ignore_epoch: bool | None = None, order: Order = compare) -> bool:
     """Whether a version meets all conditions. ``==`` takes globs (``1.22*``). With ``ignore_epoch`` None an epoch counts
     only if the condition names one, or orders (Salt's rule)."""
     for operator, wanted in conditions(text):
         if operator == "==" and fnmatch.fnmatchcase(version, wanted):
             continue
-        plain = not operator.strip("=") and ":" not in wanted
-        order = compare(version, wanted, ignore_epoch=plain if ignore_epoch is None else ignore_epoch)
-        if not _HOLDS[operator](order):
+        loose = "<" not in operator and ">" not in operator and ":" not in wanted
+        found = order(version, wanted, ignore_epoch=loose if ignore_epoch is None else ignore_epoch)
+        if not _HOLDS[operator](found):
             return False
     return True
 

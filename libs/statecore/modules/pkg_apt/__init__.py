@@ -7,50 +7,28 @@ changed. Daemons that a package's scripts start are left running; whether they a
 from __future__ import annotations
 
 import fnmatch
-import os
-import re
-import shutil
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from statecore import debian_versions
+from statecore import package_versions
 from statecore.context import Context
-from statecore.detached_run import run_detached
-from statecore.errors import CommandError, HostError, InvocationError
-from statecore.ports import CommandResult
+from statecore.errors import CommandError, InvocationError
+from statecore.modules.pkg_apt import apt
 
 VIRTUAL = "pkg"
 
-_PROGRAMS = ("apt-get", "apt-cache", "dpkg-query", "dpkg")
+ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 
-#: No questions, and messages in the language that is parsed here.
-_ENVIRONMENT = {
-    "DEBIAN_FRONTEND": "noninteractive",
-    "APT_LISTCHANGES_FRONTEND": "none",
-    "APT_LISTBUGS_FRONTEND": "none",
-    "LC_ALL": "C",
-    "LANGUAGE": "C",
-}
-
-#: Another APT or dpkg may be at work (unattended upgrades): wait so many seconds for it.
-_PATIENCE = ("-o", "DPkg::Lock::Timeout=120")
-
-_STATUS = "/var/lib/dpkg/status"
-_LISTS = "/var/lib/apt/lists"
-
-#: Set by the pkg states when a run begins: the package database is to be refreshed before the next installation.
+#: Set by the pkg states when a run begins: the package lists are to be fetched before the next installation.
 _REFRESH_DUE = "pkg.refresh_due"
 _KNOWN = "pkg.list_pkgs"
-
-#: First word of a line of ``apt-get update`` -> what became of that database.
-_UPDATED: Mapping[str, bool | None] = {"Get": True, "Hit": None, "Ign": False, "Err": False}
+_NATIVE = "pkg.architecture"
 
 
 def available(ctx: Context) -> str | None:
     """None where the host has APT and dpkg."""
-    missing = [program for program in _PROGRAMS if ctx.host.which(program) is None]
+    missing = [program for program in apt.PROGRAMS if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
 
@@ -67,10 +45,9 @@ def list_pkgs(
         salt '*' pkg.list_pkgs
     """
     known = _known(ctx)
-    if removed:
-        found = known["removed"]
-    else:
-        found = known["purge_desired"] if purge_desired else {**known["purge_desired"], **known["installed"]}
+    found = known.removed
+    if not removed:
+        found = known.purge_desired if purge_desired else {**known.purge_desired, **known.installed}
     return {name: list(versions) if versions_as_list else ",".join(versions) for name, versions in found.items()}
 
 
@@ -111,52 +88,39 @@ def latest_version(
         return ""
     if refresh:
         refresh_db(ctx, cache_valid_time)
-    candidates = _candidates(ctx, names, fromrepo)
+    candidates = apt.candidates(ctx.host, names, fromrepo)
     packages = list_pkgs(ctx, versions_as_list=True)
     found = {}
     for name in names:
         candidate = candidates.get(name, "")
-        upgrade = all(debian_versions.compare(each, candidate) < 0 for each in packages.get(name, ()))
+        upgrade = all(package_versions.compare(each, candidate) < 0 for each in packages.get(name, ()))
         found[name] = candidate if show_installed or upgrade else ""
     return found[names[0]] if len(names) == 1 else found
 
 
 def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: Any) -> bool:
     """Whether APT has a version of the package that is not installed."""
-    return latest_version(ctx, name, refresh=refresh) != ""
+    return bool(latest_version(ctx, name, refresh=refresh))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True, **kwargs: Any) -> dict[str, str]:
     """Packages that an upgrade would install -> their new versions."""
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
-    words = ["--just-print", "dist-upgrade" if dist_upgrade else "upgrade"]
+    words = ["dist-upgrade" if dist_upgrade else "upgrade"]
     if kwargs.get("fromrepo"):
         words += ["-o", f"APT::Default-Release={kwargs['fromrepo']}"]
-    result = _run(ctx, ["apt-get", *words])
-    if result.retcode:
-        raise CommandError(f"Failed to get upgrades: {result.stderr or result.stdout}".rstrip())
-    return dict(re.findall(r"(?m)^Conf ([^ ]+) (?:\[[^\]]*\] )?\(([^ ]+)", result.stdout))
+    return apt.upgrades(ctx.host, words)
 
 
 def list_repo_pkgs(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
     """All versions that the repositories have, newest first, by package; of these packages, or of all."""
-    result = _run(ctx, ["apt-cache", *(["show", *names] if names else ["dumpavail"])])
-    found: dict[str, list[str]] = {}
-    package = ""
-    for line in result.stdout.splitlines():
-        if line.startswith("Package: "):
-            package = line.split()[1]
-        elif line.startswith("Version: ") and package:
-            versions = found.setdefault(package, [])
-            if line.split()[1] not in versions:
-                versions.append(line.split()[1])
-    return found
+    return apt.repository(ctx.host, names)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
     """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
-    return debian_versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
+    return package_versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
@@ -176,20 +140,10 @@ def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False
         salt '*' pkg.refresh_db
     """
     ctx.scratch.pop(_REFRESH_DUE, None)
-    if cache_valid_time and _age(ctx, _LISTS) < float(cache_valid_time):
+    if cache_valid_time and apt.lists_age(ctx.host) < float(cache_valid_time):
         return {}
-    result = _run(ctx, ["apt-get", "-q", *_PATIENCE, "update"])
-    if result.retcode:
-        raise CommandError(result.stderr.strip() or f"apt-get update failed with return code {result.retcode}")
-    found: dict[str, Any] = {}
-    failed = []
-    for line in result.stdout.splitlines():
-        word, _, rest = line.partition(" ")
-        kind = word.partition(":")[0]
-        if kind in _UPDATED:
-            source = re.sub(r" \[.+B\]$", "", rest.strip())
-            found[source] = _UPDATED[kind]
-            failed += [source] if kind == "Err" else []
+    found = apt.update(ctx.host)
+    failed = [source for source, result in found.items() if result is False]
     if failhard and failed:
         raise CommandError(f"Error getting repos: {', '.join(failed)}")
     return found
@@ -235,7 +189,7 @@ def install(
     if refresh and (sources or _refresh_needed(ctx, wanted)):
         refresh_db(ctx, cache_valid_time)
     before = list_pkgs(ctx)
-    options = _install_options(
+    options = apt.install_options(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
         downloadonly=downloadonly,
@@ -246,21 +200,21 @@ def install(
     errors: list[str] = []
     again: list[str] = []
     if sources:
-        errors += _install_files(ctx, _packed(sources), [*options, *(["--reinstall"] if reinstall else [])])
+        errors += _install_files(ctx, apt.packed(sources), [*options, *(["--reinstall"] if reinstall else [])])
     else:
         again = [package for package in wanted if reinstall and package in before]
-        words = _words(ctx, wanted, errors, ignore_epoch=ignore_epoch)
+        words = apt.words(ctx.host, wanted, errors, ignore_epoch=ignore_epoch)
         held = [package for package in get_selections(ctx, state="hold")["hold"] if package in words]
         if held:
             unhold(ctx, pkgs=held)
         try:
-            for chosen, extra in _batches(words, before, again):
-                errors += _apt(ctx, [*options, *extra, "install", *chosen])
+            for chosen, extra in apt.batches(words, before, again):
+                errors += apt.change(ctx.host, [*options, *extra, "install", *chosen])
         finally:
             if held:
                 hold(ctx, pkgs=held)
     after = list_pkgs(ctx)
-    changes = _compared(before, after)
+    changes = apt.compared(before, after)
     changes |= {
         each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
     }
@@ -284,7 +238,7 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     before = list_pkgs(ctx)
-    options = _install_options(
+    options = apt.install_options(
         skip_verify=bool(kwargs.get("skip_verify")),
         downloadonly=bool(kwargs.get("downloadonly") or kwargs.get("download_only")),
         force_conf_new=bool(kwargs.get("force_conf_new")),
@@ -292,8 +246,8 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     options += ["--allow-downgrades"] if kwargs.get("allow_downgrades") else []
     names = [str(each) for each in kwargs.get("pkgs") or ()]
     verb = ["--only-upgrade", "install", *names] if names else ["dist-upgrade" if dist_upgrade else "upgrade"]
-    errors = _apt(ctx, [*options, *verb])
-    changes = _compared(before, list_pkgs(ctx))
+    errors = apt.change(ctx.host, [*options, *verb])
+    changes = apt.compared(before, list_pkgs(ctx))
     _complain("Problem encountered upgrading packages", errors, changes)
     return changes
 
@@ -301,8 +255,8 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
 def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, Any]:
     """Removes packages that were installed for others only and are not needed now; returns what changed."""
     before = list_pkgs(ctx)
-    errors = _apt(ctx, ["-q", "-y", *_PATIENCE, *(["--purge"] if purge else []), "autoremove"])
-    changes = _compared(before, list_pkgs(ctx))
+    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
+    changes = apt.compared(before, list_pkgs(ctx))
     _complain("Problem encountered removing package(s)", errors, changes)
     return changes
 
@@ -312,7 +266,7 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, An
 
 def get_selections(ctx: Context, pattern: str | None = None, state: str | None = None) -> dict[str, list[str]]:
     """Selection state (install, hold, deinstall, purge) -> packages."""
-    result = _run(ctx, ["dpkg", "--get-selections", pattern or "*"])
+    result = apt.run(ctx.host, ["dpkg", "--get-selections", pattern or "*"])
     found: dict[str, list[str]] = {}
     for line in result.stdout.splitlines():
         package, _, selection = line.partition("\t")
@@ -327,7 +281,7 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
     changes = {}
     for state, packages in selection.items():
         for package in [packages] if isinstance(packages, str) else packages:
-            result = _run(ctx, ["dpkg", "--set-selections"], stdin=f"{package} {state}\n")
+            result = apt.run(ctx.host, ["dpkg", "--set-selections"], stdin=f"{package} {state}\n")
             if result.retcode:
                 raise CommandError(f"failed to set the selection of {package} to {state}: {result.stderr.strip()}")
             if current.get(package) != state:
@@ -339,7 +293,7 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
     """Keeps packages from being upgraded or removed; per package name, changes, result and comment."""
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
-    for package in _named(name, pkgs, sources):
+    for package in apt.named(name, pkgs, sources):
         changes = {} if package in held else set_selections(ctx, {"hold": [package]}).get(package, {})
         comment = f"Package {package} is {'already set to be' if package in held else 'now being'} held."
         answers[package] = {"name": package, "changes": changes, "result": True, "comment": comment}
@@ -351,7 +305,7 @@ def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any
     selections = get_selections(ctx)
     known = {package: state for state, packages in selections.items() for package in packages}
     answers = {}
-    for package in _named(name, pkgs, sources):
+    for package in apt.named(name, pkgs, sources):
         held = known.get(package) == "hold"
         changes = set_selections(ctx, {"install": [package]}).get(package, {}) if held else {}
         comment = f"Package {package} is {'no longer being' if held else 'already set not to be'} held."
@@ -359,3 +313,83 @@ def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any
             comment = f"Package {package} does not have a state."
         answers[package] = {"name": package, "changes": changes, "result": package in known, "comment": comment}
     return answers
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _known(ctx: Context) -> apt.Packages:
+    """dpkg's records, read again when they changed."""
+    state = apt.state(ctx.host)
+    known: tuple[tuple[int, int], apt.Packages] | None = ctx.scratch.get(_KNOWN)
+    if known is None or known[0] != state or state == (0, 0):
+        known = ctx.scratch[_KNOWN] = (state, apt.packages(ctx.host, _architecture(ctx)))
+    return known[1]
+
+
+def _architecture(ctx: Context) -> str:
+    if _NATIVE not in ctx.scratch:
+        ctx.scratch[_NATIVE] = apt.architecture(ctx.host)
+    return str(ctx.scratch[_NATIVE])
+
+
+def _wanted(ctx: Context, name: str | None, pkgs: Any, version: Any, *, normalize: bool) -> dict[str, str | None]:
+    """Package -> version or conditions, None for any."""
+    if not pkgs:
+        listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
+    else:
+        listed = list(pkgs.items()) if isinstance(pkgs, Mapping) else [pkgs] if isinstance(pkgs, str) else list(pkgs)
+    found: dict[str, str | None] = {}
+    for each in listed:
+        pairs = each.items() if isinstance(each, Mapping) else [each if isinstance(each, tuple) else (each, None)]
+        for package, wanted in pairs:
+            key = normalize_name(ctx, str(package)) if normalize and ":" in str(package) else str(package)
+            found[key] = None if wanted in (None, "", "latest") else str(wanted)
+    return found
+
+
+def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
+    """Not when every package is pinned to the version that APT would install anyway."""
+    known = apt.candidates(ctx.host, list(wanted))
+    return any(version is None or known.get(package) != version for package, version in wanted.items())
+
+
+def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[str]) -> list[str]:
+    """Installs package files; dependencies come from the repositories."""
+    files: list[Path] = []
+    for name, place in sources.items():
+        if place.startswith("salt://"):
+            found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
+        elif place.startswith("/"):
+            found = ctx.host.path(place)
+        else:
+            raise InvocationError(f"Path {place} for package {name} is either not absolute or an invalid protocol")
+        if found is None or not found.is_file():
+            raise CommandError(f"Unable to cache source {place} for package {name}")
+        files.append(found)
+    with apt.staged(ctx.host, files) as paths:
+        return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
+
+
+def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str, dict[str, Any]]:
+    wanted = _wanted(ctx, name, pkgs, None, normalize=True)
+    before, left = list_pkgs(ctx), list_pkgs(ctx, removed=True)
+    there = {**before, **left} if verb == "purge" else before
+    targets = sorted({package for pattern in wanted for package in fnmatch.filter(there, pattern)})
+    if not targets:
+        return {"installed": {}, "removed": {}}
+    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, verb, *targets])
+    changes = {
+        "removed": apt.compared(left, list_pkgs(ctx, removed=True)),
+        "installed": apt.compared(before, list_pkgs(ctx)),
+    }
+    _complain("Problem encountered removing package(s)", errors, changes)
+    return changes
+
+
+def _complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
+    if errors:
+        shown = "\n".join("    - " + error.replace("\n", "\n      ") for error in errors)
+        raise CommandError(
+            f"{message}. Additional info follows:\n\nerrors:\n{shown}", {"errors": list(errors), "changes": changes}
+        )

@@ -1,0 +1,99 @@
+"""What the pkg states say: Salt's comments, and the prediction of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.states.pkg import wishes
+from statecore.types import Outcome, Step
+
+#: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.
+SHORT = 20
+
+#: More packages than Salt names of those that are up to date.
+FEW = 10
+
+
+def shown(package: str, version: str | None) -> str:
+    return f"{package}{'' if not version or version.startswith(('<', '>', '=')) else '='}{version or ''}"
+
+
+def would_install(
+    ctx: Context, targets: Mapping[str, Any], again: Mapping[str, Any], steps: list[Step], *, files: bool
+) -> tuple[str, list[Step], dict[str, Any]]:
+    """Test mode's comment and prediction: the version that would come where that is known."""
+    lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
+    changes = {package: {"new": "installed", "old": ""} for package in targets}
+    any_version = [package for package, version in targets.items() if not version and not files]
+    if any_version:
+        newest = wishes.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
+        changes |= {package: {"new": newest.get(package) or "installed", "old": ""} for package in any_version}
+    if again:
+        shown = [package if files else shown(package, version) for package, version in again.items()]
+        lines.append(f"The following packages would be reinstalled: {', '.join(shown)}")
+        changes |= {package: {"new": "installed", "old": ""} for package in shown}
+    return "\n".join(lines), steps, changes
+
+
+def installed_outcome(
+    desired: Mapping[str, str | None],
+    targets: Mapping[str, Any],
+    again: Mapping[str, Any],
+    good: set[str],
+    changes: Mapping[str, Any],
+) -> Outcome:
+    def names(chosen: Sequence[str]) -> str:
+        return ", ".join(shown(package, desired[package]) for package in chosen)
+
+    modified = [package for package in targets if package in good]
+    failed = [package for package in targets if package not in good]
+    present = [package for package in desired if package in good and package not in targets and package not in again]
+    lines = [f"The following packages failed to install/update: {names(failed)}"] if failed else []
+    if modified and len(names(modified)) < SHORT:
+        lines.append(f"The following packages were installed/updated: {names(modified)}")
+    elif modified:
+        several = "s were" if len(modified) > 1 else " was"
+        lines.append(f"{len(modified)} targeted package{several} installed/updated.")
+    if present and len(present) <= SHORT:
+        lines.append(f"The following packages were already installed: {names(present)}")
+    elif present:
+        lines.append(f"{len(present)} targeted packages were already installed")
+    repeated = [package for package in again if package in changes]
+    lines += [f"Package {names([package])} was reinstalled." for package in repeated]
+    missed = [package for package in again if package not in changes]
+    lines += [f"Reinstall was not successful for package {names([package])}." for package in missed]
+    return Outcome("\n".join(lines), changes, ok=not failed and not missed)
+
+
+def latest_outcome(targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Any]) -> Outcome:
+    failed = sorted(
+        package
+        for package, version in targets.items()
+        if version not in str(changes.get(package, {}).get("new", "")).split(",")
+    )
+    done = sorted(set(targets) - set(failed))
+    lines = []
+    if failed and not changes:
+        lines.append(
+            f"Package {failed[0]} failed to update."
+            if len(failed) == 1
+            else f"The following targeted packages failed to update. See debug log for details: ({', '.join(failed)})."
+        )
+    elif failed:
+        lines.append(f"The following packages failed to update: {', '.join(failed)}")
+    if done:
+        lines.append(f"The following packages were successfully installed/upgraded: {', '.join(done)}")
+    if current:
+        few = f"The following packages were already up-to-date: {', '.join(sorted(current))}"
+        lines.append(few if len(current) <= FEW else f"{len(current)} packages were already up-to-date")
+    return Outcome(" ".join(lines), changes, ok=not failed)
+
+
+def all_current(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"Package {names[0]} is already up-to-date"
+    if len(names) > FEW:
+        return f"All {len(names)} packages are up-to-date."
+    return f"All packages are up-to-date ({', '.join(sorted(names))})."

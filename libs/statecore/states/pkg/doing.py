@@ -1,0 +1,80 @@
+"""What the pkg states do: removing, and holding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+
+def told(work: Callable[[], Outcome], doing: str) -> Outcome:
+    """The step's outcome; what the package manager could not do, with what it did do."""
+    try:
+        return work()
+    except CommandError as error:
+        if isinstance(error.info, Mapping) and "changes" in error.info:
+            return Outcome(str(error), error.info["changes"], ok=False)
+        return Outcome(f"An error was encountered while {doing}: {error}", ok=False)
+
+
+def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets: list[str]) -> Plan:
+    def work() -> Outcome:
+        changes = ctx.call(f"pkg.{verb}", pkgs=targets)
+        left = {*ctx.call("pkg.list_pkgs"), *(ctx.call("pkg.list_pkgs", removed=True) if verb == "purge" else ())}
+        failed = sorted(package for package in targets if package in left)
+        if failed:
+            return Outcome(f"The following packages failed to {verb}: {', '.join(failed)}.", changes, ok=False)
+        others = sorted(package for package in wanted if package not in targets)
+        if not others:
+            return Outcome(f"All targeted packages were {verb}d.", changes)
+        return Outcome(
+            f"The following packages were not installed: {', '.join(others)} "
+            f"The following packages were {verb}d: {', '.join(targets)}.",
+            changes,
+        )
+
+    step = Step(f"{verb} {', '.join(targets)}", lambda: told(work, "removing package(s)"))
+    predicted = {package: {"new": f"{verb}d", "old": ""} for package in targets}
+    return Plan.change(f"The following packages will be {verb}d: {', '.join(targets)}.", [step], predicted)
+
+
+def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
+    def work() -> Outcome:
+        answer = ctx.call(f"pkg.{verb}", pkgs=[package])[package]
+        done = f"Package {package} is now being held" if verb == "hold" else answer["comment"]
+        comment = done if answer["result"] else f"Package {package} was not held"
+        return Outcome(comment, {package: answer}, ok=bool(answer["result"]))
+
+    return work
+
+
+def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step]) -> Plan:
+    would = would + [f"The following package would be unheld: {package}" for package in fewer]
+    steps = steps + [Step(f"unhold {package}", holding(ctx, "unhold", package)) for package in fewer]
+    return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
+
+
+def hold_step(ctx: Context, packages: list[str], *, hold: bool) -> Step:
+    def work() -> Outcome:
+        answers = ctx.call("pkg.hold" if hold else "pkg.unhold", pkgs=packages).values()
+        changes = {answer["name"]: answer["changes"] for answer in answers if answer["changes"]}
+        return Outcome(
+            "\n".join(answer["comment"] for answer in answers), changes, ok=all(a["result"] for a in answers)
+        )
+
+    return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
+
+
+def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str) -> Plan:
+    """Nothing is to be installed; perhaps something is to be held, or let go."""
+    if hold is None:
+        return Plan.unchanged(comment)
+    now = ctx.call("pkg.get_selections", state="hold")["hold"]
+    rest = [package for package in packages if (package in now) is not hold]
+    if not rest:
+        told = "already set to be" if hold else "already set not to be"
+        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {told} held." for package in packages)]))
+    would = [f"Package {package} is {'set to be' if hold else 'set not to be'} held." for package in rest]
+    return Plan.change(".\n".join([comment, *would]), [hold_step(ctx, rest, hold=hold)], notes=())

@@ -1,0 +1,88 @@
+"""What a pkg state is asked for, and whether the host has it already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore import package_versions
+from statecore.context import Context
+from statecore.types import Plan
+
+#: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
+REFRESH_DUE = "pkg.refresh_due"
+
+
+def refused(pkgs: Any, sources: Any, pkg_verify: Any, debconf: str | None) -> Plan | None:
+    if pkgs and sources:
+        return Plan.failed('Only one of "pkgs" and "sources" is permitted.')
+    if pkg_verify:
+        return Plan.failed("pkg.verify not implemented")
+    if debconf:
+        return Plan.failed("not supported: debconf; set the answers with a cmd.run of debconf-set-selections before")
+    return None
+
+
+def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normalize: bool) -> dict[str, str | None]:
+    """Package -> version wanted, None for any. Raises ValueError with Salt's comment."""
+    rows = [{name: version}] if not pkgs else list(pkgs.items()) if isinstance(pkgs, Mapping) else pkgs
+    if not isinstance(rows, list):
+        raise ValueError("Invalidly formatted 'pkgs' parameter. See minion log.")
+    found: dict[str, str | None] = {}
+    for row in rows:
+        pairs = row.items() if isinstance(row, Mapping) else [row if isinstance(row, tuple) else (row, None)]
+        for package, wanted in pairs:
+            plain = str(package)
+            if normalize and ":" in plain and "pkg.normalize_name" in ctx.functions:
+                plain = ctx.call("pkg.normalize_name", plain)
+            if plain in found and found[plain] != wanted:
+                raise ValueError(f"package {plain} is listed twice, with different versions: {pkgs}")
+            found[plain] = None if wanted in (None, "") else str(wanted)
+    return found
+
+
+def packed(sources: Any) -> dict[str, str | None]:
+    if not isinstance(sources, list) or not all(isinstance(row, Mapping) and len(row) == 1 for row in sources):
+        raise ValueError("Invalidly formatted 'sources' parameter. See minion log.")
+    return {str(package): str(place) for row in sources for package, place in row.items()}
+
+
+def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, fromrepo: str | None) -> dict[str, Any]:
+    """``latest`` made a version; None where there is none newer than what is installed."""
+    wants = [package for package, version in desired.items() if version == "latest"]
+    if not wants:
+        return dict(desired)
+    answer = ctx.call("pkg.latest_version", *wants, refresh=refresh, fromrepo=fromrepo)
+    return {**desired, **{package: version or None for package, version in mapped(wants, answer).items()}}
+
+
+def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: bool | None, *, newer: bool) -> bool:
+    """Whether one of the installed versions is a wanted one. ``newer``: a single exact version may be exceeded."""
+    if not versions or not wanted:
+        return bool(versions)
+    conditions = package_versions.conditions(wanted)
+    if newer and len(conditions) == 1 and conditions[0][0] == "==":
+        wanted = f">={conditions[0][1]}"
+
+    def order(left: str, right: str, /, *, ignore_epoch: bool) -> int:
+        return int(ctx.call("pkg.version_cmp", left, right, ignore_epoch=ignore_epoch))
+
+    return any(package_versions.fulfils(each, wanted, ignore_epoch=ignore_epoch, order=order) for each in versions)
+
+
+def there(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | None) -> list[str]:
+    now = ctx.call("pkg.list_pkgs", versions_as_list=True)
+    return sorted(
+        package
+        for package, version in wanted.items()
+        if satisfied(ctx, now.get(package), version, ignore_epoch, newer=False)
+    )
+
+
+def refresh_now(ctx: Context, refresh: bool | None) -> bool:
+    return bool(refresh) or (refresh is not False and bool(ctx.scratch.get(REFRESH_DUE)))
+
+
+def mapped(names: Sequence[str], answer: Any) -> dict[str, str]:
+    """What ``pkg.version`` and its kin say, as a map also for one package."""
+    return dict(answer) if isinstance(answer, Mapping) else {names[0]: answer}
