@@ -24,7 +24,7 @@ from services.lab.leftovers import end_all, marked
 from services.lab.minions import accept_keys, master, wheel_of
 from services.lab.plan import LOOPBACK, Paths, Program, Settings, programs
 from services.lab.ports import check_free
-from services.lab.readiness import await_ready, log_sizes
+from services.lab.readiness import Readiness, log_sizes
 from services.lab.redis_server import find_redis_server, redis_url
 from services.lab.supervisor import Supervisor, clean_environment, render, wait_until
 
@@ -77,7 +77,7 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
     paths, supervisor = lab.paths, lab.supervisor
     last = settings.load(paths.settings)
     chosen = settings.settle(settings.wishes(flags), last)
-    rows = programs(chosen, Path(sys.executable).name)
+    rows = programs(chosen)
     running = supervisor.pid() is not None
     if running and last is not None and (different := settings.differences(last, chosen)):
         raise LabError(
@@ -92,9 +92,10 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
     files.write(paths.settings, settings.dump(chosen))
     _say(f"the lab in {paths.root} {'runs' if running else 'starts'}: {', '.join(row.name for row in rows)}")
     try:
-        _start(lab, supervisor, rows, missing, running=running)
+        sizes = log_sizes(paths, rows)
+        _start(supervisor, missing, running=running)
         store = Store.open(redis_url(chosen.ports["redis_port"], password), client_name="lab")
-        _bring_up(lab, chosen, rows, store, flags.wait)
+        _bring_up(lab, chosen, rows, Readiness(supervisor, store, paths, sizes, flags.wait))
     except BaseException:
         # A lab that this command has not started is left as it was found.
         if not running:
@@ -120,7 +121,7 @@ def _missing(rows: Sequence[Program], supervisor: Supervisor) -> list[Program]:
     return [row for row in rows if row.name not in states or not states[row.name].under_way]
 
 
-def _start(lab: Lab, supervisor: Supervisor, rows: Sequence[Program], missing: list[Program], *, running: bool) -> None:
+def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> None:
     if not running:
         supervisor.start()
         return
@@ -129,16 +130,15 @@ def _start(lab: Lab, supervisor: Supervisor, rows: Sequence[Program], missing: l
         supervisor.start_program(row.name)
 
 
-def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], store: Store, seconds: float) -> None:
+def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:
     """Roles, then keys, then minions. Raises LabError."""
-    paths, supervisor = lab.paths, lab.supervisor
-    sizes = log_sizes(paths, rows)
-    await_ready([row for row in rows if not row.minion], supervisor, store, paths, sizes, seconds)
+    paths, seconds = lab.paths, ready.seconds
+    ready.wait_for([row for row in rows if not row.minion])
     _say("the master is ready")
     with master(paths) as control:
         accepted = accept_keys(wheel_of(control), paths, chosen.minions, seconds)
     _say(f"accepted the keys of {', '.join(accepted)}" if accepted else "the minions' keys are accepted already")
-    await_ready([row for row in rows if row.minion], supervisor, store, paths, sizes, seconds)
+    ready.wait_for([row for row in rows if row.minion])
     if not wait_until(lambda: _answering(lab, chosen.minions) >= set(chosen.minions), seconds):
         silent = sorted(set(chosen.minions) - _answering(lab, chosen.minions))
         logs = ", ".join(str(paths.log_of(f"minion-{minion}")) for minion in silent)

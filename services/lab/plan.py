@@ -140,40 +140,34 @@ class Paths:
         return self.root / "minions" / minion / "cache"
 
 
-def programs(settings: Settings, python: str) -> tuple[Program, ...]:
-    """The lab's programs in the order of their start. ``python``: file name of the interpreter, found by PATH.
+def programs(settings: Settings) -> tuple[Program, ...]:
+    """The lab's programs in the order of their start; ``saltern`` is found by PATH.
 
     Raises LabError where two of them would bind one port, or where a port is no port.
     """
     health = itertools.count(settings.ports["health_port"])
     rows = [
         Program(REDIS, ("run/redis-server", "etc/redis.conf"), tuple(_uses(settings, REDIS))),
-        *(_role(settings, python, role, role, next(health)) for role in _SINGLE_ROLES),
-        *(
-            _role(settings, python, f"mworker-{number}", "mworker", next(health))
-            for number in range(1, settings.workers + 1)
-        ),
-        *(_minion(python, minion, next(health)) for minion in settings.minions),
+        *(_role(settings, role, role, next(health)) for role in _SINGLE_ROLES),
+        *(_role(settings, f"mworker-{number}", "mworker", next(health)) for number in range(1, settings.workers + 1)),
+        *(_minion(minion, next(health)) for minion in settings.minions),
     ]
     _check_ports(rows)
     return tuple(rows)
 
 
-def _role(settings: Settings, python: str, name: str, role: str, health: int) -> Program:
+def _role(settings: Settings, name: str, role: str, health: int) -> Program:
     uses = (*_uses(settings, role), _health_use(health, name))
-    return Program(name, _words(python, role, "etc"), uses, health)
+    return Program(name, _words(role, "etc"), uses, health)
 
 
-def _minion(python: str, minion: str, health: int) -> Program:
+def _minion(minion: str, health: int) -> Program:
     name = f"minion-{minion}"
-    return Program(
-        name, _words(python, "minion", f"minions/{minion}/etc"), (_health_use(health, name),), health, minion
-    )
+    return Program(name, _words("minion", f"minions/{minion}/etc"), (_health_use(health, name),), health, minion)
 
 
-def _words(python: str, role: str, config_dir: str) -> tuple[str, ...]:
-    # -P: the lab's directory, which is the current one, is no place to import from.
-    return (python, "-P", "-m", "services.entry", role, "-c", config_dir)
+def _words(role: str, config_dir: str) -> tuple[str, ...]:
+    return ("saltern", role, "-c", config_dir)
 
 
 def _uses(settings: Settings, program: str) -> Iterator[PortUse]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from masterstore.errors import StoreError, StoreUnavailable
@@ -41,48 +42,51 @@ def why_not_ready(program: Program, store: Store) -> str | None:
         return f"no answer on its health port {program.health_port}: {error}"
 
 
-def await_ready(
-    programs: Iterable[Program],
-    supervisor: Supervisor,
-    store: Store,
-    paths: Paths,
-    sizes: Mapping[str, int],
-    seconds: float,
-) -> None:
-    """Returns when all are ready. Raises LabError when one has ended for good, or when the time is over."""
-    deadline = time.monotonic() + seconds
-    waiting = list(programs)
-    while True:
-        reasons = {one.name: why for one in waiting if (why := why_not_ready(one, store))}
-        waiting = [one for one in waiting if one.name in reasons]
-        if not waiting:
-            return
-        ended = _ended([one.name for one in waiting], supervisor)
-        if ended:
-            raise LabError(_report(ended, "does not stay up", paths, sizes))
-        if time.monotonic() > deadline:
-            raise LabError(_report(reasons, f"is not ready after {seconds:g} s", paths, sizes))
-        time.sleep(_ROUND)
+@dataclass(frozen=True)
+class Readiness:
+    """Waits for programs of one lab."""
 
+    supervisor: Supervisor
+    store: Store
+    paths: Paths
+    #: Where the logs ended before the start.
+    sizes: Mapping[str, int]
+    #: How long each wait may take.
+    seconds: float
 
-def _ended(names: Iterable[str], supervisor: Supervisor) -> dict[str, str]:
-    states = supervisor.states()
-    return {
-        name: f"{states[name].name.lower()}: {states[name].description}"
-        for name in names
-        if name in states and not states[name].under_way
-    }
+    def wait_for(self, programs: Iterable[Program]) -> None:
+        """Returns when all are ready. Raises LabError when one has ended for good, or when the time is over."""
+        deadline = time.monotonic() + self.seconds
+        waiting = list(programs)
+        while True:
+            reasons = {one.name: why for one in waiting if (why := why_not_ready(one, self.store))}
+            waiting = [one for one in waiting if one.name in reasons]
+            if not waiting:
+                return
+            ended = self._ended(reasons)
+            if ended:
+                raise LabError(self._report(ended, "does not stay up"))
+            if time.monotonic() > deadline:
+                raise LabError(self._report(reasons, f"is not ready after {self.seconds:g} s"))
+            time.sleep(_ROUND)
 
+    def _ended(self, names: Iterable[str]) -> dict[str, str]:
+        states = self.supervisor.states()
+        return {
+            name: f"{states[name].name.lower()}: {states[name].description}"
+            for name in names
+            if name in states and not states[name].under_way
+        }
 
-def _report(reasons: Mapping[str, str], what: str, paths: Paths, sizes: Mapping[str, int]) -> str:
-    parts = []
-    for name, why in reasons.items():
-        log = paths.log_of(name)
-        tail = last_lines(log, sizes.get(name, 0))
-        parts.append(f"{name} {what}: {why}")
-        parts.append(f"  {log}" + (":" if tail else " says nothing"))
-        parts += [f"  | {line}" for line in tail]
-    return "\n".join(parts)
+    def _report(self, reasons: Mapping[str, str], what: str) -> str:
+        parts = []
+        for name, why in reasons.items():
+            log = self.paths.log_of(name)
+            tail = last_lines(log, self.sizes.get(name, 0))
+            parts.append(f"{name} {what}: {why}")
+            parts.append(f"  {log}" + (" ends:" if tail else " says nothing"))
+            parts += [f"  | {line}" for line in tail]
+        return "\n".join(parts)
 
 
 def last_lines(log: Path, start: int) -> list[str]:
