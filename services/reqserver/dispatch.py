@@ -132,7 +132,10 @@ class Dispatcher:
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
         """A worker finished a request. A late answer to a request given to another worker is dropped."""
-        worker = self.workers.setdefault(name, Worker(now))
+        worker = self.workers.get(name)
+        if worker is None:
+            # Given up in the meantime; it counts again when it says that it is ready.
+            return []
         worker.heard = now
         request = worker.request
         if request is None or request.ticket != ticket:

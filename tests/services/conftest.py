@@ -1,0 +1,128 @@
+"""What tests of roles stand on: keys, options with ports of their own, a ZeroMQ context, and a role's loop in a thread."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+import zmq
+
+from services.kit.config import MasterOptions
+from services.kit.health import Health
+from services.kit.keygen import make_keys
+from services.kit.metrics import new_metrics
+from services.kit.service import Role, Stop
+
+#: Seconds after which a wait of a test has failed.
+PATIENCE = 10.0
+
+_PORTS = (
+    "publish_port",
+    "ret_port",
+    "control_port",
+    "event_pull_port",
+    "event_pub_port",
+    "workers_port",
+)
+
+NewOptions: TypeAlias = Callable[..., MasterOptions]
+NewRole: TypeAlias = Callable[[str, MasterOptions], Role]
+Running: TypeAlias = Callable[[Role, Callable[[Role], None]], AbstractContextManager[None]]
+Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
+
+
+@pytest.fixture(scope="session")
+def role_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keys of all roles, as keygen makes them."""
+    directory = tmp_path_factory.mktemp("keys")
+    make_keys(directory)
+    return directory
+
+
+@pytest.fixture
+def new_options(role_keys: Path) -> NewOptions:
+    """Options of a master on loopback, each of its ports free a moment ago."""
+
+    def make(**more: Any) -> MasterOptions:
+        with_ports: dict[str, Any] = {}
+        held = [socket.socket() for _ in _PORTS]
+        try:
+            for name, one in zip(_PORTS, held, strict=True):
+                one.bind(("127.0.0.1", 0))
+                with_ports[name] = one.getsockname()[1]
+        finally:
+            for one in held:
+                one.close()
+        return MasterOptions(interface="127.0.0.1", internal_interface="127.0.0.1", **(with_ports | more))
+
+    return make
+
+
+@pytest.fixture
+def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
+    """A context whose sockets end with the test, whatever they still hold."""
+    made: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    yield made
+    made.destroy(linger=0)
+
+
+@pytest.fixture
+def new_role(role_keys: Path) -> NewRole:
+    """A role as ``run_role`` makes it, without signals and without a probe port."""
+
+    def make(name: str, options: MasterOptions) -> Role:
+        metrics = new_metrics()
+        health = Health(name, metrics.registry)
+        return Role(name, options, role_keys / name, health, metrics, logging.getLogger(f"saltern.{name}"), Stop())
+
+    return make
+
+
+@pytest.fixture
+def running() -> Running:
+    """Runs a role's loop in a thread while the block runs; what it raises is raised at the end of the block."""
+
+    @contextmanager
+    def run(role: Role, loop: Callable[[Role], None]) -> Iterator[None]:
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                loop(role)
+            except BaseException as failure:  # noqa: BLE001 - raised below, in the test's own thread
+                failures.append(failure)
+
+        thread = threading.Thread(target=work, name=role.name, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            role.stop.requested = True
+            thread.join(PATIENCE)
+        assert not thread.is_alive(), f"{role.name} does not end"
+        if failures:
+            raise failures[0]
+
+    return run
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """Asks until the answer is true, and returns it; fails after PATIENCE seconds."""
+
+    def ask(question: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + PATIENCE
+        pause = threading.Event()
+        while not (answer := question()):
+            assert time.monotonic() < deadline, f"not within {PATIENCE} s: {question}"
+            pause.wait(0.01)
+        return answer
+
+    return ask

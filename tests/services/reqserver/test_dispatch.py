@@ -1,0 +1,324 @@
+"""The dispatcher as tables: what happens, and what is to be done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.reqserver import dispatch
+from services.reqserver.dispatch import (
+    HANDOVER_GRACE,
+    MAX_ATTEMPTS,
+    MAX_QUEUED,
+    Answer,
+    Dispatcher,
+    GiveUp,
+    Hand,
+    Instruction,
+    Side,
+)
+
+#: (time, name of the event, its arguments, what is to be done)
+Step: TypeAlias = tuple[float, str, tuple[Any, ...], list[str]]
+
+
+def shown(instructions: list[Instruction]) -> list[str]:
+    """Instructions as short words: who gets which request, which answer goes where."""
+    lines = []
+    for one in instructions:
+        match one:
+            case Hand(worker, request):
+                lines.append(f"hand {request.payload.decode()} to {worker.decode()}")
+            case Answer(request, payload):
+                lines.append(f"answer {request.route[0].decode()} {payload.decode()}")
+            case GiveUp(request, why):
+                lines.append(f"give up {request.payload.decode()}: {why}")
+    return lines
+
+
+def play(dispatcher: Dispatcher, steps: list[Step]) -> None:
+    for now, event, arguments, wanted in steps:
+        assert shown(tell(dispatcher, now, event, *arguments)) == wanted, f"{event} {arguments} at {now}"
+
+
+def tell(dispatcher: Dispatcher, now: float, event: str, *arguments: Any) -> list[Instruction]:
+    if event == "request":
+        (payload,) = arguments
+        return dispatcher.request(Side.MINION, (b"from-" + payload, b""), "", payload, now)
+    if event == "tick":
+        return dispatcher.tick(now)
+    happening: list[Instruction] = getattr(dispatcher, event)(*arguments, now)
+    return happening
+
+
+@dataclass(frozen=True)
+class Story:
+    """A course of events."""
+
+    name: str
+    steps: list[Step]
+
+
+STORIES = (
+    Story(
+        "a request goes to the idle worker and its answer back to the sender",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "reply", (b"w1", 1, b"done"), ["answer from-a done"]),
+        ],
+    ),
+    Story(
+        "requests wait while all are busy, first in first out",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "request", (b"b",), []),
+            (0.3, "request", (b"c",), []),
+            (0.4, "reply", (b"w1", 1, b"A"), ["answer from-a A", "hand b to w1"]),
+            (0.5, "reply", (b"w1", 2, b"B"), ["answer from-b B", "hand c to w1"]),
+        ],
+    ),
+    Story(
+        "a request that came before any worker waits for one",
+        [(0.0, "request", (b"a",), []), (1.0, "ready", (b"w1",), ["hand a to w1"])],
+    ),
+    Story(
+        "the worker that became idle last works first",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "ready", (b"w2",), []),
+            (0.2, "request", (b"a",), ["hand a to w2"]),
+            (0.3, "request", (b"b",), ["hand b to w1"]),
+        ],
+    ),
+    Story(
+        "a silent worker loses its request to another",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (3.0, "ready", (b"w2",), []),
+            (4.0, "tick", (), []),
+            (4.1, "tick", (), ["hand a to w2"]),
+            (4.2, "reply", (b"w2", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+    Story(
+        "a busy worker that pulses keeps its request",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.0, "request", (b"a",), ["hand a to w1"]),
+            (3.9, "pulse", (b"w1",), []),
+            (7.8, "tick", (), []),
+            (7.8, "reply", (b"w1", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+    Story(
+        "a worker that says goodbye gives its request back to the head of the queue",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "request", (b"b",), []),
+            (0.3, "bye", (b"w1",), []),
+            (0.4, "ready", (b"w2",), ["hand a to w2"]),
+        ],
+    ),
+    Story(
+        "the answer of a worker that was given up is not sent twice",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.0, "request", (b"a",), ["hand a to w1"]),
+            (4.0, "ready", (b"w2",), []),
+            (5.0, "tick", (), ["hand a to w2"]),
+            (5.1, "reply", (b"w1", 1, b"late"), []),
+            (5.2, "reply", (b"w2", 1, b"A"), ["answer from-a A"]),
+            (5.3, "reply", (b"w2", 1, b"again"), []),
+        ],
+    ),
+    Story(
+        "a worker that was given up works again once it is ready",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (5.0, "tick", (), []),
+            (5.1, "request", (b"a",), []),
+            (5.2, "pulse", (b"w1",), []),
+            (5.3, "reply", (b"w1", 9, b"late"), []),
+            (5.4, "ready", (b"w1",), ["hand a to w1"]),
+        ],
+    ),
+    Story(
+        "a ready that crossed the request on the wire takes nothing back",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (1.0, "request", (b"a",), ["hand a to w1"]),
+            (1.0 + HANDOVER_GRACE / 2, "ready", (b"w1",), []),
+            (2.5, "reply", (b"w1", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+    Story(
+        "a ready long after the request means that it was lost on its way",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (1.0, "request", (b"a",), ["hand a to w1"]),
+            (1.0 + HANDOVER_GRACE, "ready", (b"w1",), ["hand a to w1"]),
+            (3.0, "reply", (b"w1", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+    Story(
+        "repeated readys of an idle worker make it one idle worker",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (1.0, "ready", (b"w1",), []),
+            (1.1, "request", (b"a",), ["hand a to w1"]),
+            (1.2, "request", (b"b",), []),
+        ],
+    ),
+    Story(
+        "without a worker a request is given up after the deadline",
+        [
+            (0.0, "request", (b"a",), []),
+            (60.0, "tick", (), []),
+            (60.1, "tick", (), ["give up a: no worker is connected"]),
+            (60.2, "ready", (b"w1",), []),
+        ],
+    ),
+    Story(
+        "with busy workers the reason is another one, and what they hold is not given up",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.0, "request", (b"a",), ["hand a to w1"]),
+            (0.0, "request", (b"b",), []),
+            (0.5, "request", (b"c",), []),
+            (59.0, "pulse", (b"w1",), []),
+            (60.2, "tick", (), ["give up b: all 1 workers were busy for 60 s"]),
+            (60.3, "reply", (b"w1", 1, b"A"), ["answer from-a A", "hand c to w1"]),
+        ],
+    ),
+    Story(
+        "words of strangers change nothing",
+        [
+            (0.0, "pulse", (b"w9",), []),
+            (0.0, "bye", (b"w9",), []),
+            (0.0, "reply", (b"w9", 1, b"?"), []),
+            (0.1, "request", (b"a",), []),
+            (0.2, "ready", (b"w1",), ["hand a to w1"]),
+            (0.3, "reply", (b"w9", 1, b"forged"), []),
+            (0.4, "reply", (b"w1", 2, b"other ticket"), []),
+            (0.5, "reply", (b"w1", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_stories(story: Story) -> None:
+    play(Dispatcher(), story.steps)
+
+
+def test_a_request_that_kills_workers_is_given_up() -> None:
+    dispatcher = Dispatcher()
+    assert shown(tell(dispatcher, 0, "request", b"poison")) == []
+    for number in range(1, MAX_ATTEMPTS + 1):
+        name = b"w%d" % number
+        assert shown(tell(dispatcher, number, "ready", name)) == [f"hand poison to w{number}"]
+        wanted = [] if number < MAX_ATTEMPTS else [f"give up poison: {MAX_ATTEMPTS} workers died over it"]
+        assert shown(tell(dispatcher, number, "bye", name)) == wanted
+    assert dispatcher.requeued == MAX_ATTEMPTS - 1
+    assert not dispatcher.queue
+    assert not dispatcher.workers
+
+
+def test_the_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_QUEUED >= 1000
+    monkeypatch.setattr(dispatch, "MAX_QUEUED", 2)
+    dispatcher = Dispatcher()
+    play(
+        dispatcher,
+        [
+            (0.0, "request", (b"a",), []),
+            (0.0, "request", (b"b",), []),
+            (0.0, "request", (b"c",), ["give up c: 2 requests wait already"]),
+            (0.1, "ready", (b"w1",), ["hand a to w1"]),
+            (0.2, "request", (b"d",), []),
+        ],
+    )
+
+
+def test_sides_clients_and_routes_travel_with_the_request() -> None:
+    dispatcher = Dispatcher()
+    dispatcher.ready(b"w1", 0)
+    (hand,) = dispatcher.request(Side.CONTROL, (b"id", b"", b"42"), "cli", b"payload", 0)
+    assert isinstance(hand, Hand)
+    assert (hand.request.side, hand.request.client, hand.request.payload) == (Side.CONTROL, "cli", b"payload")
+    (answer,) = dispatcher.reply(b"w1", hand.request.ticket, b"ok", 0)
+    assert isinstance(answer, Answer)
+    assert answer.request.route == (b"id", b"", b"42")
+
+
+def test_busy_counts_workers_that_hold_a_request() -> None:
+    dispatcher = Dispatcher()
+    assert dispatcher.busy == 0
+    dispatcher.ready(b"w1", 0)
+    dispatcher.ready(b"w2", 0)
+    assert dispatcher.busy == 0
+    tell(dispatcher, 0, "request", b"a")
+    assert dispatcher.busy == 1
+    dispatcher.reply(b"w9", 7, b"late", 0)
+    assert dispatcher.busy == 1, "a worker that was given up and answers late holds nothing"
+
+
+_WORKERS = st.sampled_from([b"w1", b"w2", b"w3"])
+_HAPPENING = st.one_of(
+    st.tuples(st.just("request"), st.none()),
+    st.tuples(st.sampled_from(["ready", "pulse", "bye", "reply", "wrong"]), _WORKERS),
+    st.tuples(st.just("tick"), st.floats(0.0, 5.0)),
+)
+
+
+@given(st.lists(_HAPPENING, max_size=80))
+def test_every_request_gets_one_end_whatever_happens(happenings: list[tuple[str, Any]]) -> None:
+    dispatcher, now = Dispatcher(deadline=20.0), 0.0
+    sent: list[bytes] = []
+    ended: list[bytes] = []
+    holds: dict[bytes, int] = {}
+
+    def carry_out(instructions: list[Instruction]) -> None:
+        for one in instructions:
+            if isinstance(one, Hand):
+                assert dispatcher.workers[one.worker].request is one.request
+                holds[one.worker] = one.request.ticket
+            else:
+                ended.append(one.request.payload)
+
+    for what, detail in happenings:
+        now += 0.01
+        match what:
+            case "request":
+                sent.append(b"%d" % len(sent))
+                carry_out(tell(dispatcher, now, "request", sent[-1]))
+            case "reply":
+                carry_out(dispatcher.reply(detail, holds.get(detail, 0), b"", now))
+            case "wrong":
+                carry_out(dispatcher.reply(detail, 10**6, b"", now))
+            case "tick":
+                now += detail
+                carry_out(dispatcher.tick(now))
+            case _:
+                carry_out(getattr(dispatcher, what)(detail, now))
+        held = [worker.request.payload for worker in dispatcher.workers.values() if worker.request]
+        waiting = [request.payload for request in dispatcher.queue]
+        assert sorted([*held, *waiting, *ended]) == sorted(sent), (
+            "each request is held, waits or has ended: one of them"
+        )
+        assert 0 <= dispatcher.busy == len(held)
+        assert not (waiting and dispatcher.idle), "somebody is idle while requests wait"
+        assert all(dispatcher.workers[name].request is None for name in dispatcher.idle)
+    # Silence and time end whatever is left.
+    for _ in range(2):
+        now += 30
+        carry_out(dispatcher.tick(now))
+    assert sorted(ended) == sorted(sent)
