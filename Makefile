@@ -1,0 +1,74 @@
+# Everything that is typed more than once. `make` alone lists it.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+#: Real Salt, for the tests that compare with it; ORACLE= (empty) leaves those out.
+ORACLE ?= .oracle
+PACKAGES := libs/statecore libs/saltwire libs/masterstore services
+# Where a newer interpreter is all there is, it will do.
+PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab lab-down test test-fast check format docs bench lock oracle images container-test clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a highstate on both
+	@$(BIN)/saltern lab up
+
+lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
+	@$(BIN)/saltern lab down
+
+test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers
+	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container"
+
+test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
+	$(BIN)/pytest -q -m "not container and not oracle and not redis and not roles"
+
+check: $(VENV)/.ready ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready ## puts the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.ready ## writes the generated pages: docs/config.md, docs/redis.md
+	$(BIN)/python docs/reference.py
+
+bench: $(VENV)/.ready oracle ## speed and memory beside real Salt
+	$(BIN)/python -m bench.run --salt $(abspath $(ORACLE))
+
+oracle: $(ORACLE)/.ready ## real Salt in a virtual environment of its own
+
+images: ## builds the container images
+	docker/images
+
+container-test: $(VENV)/.ready ## the system in real containers (a Docker engine must answer)
+	$(BIN)/pytest -q -m container tests/container
+
+lock: ## resolves the newest versions that fit, and pins them with hashes
+	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
+	.ci/requirements | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url --upgrade - -o requirements.lock
+	echo salt==3008.3 | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url - -o tests/oracle.lock
+	rm -rf $(VENV)-lock
+
+clean: ## removes environments and caches; a running lab must be down
+	rm -rf $(VENV) .oracle .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
+	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	$(PYTHON_FOUND) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+.oracle/.ready: tests/oracle.lock
+	$(PYTHON_FOUND) -m venv .oracle
+	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
+	@touch $@
