@@ -21,6 +21,9 @@ KEY_BYTES = 56
 #: RSA keys of other sizes are refused: smaller ones are weak, larger ones make each sign-in a denial of service.
 _MIN_BITS, _MAX_BITS = 1024, 16384
 
+#: Largest public exponent: the peer chooses it, and every token and signature of its is raised to it.
+_MAX_EXPONENT_BITS = 64
+
 
 def _oaep(algorithm: hashes.HashAlgorithm) -> padding.OAEP:
     return padding.OAEP(mgf=padding.MGF1(algorithm=algorithm), algorithm=algorithm, label=None)
@@ -52,13 +55,15 @@ class PublicKey:
     @classmethod
     def from_pem(cls, pem: str | bytes) -> PublicKey:
         """Reads a PEM; the header ``RSA PUBLIC KEY`` of old keys is understood. Raises PeerFault."""
-        data = pem.encode() if isinstance(pem, str) else pem
         try:
+            data = pem.encode() if isinstance(pem, str) else pem
             key = serialization.load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
         except (ValueError, TypeError, UnsupportedAlgorithm, UnicodeError) as error:
             raise PeerFault(f"not a public key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPublicKey) or not _MIN_BITS <= key.key_size <= _MAX_BITS:
             raise PeerFault(f"only RSA keys of {_MIN_BITS} to {_MAX_BITS} bits are understood")
+        if key.public_numbers().e.bit_length() > _MAX_EXPONENT_BITS:
+            raise PeerFault(f"only RSA keys with an exponent of at most {_MAX_EXPONENT_BITS} bits are understood")
         return cls(key)
 
     def verify(self, data: bytes, signature: bytes, algo: str) -> None:
@@ -69,8 +74,13 @@ class PublicKey:
             raise SignatureError("the signature does not fit the key") from error
 
     def encrypt(self, data: bytes, algo: str) -> bytes:
-        """OAEP. Raises OwnFault for an unknown algorithm."""
-        return self._key.encrypt(data, _encryption(algo))
+        """OAEP. Raises PeerFault for a key too small for ``data``, OwnFault for an unknown algorithm."""
+        try:
+            return self._key.encrypt(data, _encryption(algo))
+        except ValueError as error:
+            raise PeerFault(
+                f"a key of {self._size * 8} bits is too small to send {len(data)} bytes under {algo}"
+            ) from error
 
     def x931_recover(self, signature: bytes) -> bytes:
         """The message that the owner's private key wrapped (section 4.6). Raises SignatureError."""
@@ -91,7 +101,8 @@ def fingerprint_of(pem: str, hash_type: str = "sha256") -> str:
     lines = [line for line in pem.strip().splitlines(keepends=True) if line.strip()]
     try:
         digest = hashlib.new(hash_type, "".join(lines[1:-1]).encode()).hexdigest()
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
+        # TypeError: a digest without a size of its own (shake).
         raise OwnFault(f"there is no digest '{hash_type}'") from error
     return ":".join(digest[i : i + 2] for i in range(0, len(digest), 2))
 
