@@ -181,8 +181,8 @@ class RemoteMinion(_Master):
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """Sends an event to the master's bus."""
-        load = {"cmd": "_minion_event", "pretag": None, "events": [{"tag": tag, "data": dict(data)}]}
+        """Sends an event to the master's bus, where it carries this minion's id beside ``data`` (reactions look at it)."""
+        load = {"cmd": "_minion_event", "tag": tag, "data": dict(data), "pretag": None}
         self.ask(load)
         return True
 
