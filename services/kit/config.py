@@ -8,14 +8,16 @@ name order, the environment (``SALTERN_<OPTION>``, a YAML value). The configurat
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import os
 import socket
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,13 +31,13 @@ ENV_PREFIX = "SALTERN_"
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. str() says file (or variable), option, why, and the nearest valid name."""
+    """A configuration that cannot be used. str() says file and line (or variable), option, why, and the nearest valid name."""
 
 
 def option(default: Any, doc: str) -> Any:
     """A field with its documentation; mutable defaults are copied for each instance."""
     if isinstance(default, list | dict):
-        return field(default_factory=lambda: type(default)(default), metadata={"doc": doc})
+        return field(default_factory=lambda: copy.deepcopy(default), metadata={"doc": doc})
     return field(default=default, metadata={"doc": doc})
 
 
@@ -216,12 +218,12 @@ def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapp
     directory = config_directory(config_dir, env)
     for path in _config_files(directory, file_name):
         for name, value in _read_file(path).items():
-            values[name] = _checked(name, value, hints, names, str(path))
+            values[name] = _checked(name, value, hints, names, partial(_place, path, name))
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
         # Variables for the other kind of process (a lab sources one file for all) are none of ours.
         if variable.startswith(ENV_PREFIX) and name in names:
-            values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, variable)
+            values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
     return kind(**values)
 
 
@@ -237,7 +239,8 @@ def _read_file(path: Path) -> dict[str, Any]:
         data = yaml.load(path.read_bytes(), Loader=_LOADER)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
+        # A ValueError is a date that is none.
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if data is None:
         return {}
@@ -246,22 +249,31 @@ def _read_file(path: Path) -> dict[str, Any]:
     return data
 
 
+def _place(path: Path, name: str) -> str:
+    """``file, line 3`` of an option. Looked up only when there is something to say about it."""
+    root = yaml.compose(path.read_bytes(), Loader=_LOADER)
+    lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)]
+    return f"{path}, line {lines[-1]}" if lines else str(path)
+
+
 def _from_env(variable: str, text: str, hint: Any) -> Any:
     if hint is str:
         return text
+    if str in typing.get_args(hint) and type(None) in typing.get_args(hint):
+        return text or None
     try:
         return yaml.load(text, Loader=_LOADER)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{variable}: not valid YAML: {error}") from error
 
 
-def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: str) -> Any:
+def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
         near = difflib.get_close_matches(str(name), names, n=1)
-        raise ConfigError(f"{where}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
+        raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
     hint = hints[name]
     if not _fits(value, hint):
-        raise ConfigError(f"{where}: option '{name}' must be {_named(hint)}, not {value!r}")
+        raise ConfigError(f"{where()}: option '{name}' must be {_named(hint)}, not {value!r}")
     return value
 
 
@@ -283,5 +295,12 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _named(hint: Any) -> str:
-    plain = {int: "a whole number", str: "text", bool: "true or false", type(None): "empty"}
-    return plain.get(hint) or str(hint).replace("typing.", "")
+    plain = {int: "a whole number", str: "text", bool: "true or false", type(None): "empty", Any: "anything"}
+    if hint in plain:
+        return plain[hint]
+    arms = [_named(arm) for arm in typing.get_args(hint)]
+    if typing.get_origin(hint) is list:
+        return f"a list (of {arms[0]})"
+    if typing.get_origin(hint) is dict:
+        return f"a map ({arms[0]}: {arms[1]})"
+    return " or ".join(arms)

@@ -1,0 +1,199 @@
+"""Where options come from, in which order, and what is said about a wrong one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from services.kit.config import (
+    ConfigError,
+    MasterOptions,
+    MinionOptions,
+    as_opts,
+    config_directory,
+    key_directory,
+    load_client,
+    load_master,
+    load_minion,
+)
+
+#: Writes files {name: text} and gives their directory.
+Files: TypeAlias = Callable[[Mapping[str, str]], str]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    def write(texts: Mapping[str, str]) -> str:
+        for name, text in texts.items():
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
+        return str(tmp_path)
+
+    return write
+
+
+def test_without_files_the_defaults_hold(tmp_path: Path) -> None:
+    assert load_master(str(tmp_path), {}) == MasterOptions()
+    assert load_master(str(tmp_path / "missing"), {}) == MasterOptions()
+
+
+@pytest.mark.parametrize(
+    ("texts", "env", "timeout"),
+    [
+        ({"master": ""}, {}, 5),
+        ({"master": "# nothing\n"}, {}, 5),
+        ({"master": "timeout: 6\n"}, {}, 6),
+        ({"master": "timeout: 6\n", "master.d/10.conf": "timeout: 7\n"}, {}, 7),
+        ({"master.d/10.conf": "timeout: 7\n", "master.d/20.conf": "timeout: 8\n"}, {}, 8),
+        ({"master.d/10.conf": "timeout: 7\n", "master.d/20.yaml": "timeout: 8\n"}, {}, 7),
+        ({"master.d/10.conf": "timeout: 7\n"}, {"SALTERN_TIMEOUT": "9"}, 9),
+        ({"master": "timeout: 6\n"}, {"SALTERN_MASTER": "somewhere", "SALTERN_ORACLE": "x", "OTHER_TIMEOUT": "1"}, 6),
+        ({"minion": "auth_timeout: 6\n"}, {}, 5),
+    ],
+)
+def test_later_sources_win(files: Files, texts: dict[str, str], env: dict[str, str], timeout: int) -> None:
+    assert load_master(files(texts), env).timeout == timeout
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "value"),
+    [
+        ({"SALTERN_ID": "007"}, "id", "007"),
+        ({"SALTERN_USER": "yes"}, "user", "yes"),
+        ({"SALTERN_AUTO_ACCEPT": "true"}, "auto_accept", True),
+        ({"SALTERN_FILE_ROOTS": "{base: [/a, /b]}"}, "file_roots", {"base": ["/a", "/b"]}),
+        ({"SALTERN_ENV_ORDER": "[base, dev]"}, "env_order", ["base", "dev"]),
+        ({"SALTERN_REACTOR": "[{'salt/auth': [/srv/auth.sls]}]"}, "reactor", [{"salt/auth": ["/srv/auth.sls"]}]),
+    ],
+)
+def test_variables_are_read_as_the_option_needs(env: dict[str, str], name: str, value: Any, tmp_path: Path) -> None:
+    assert getattr(load_master(str(tmp_path), env), name) == value
+
+
+@pytest.mark.parametrize(("text", "value"), [("2024", "2024"), ("dev", "dev"), ("", None)])
+def test_a_variable_for_a_text_that_may_be_missing(text: str, value: str | None, tmp_path: Path) -> None:
+    assert load_minion(str(tmp_path), {"SALTERN_SALTENV": text, "SALTERN_ID": "m"}).saltenv == value
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("timeot: 6\n", "master, line 1: unknown option 'timeot'; the nearest is 'timeout'"),
+        ("# first\n\ntimeout: 5\nautoaccept: true\n", "master, line 4: unknown option 'autoaccept'; the nearest is 'auto_accept'"),
+        ("timeout: 5\nqqqqqq: true\n", "master, line 2: unknown option 'qqqqqq'"),
+        ("1: 2\n", "master, line 1: unknown option '1'"),
+        ("id: a\ntimeout: soon\n", "master, line 2: option 'timeout' must be a whole number, not 'soon'"),
+        ("timeout: true\n", "must be a whole number, not True"),
+        ("timeout: 1.5\n", "must be a whole number, not 1.5"),
+        ("auto_accept: 1\n", "must be true or false, not 1"),
+        ("id: 12\n", "option 'id' must be text, not 12"),
+        ("id:\n", "option 'id' must be text, not None"),
+        ("timeout: 5\nfile_roots: [/srv]\n", "line 2: option 'file_roots' must be a map (text: a list (of text)), not ['/srv']"),
+        ("file_roots:\n  base: /srv\n", "line 1: option 'file_roots' must be a map"),
+        ("env_order: [1]\n", "option 'env_order' must be a list (of text), not [1]"),
+        ("nodegroups:\n  1: x\n", "option 'nodegroups' must be a map (text: anything)"),
+        ("[a, b]\n", "must hold `option: value` lines, not a list"),
+        ("just words\n", "must hold `option: value` lines, not a str"),
+        ("timeout: [\n", "not valid YAML"),
+        ("timeout: 2024-13-45\n", "not valid YAML: month must be in 1..12"),
+        ("timeout: 1\ntimeout: x\n", "line 2: option 'timeout'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_file(files: Files, text: str, says: str) -> None:
+    directory = files({"master": text})
+    with pytest.raises(ConfigError) as caught:
+        load_master(directory, {})
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(f"{directory}/master")
+
+
+def test_an_overlay_is_named_where_it_is_wrong(files: Files) -> None:
+    directory = files({"master": "timeout: 5\n", "master.d/site.conf": "\ntimeout: x\n"})
+    with pytest.raises(ConfigError, match=r"master\.d/site\.conf, line 2: option 'timeout'"):
+        load_master(directory, {})
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        ({"SALTERN_TIMEOUT": "soon"}, "SALTERN_TIMEOUT: option 'timeout' must be a whole number, not 'soon'"),
+        ({"SALTERN_FILE_ROOTS": "{base: ["}, "SALTERN_FILE_ROOTS: not valid YAML"),
+        ({"SALTERN_FILE_ROOTS": "/srv"}, "SALTERN_FILE_ROOTS: option 'file_roots' must be a map"),
+        ({"SALTERN_TIMEOUT": "2024-13-45"}, "SALTERN_TIMEOUT: not valid YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_variable(env: dict[str, str], says: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_master(str(tmp_path), env)
+    assert str(caught.value).startswith(says)
+
+
+def test_a_file_that_cannot_be_read(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = files({"master": "timeout: 5\n"})
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ConfigError, match="master: cannot be read: Permission denied"):
+        load_master(directory, {})
+
+
+def test_the_minion_has_a_name(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getfqdn", lambda: "host.example")
+    assert load_minion(files({"minion": "test: true\n"}), {}).id == "host.example"
+    assert load_minion(files({"minion": "id: web1\n"}), {}).id == "web1"
+
+
+@pytest.mark.parametrize(
+    ("config_dir", "env", "directory"),
+    [
+        ("/a", {"SALT_CONFIG_DIR": "/b"}, "/a"),
+        (None, {"SALT_CONFIG_DIR": "/b"}, "/b"),
+        (None, {"SALT_CONFIG_DIR": ""}, "/etc/salt"),
+        (None, {}, "/etc/salt"),
+    ],
+)
+def test_the_directory(config_dir: str | None, env: dict[str, str], directory: str) -> None:
+    assert config_directory(config_dir, env) == Path(directory)
+
+
+def test_keys_are_beside_the_configuration_or_where_it_says() -> None:
+    assert key_directory(MasterOptions(), "mworker", "/a") == Path("/a/keys/mworker")
+    assert key_directory(MasterOptions(key_dir="/keys/mworker"), "mworker", "/a") == Path("/keys/mworker")
+
+
+def test_commands_read_the_masters_file(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SALTERN_TIMEOUT", raising=False)
+    assert load_client(files({"master": "timeout: 6\n"})).timeout == 6
+
+
+@pytest.mark.parametrize("kind", [MasterOptions, MinionOptions])
+def test_every_option_has_a_type_that_its_default_fits_and_a_sentence(
+    kind: type[MasterOptions | MinionOptions], files: Files
+) -> None:
+    name, load = {MasterOptions: ("master", load_master), MinionOptions: ("minion", load_minion)}[kind]
+    for item in dataclasses.fields(kind):
+        assert item.metadata["doc"], item.name
+    import yaml
+
+    defaults = {item.name: getattr(kind(), item.name) for item in dataclasses.fields(kind)}
+    loaded = load(files({name: yaml.safe_dump(defaults | {"id": "m"})}), {})
+    assert loaded == kind(id="m")
+
+
+def test_defaults_are_not_shared() -> None:
+    MasterOptions().file_roots["base"].append("/elsewhere")
+    MasterOptions().control_acl["*"].append("@all")
+    assert MasterOptions().control_acl == {"*": [".*", "@runner", "@wheel", "@jobs"]}
+    assert MasterOptions().file_roots == {"base": ["/srv/salt"]}
+
+
+def test_options_by_name() -> None:
+    opts = as_opts(MinionOptions(id="m"), id="other", more=1)
+    assert (opts["id"], opts["more"], opts["keysize"]) == ("other", 1, 2048)
