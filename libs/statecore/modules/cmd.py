@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.errors import CommandError, HostError, InvocationError
 from statecore.ports import CommandResult
 
-#: What ``timeout`` leaves as the command's own code, as coreutils' timeout does.
-_TIMED_OUT = 124
+#: What a command that ran out of time counts as.
+_TIMED_OUT = 1
 
 
 def run(
@@ -82,7 +82,7 @@ def run_all(ctx: Context, cmd: Any, redirect_stderr: bool = False, **kwargs: Any
 
 def retcode(ctx: Context, cmd: Any, **kwargs: Any) -> int:
     """Runs a command; returns its exit code. Arguments as for cmd.run."""
-    return int(_run(ctx, cmd, _checked(kwargs))["retcode"])
+    return int(_run(ctx, cmd, _checked(kwargs))["retcode"] or 0)
 
 
 def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
@@ -128,8 +128,9 @@ def script(
             file.write(content)
         if kwargs.get("runas"):
             os.chown(place, ctx.host.uid(kwargs["runas"]), -1)
-        arguments = shlex.join(map(str, args)) if isinstance(args, list | tuple) else str(args or "")
-        return run_all(ctx, f"{name} {arguments}".strip(), cwd=cwd, **(kwargs | {"python_shell": True}))
+        words = list(map(str, args)) if isinstance(args, list | tuple) else _words(str(args or ""))
+        # Through a shell, which also runs a script without a first line; the words are quoted, so nothing in them expands.
+        return run_all(ctx, shlex.join([name, *words]), cwd=cwd, **(kwargs | {"python_shell": True}))
     finally:
         place.unlink(missing_ok=True)
 
@@ -222,12 +223,9 @@ def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     command = _command(ctx, cmd, options)
+    _need(ctx, options)
     if options.get("bg"):
-        command = [
-            "/bin/sh",
-            "-c",
-            f"( {command if isinstance(command, str) else shlex.join(command)} ) >/dev/null 2>&1 &",
-        ]
+        command = _background(command)
     result = ctx.host.run(
         command,
         shell=options.get("shell") or str(ctx.opts.get("command_shell") or "/bin/sh"),
@@ -241,6 +239,9 @@ def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         timeout=float(options["timeout"]) if options.get("timeout") else None,
         merge_stderr=bool(options.get("merge_stderr")),
     )
+    if options.get("bg"):
+        # Nobody waits for it: there is no code and no output.
+        return {"pid": int(result.stdout or 0), "retcode": None, "stdout": "", "stderr": ""}
     code = _judged(result, options)
     if not options.get("ignore_retcode"):
         ctx.scratch["retcode"] = code
@@ -248,7 +249,7 @@ def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     stdout = result.stdout.rstrip() if strip else result.stdout
     stderr = result.stderr.rstrip() if strip else result.stderr
     if result.timed_out:
-        stdout = f"{stdout}\nTimed out after {options['timeout']} seconds".lstrip()
+        stdout = f"{stdout}\n{_shown(cmd)} : Timed out after {options['timeout']} seconds".lstrip()
     return {"pid": result.pid, "retcode": code, "stdout": stdout, "stderr": stderr}
 
 
@@ -259,12 +260,31 @@ def _command(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> str | list[s
     text = str(cmd)
     if options.get("template"):
         text = ctx.templates.render(text, str(options["template"]), {}, saltenv=options.get("saltenv") or ctx.saltenv)
-    if options.get("python_shell") is False:
+    return _words(text) if options.get("python_shell") is False else text
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InvocationError(f"'{text}' cannot be split into words: {error}") from error
+
+
+def _background(command: str | list[str]) -> list[str]:
+    """The command, left running; the shell that started it prints its process id."""
+    text = command if isinstance(command, str) else shlex.join(command)
+    return ["/bin/sh", "-c", f"( {text}\n) </dev/null >/dev/null 2>&1 & echo $!"]
+
+
+def _need(ctx: Context, options: Mapping[str, Any]) -> None:
+    """Says in Salt's words what the host lacks, before anything is started."""
+    if options.get("shell") and ctx.host.which(str(options["shell"])) is None:
+        raise CommandError(f"The shell {options['shell']} is not available")
+    if options.get("runas") is not None:
         try:
-            return shlex.split(text)
-        except ValueError as error:
-            raise InvocationError(f"'{text}' cannot be split into words: {error}") from error
-    return text
+            ctx.host.uid(options["runas"])
+        except HostError:
+            raise CommandError(f"User '{options['runas']}' is not available") from None
 
 
 def _environment(ctx: Context, options: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import StatecoreError, StateFailure
 from statecore.types import Outcome, Plan, Step
 
 
@@ -36,7 +36,6 @@ def run(
     bg: bool = False,
     clean_env: bool = False,
     ignore_retcode: bool = False,
-    args: Any = None,
     group: str | None = None,
     stdin: str | None = None,
     rstrip: bool = True,
@@ -47,22 +46,27 @@ def run(
     stateful
         the command tells by its last line whether it changed something: JSON, or ``changed=yes comment='...'``
     """
-    given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout", "args"))
-    refused = _refused(stateful, env, root, use_vt, password)
+    given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout"))
+    refused = _refused(env, use_vt, password)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
     if there:
         return Plan.unchanged(there)
-    command = _with_arguments(name, args)
 
-    def work() -> Outcome:
-        return _judge(
-            ctx.call("cmd.run_all", command, **given), command, stateful, ignore_timeout=ignore_timeout, bg=bg
-        )
+    def call(command: str) -> Outcome:
+        function, arguments = ("cmd.run_chroot", (root, command)) if root else ("cmd.run_all", (command,))
+        result = _called(ctx, cwd, function, arguments, given)
+        return _judge(result, f'Command "{command}" run', _tells(stateful), ignore_timeout=ignore_timeout)
 
+    trial = stateful[0].get("test_name") if isinstance(stateful, list) and stateful else None
+    if ctx.test and trial:
+        # The command has a prediction of its own, made to be run in test mode only: its answer is the plan.
+        return _predicted(call(trial), f"run {name}")
     return Plan.change(
-        f'Command "{name}" would have been executed', (Step(f"run {name}", work),), {"cmd": name} if stateful else {}
+        f'Command "{name}" would have been executed',
+        (Step(f"run {name}", lambda: call(name)),),
+        {} if _tells(stateful) else {"cmd": name},
     )
 
 
@@ -98,21 +102,23 @@ def script(
     ignore_retcode: bool = False,
     saltenv: str | None = None,
 ) -> Plan:
-    """Fetches a script and runs it. ``name`` may carry arguments behind the script's address when ``source`` is not given."""
+    """Fetches a script and runs it. With ``source``, ``name`` is "word arguments...", of which the word says nothing."""
     given = _given(locals(), ("source", "creates", "stateful", "args"))
-    refused = _refused(stateful, env, None, use_vt, password)
+    refused = _refused(env, use_vt, password)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
     if there:
         return Plan.unchanged(there)
-    address, words = (source, args) if source else _address(name, args)
+    address = source if source is not None else name
+    words = args if args else name.partition(" ")[2]
 
     def work() -> Outcome:
-        result = ctx.call("cmd.script", address, args=words, **given)
+        result = _called(ctx, cwd, "cmd.script", (address, words), given)
         if result.get("cache_error"):
-            return Outcome(f"Unable to cache script {address} from saltenv '{saltenv or ctx.saltenv}'", ok=False)
-        return _judge(result, name, stateful, ignore_timeout=False, bg=False)
+            why = f"Unable to cache script {address} from saltenv '{saltenv or ctx.saltenv}'"
+            return Outcome(why, result, ok=False)
+        return _judge(result, f"Command '{name}' run", _tells(stateful))
 
     return Plan.change(f"Command '{name}' would have been executed", (Step(f"run the script {address}", work),))
 
@@ -121,6 +127,9 @@ def wait_script(ctx: Context, name: str, **arguments: Any) -> Plan:
     """Does nothing by itself; runs the script when something that it watches changed."""
     return Plan.unchanged("")
 
+
+#: How a stateful command says whether it changed something.
+_ANSWERS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 #: What a watch makes of each function.
 _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
@@ -152,16 +161,17 @@ def _given(local: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _refused(stateful: Any, env: Any, root: str | None, use_vt: bool, password: str | None) -> str:
-    if not isinstance(stateful, bool | list):
-        return "Option 'stateful' must be True, False or a list"
+def _refused(env: Any, use_vt: bool, password: str | None) -> str:
     if env is not None and not isinstance(env, list | dict):
         return "Invalidly-formatted 'env' parameter. See documentation."
-    if root:
-        return "not supported: root; the managed host's root is option host_root"
     if use_vt or password:
         return f"not supported: {'use_vt' if use_vt else 'password (it is for Windows hosts)'}"
     return ""
+
+
+def _tells(stateful: Any) -> bool:
+    """Whether the command's last line says what it did; Salt takes nothing but True and lists for that."""
+    return stateful is True or (isinstance(stateful, list) and bool(stateful))
 
 
 def _created(ctx: Context, creates: Any) -> str:
@@ -171,51 +181,65 @@ def _created(ctx: Context, creates: Any) -> str:
     return ""
 
 
-def _with_arguments(name: str, args: Any) -> str:
-    words = args if isinstance(args, list) else [args] if args else []
-    return " ".join([name, *(shlex.quote(str(word)) for word in words)])
-
-
-def _address(name: str, args: Any) -> tuple[str, Any]:
-    source, _, rest = name.partition(" ")
-    return source, args if args else rest
-
-
-def _judge(result: Mapping[str, Any], name: str, stateful: Any, *, ignore_timeout: bool, bg: bool) -> Outcome:
-    timed_out = "Timed out after" in str(result.get("stdout", "")) and result["retcode"] == 124
-    if timed_out and ignore_timeout:
-        return Outcome(f'Command "{name}" run', {"pid": result["pid"], "retcode": 0, "stdout": "", "stderr": ""})
-    if stateful:
-        return _reinterpreted(result, name, stateful)
-    changes = {key: result[key] for key in ("pid", "retcode", "stdout", "stderr")}
-    if timed_out:
-        return Outcome(str(result["stdout"]).splitlines()[-1], changes, ok=False)
-    return Outcome(f'Command "{name}" run', {} if bg else changes, ok=result["retcode"] == 0)
-
-
-def _reinterpreted(result: Mapping[str, Any], name: str, stateful: Any) -> Outcome:
-    """A stateful command says by its last line whether it changed something."""
-    lines = str(result.get("stdout", "")).rstrip().splitlines()
-    told = _told(lines[-1]) if lines else {}
-    changed = str(told.pop("changed", "no")).lower() in ("true", "yes", "1")
-    comment = str(told.pop("comment", f'Command "{name}" run'))
-    ok = result["retcode"] == 0
-    if isinstance(stateful, list) and len(stateful) > 0 and isinstance(stateful[0], Mapping):
-        ok = ok or bool(stateful[0].get("ignore_retcode"))
-    changes = {**told, **{key: result[key] for key in ("pid", "retcode", "stdout", "stderr")}} if changed else {}
-    return Outcome(comment, changes, ok=ok)
-
-
-def _told(line: str) -> dict[str, Any]:
+def _called(
+    ctx: Context, cwd: str | None, function: str, arguments: tuple[Any, ...], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    if cwd and not ctx.host.path(cwd).is_dir():
+        raise StateFailure(f'Desired working directory "{cwd}" is not available')
     try:
-        data = json.loads(line)
-        return data if isinstance(data, dict) else {}
+        result: Mapping[str, Any] = ctx.call(function, *arguments, **given)
+    except StatecoreError as error:
+        raise StateFailure(str(error)) from error
+    return result
+
+
+def _judge(result: Mapping[str, Any], comment: str, tells: bool, *, ignore_timeout: bool = False) -> Outcome:
+    if ignore_timeout and result["retcode"] == 1 and "Timed out after" in str(result["stdout"]):
+        result = {**result, "retcode": 0}
+    ok = not result["retcode"]
+    return _reinterpreted(result, ok) if tells else Outcome(comment, result, ok)
+
+
+def _predicted(outcome: Outcome, what: str) -> Plan:
+    if not outcome.ok:
+        return Plan.failed(outcome.comment, outcome.changes)
+    if not outcome.changes:
+        return Plan.unchanged(outcome.comment)
+    return Plan.change(outcome.comment, (Step(what, lambda: outcome),), outcome.changes)
+
+
+def _reinterpreted(result: Mapping[str, Any], ok: bool) -> Outcome:
+    """A stateful command says by its output, JSON, or by its last line, ``key=value ...``, whether it changed something."""
+    text = str(result["stdout"])
+    if not text:
+        return Outcome(str(result["stderr"]), ok=ok)
+    rest, told = "", _json(text)
+    if told is None:
+        rest, _, last = text.rstrip().rpartition("\n")
+        told = _pairs(last)
+        if told is None:
+            why = "Failed parsing script output! Stdout must be JSON or a line of name=value pairs."
+            return Outcome(why, result, ok=False)
+    elif not isinstance(told, dict):
+        return Outcome("script JSON output must be a JSON object (e.g., {})!", ok=False)
+    comment = str(told.pop("comment", ""))
+    answer = str(told.get("changed", "no")).lower()
+    if answer not in _ANSWERS:
+        return Outcome(f"Failed parsing boolean value: {told['changed']}", ok=False)
+    # What the command printed before its verdict is kept; the verdict is told by the changes themselves.
+    return Outcome(comment, {**result, **told, "stdout": rest} if _ANSWERS[answer] else {}, ok)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
     except ValueError:
-        pass
+        return None
+
+
+def _pairs(line: str) -> dict[str, Any] | None:
     try:
-        pairs = [word.partition("=") for word in shlex.split(line)]
-    except ValueError as error:
-        raise CommandError(
-            f"the last line of a stateful command must be JSON or key=value: {line!r}: {error}"
-        ) from error
-    return {key: value for key, separator, value in pairs if separator}
+        pairs = [word.split("=") for word in shlex.split(line)]
+    except ValueError:
+        return None
+    return {pair[0]: pair[1] for pair in pairs} if all(len(pair) == 2 for pair in pairs) else None

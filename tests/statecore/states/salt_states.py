@@ -1,0 +1,40 @@
+"""Run by the oracle's Python: applies state cases with real Salt, as ``state_cases.run`` does with ours.
+
+Standard input: one JSON object: ``directory`` (scratch), ``tree`` (file root), ``pillar``, ``grains``, and ``phases``, a list of
+[test, high data]. Standard output: the list of running dictionaries, one for each phase.
+"""
+
+import json
+import sys
+
+import salt.config
+import salt.minion
+
+
+def main() -> None:
+    asked = json.load(sys.stdin)
+    root = asked["directory"]
+    opts = salt.config.minion_config(f"{root}/etc/minion")
+    opts.update(
+        id="web1",
+        file_client="local",
+        root_dir=root,
+        cachedir=f"{root}/cache",
+        pki_dir=f"{root}/pki",
+        sock_dir=f"{root}/sock",
+        conf_file=f"{root}/etc/minion",
+        extension_modules=f"{root}/extmods",
+        file_roots={"base": [asked["tree"]]},
+        pillar_roots={"base": []},
+        grains=asked["grains"],
+        enable_fqdns_grains=False,
+    )
+    minion = salt.minion.SMinion(opts)
+    ran = [
+        minion.functions["state.high"](high, test=test, pillar=asked["pillar"], queue=True)
+        for test, high in asked["phases"]
+    ]
+    json.dump(ran, sys.stdout, default=str)
+
+
+main()
