@@ -1,0 +1,250 @@
+"""Services by systemd (Salt's ``service`` module), where systemd really runs for the managed host."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.ports import CommandResult
+
+VIRTUAL = "service"
+
+ALIASES = {"available": "available_", "reload": "reload_"}
+
+_TYPES = frozenset(
+    {"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
+)
+
+#: Where unit files are; what comes first wins.
+_UNITS = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    # In the chroot of a mounted host systemctl would do nothing, and say that all went well.
+    "SYSTEMD_IGNORE_CHROOT": "1",
+}
+
+#: From this code on ``systemctl status`` says that there is no such unit.
+_NO_UNIT = 4
+
+_SIGNS = re.compile(r"[*?]|\[.+\]")
+
+
+def available(ctx: Context) -> str | None:
+    """None where systemd is the host's running init."""
+    if not ctx.host.path("/run/systemd/system").is_dir():
+        return "systemd does not run on the host"
+    return None if ctx.host.which("systemctl") else "the host has no systemctl"
+
+
+def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False) -> bool:
+    """Starts a unit. Raises CommandError with systemd's reason.
+
+    CLI Example:
+
+        salt '*' service.start nginx
+    """
+    return _act(ctx, "start", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
+
+
+def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
+    """Stops a unit; False when systemd could not."""
+    _reload_if_changed(ctx, name)
+    return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", _unit(name)).retcode == 0
+
+
+def restart(
+    ctx: Context, name: str, no_block: bool | None = None, unmask: bool = False, unmask_runtime: bool = False
+) -> bool:
+    """Stops and starts a unit. Raises CommandError with systemd's reason."""
+    return _act(ctx, "restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
+
+
+def reload_(
+    ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False
+) -> bool:
+    """Has a unit read its configuration again. Raises CommandError with systemd's reason."""
+    return _act(ctx, "reload", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
+
+
+def force_reload(
+    ctx: Context, name: str, no_block: bool = True, unmask: bool = False, unmask_runtime: bool = False
+) -> bool:
+    """Has a unit read its configuration again, by a restart if it must be."""
+    return _act(ctx, "reload-or-restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
+
+
+def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
+    """Whether a unit is active; for a glob a map of all that match. ``sig`` and ``wait`` are for other inits."""
+    names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
+    found = {each: _systemctl(ctx, "is-active", "--quiet", _unit(each)).retcode == 0 for each in names}
+    return found if _SIGNS.search(name) else found[name]
+
+
+def available_(ctx: Context, name: str) -> bool:
+    """Whether systemd knows a unit of this name."""
+    _reload_if_changed(ctx, name)
+    return _known(ctx, name)
+
+
+def missing(ctx: Context, name: str) -> bool:
+    """Whether systemd knows no unit of this name."""
+    return not available_(ctx, name)
+
+
+def get_all(ctx: Context) -> list[str]:
+    """All units that have files, and init scripts; services by their plain names."""
+    found = {_plain(name) for name in _unit_files(ctx)}
+    scripts = ctx.host.path("/etc/init.d")
+    if scripts.is_dir():
+        found |= {path.name for path in scripts.iterdir() if path.is_file() and path.stat().st_mode & 0o111}
+    return sorted(found)
+
+
+def get_enabled(ctx: Context) -> list[str]:
+    """Units that are started at boot."""
+    return _in_state(ctx, "enabled")
+
+
+def get_disabled(ctx: Context) -> list[str]:
+    """Units that could be started at boot and are not."""
+    return _in_state(ctx, "disabled")
+
+
+def get_static(ctx: Context) -> list[str]:
+    """Units that can only be started by others."""
+    return _in_state(ctx, "static")
+
+
+def enable(
+    ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any
+) -> bool:
+    """Has a unit started at boot. Raises CommandError with systemd's reason."""
+    return _act(ctx, "enable", name, no_block=False, unmask=unmask, unmask_runtime=unmask_runtime)
+
+
+def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Has a unit not started at boot; False when systemd could not."""
+    _reload_if_changed(ctx, name)
+    return _systemctl(ctx, "disable", _unit(name)).retcode == 0
+
+
+def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a unit is started at boot, or by what is."""
+    result = _systemctl(ctx, "is-enabled", _unit(name))
+    if result.retcode == 0 and result.stdout.strip() == "alias":
+        target = _systemctl(ctx, "show", _unit(name), "--property=Id", "--value").stdout.strip()
+        return _systemctl(ctx, "is-enabled", target).retcode == 0
+    return result.retcode == 0
+
+
+def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a unit is not started at boot."""
+    return not enabled(ctx, name)
+
+
+def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Whether a unit is kept from being started at all; ``runtime``: until the next boot."""
+    link = ctx.host.path(f"{'/run' if runtime else '/etc'}/systemd/system/{_unit(name)}", follow=False)
+    return link.is_symlink() and str(link.readlink()) == "/dev/null"
+
+
+def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Keeps a unit from being started."""
+    return _masking(ctx, "mask", name, runtime=runtime)
+
+
+def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Ends a mask."""
+    return _masking(ctx, "unmask", name, runtime=runtime) if masked(ctx, name, runtime) else True
+
+
+def show(ctx: Context, name: str) -> dict[str, str]:
+    """A unit's properties, as systemd writes them."""
+    lines = _systemctl(ctx, "show", _unit(name)).stdout.splitlines()
+    return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
+
+
+def systemctl_reload(ctx: Context) -> bool:
+    """Has systemd read the unit files again."""
+    result = _systemctl(ctx, "--system", "daemon-reload")
+    if result.retcode:
+        raise CommandError(f"Problem performing systemctl daemon-reload: {result.stderr.strip()}")
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _systemctl(ctx: Context, *words: str) -> CommandResult:
+    return ctx.host.run(["systemctl", "--no-pager", *words], env=_ENVIRONMENT)
+
+
+def _unit(name: str) -> str:
+    return name if name.rpartition(".")[2] in _TYPES and "." in name else f"{name}.service"
+
+
+def _plain(unit: str) -> str:
+    return unit.removesuffix(".service")
+
+
+def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: bool, unmask_runtime: bool) -> bool:
+    _reload_if_changed(ctx, name)
+    for wanted, runtime in ((unmask, False), (unmask_runtime, True)):
+        if wanted and masked(ctx, name, runtime):
+            _masking(ctx, "unmask", name, runtime=runtime)
+    result = _systemctl(ctx, *_blocking(ctx, name, no_block), verb, _unit(name))
+    if result.retcode:
+        said = "\n".join(line for line in result.stderr.splitlines() if not line.endswith(".scope"))
+        raise CommandError(said.strip() or f"systemctl {verb} {_unit(name)} failed with return code {result.retcode}")
+    return True
+
+
+def _blocking(ctx: Context, name: str, no_block: bool | None) -> Sequence[str]:
+    """A job that waits for the minion's own unit to stop would be waiting for itself."""
+    own = _plain(_unit(name)) in ("salt-minion", str(ctx.opts.get("service_name", "saltern-minion")))
+    return ["--no-block"] if (own if no_block is None else no_block) else []
+
+
+def _masking(ctx: Context, verb: str, name: str, *, runtime: bool) -> bool:
+    result = _systemctl(ctx, verb, *(["--runtime"] if runtime else []), _unit(name))
+    if result.retcode:
+        raise CommandError(f"Failed to {verb} service '{name}': {result.stderr.strip()}")
+    return True
+
+
+def _known(ctx: Context, name: str) -> bool:
+    return 0 <= _systemctl(ctx, "status", "--lines=0", _unit(name)).retcode < _NO_UNIT
+
+
+def _reload_if_changed(ctx: Context, name: str) -> None:
+    """Unit files that are new, or were changed, are read by systemd only when it is told."""
+    result = _systemctl(ctx, "show", _unit(name), "--property=NeedDaemonReload,LoadState")
+    lines = result.stdout.splitlines()
+    unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{_unit(name)}").is_file()
+    if "NeedDaemonReload=yes" in lines or unread:
+        systemctl_reload(ctx)
+
+
+def _unit_files(ctx: Context) -> Iterator[str]:
+    for place in _UNITS:
+        directory = ctx.host.path(place)
+        if directory.is_dir():
+            yield from (path.name for path in directory.iterdir() if path.suffix.removeprefix(".") in _TYPES)
+
+
+def _in_state(ctx: Context, state: str) -> list[str]:
+    result = _systemctl(ctx, "--full", "--no-legend", f"--state={state}", "list-unit-files")
+    rows = (line.split() for line in result.stdout.splitlines())
+    units = {row[0] for row in rows if len(row) > 1 and row[1] == state}
+    return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in _TYPES)

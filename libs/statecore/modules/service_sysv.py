@@ -1,0 +1,186 @@
+"""Services by the init scripts of the managed host (Salt's ``service`` module where no systemd runs, as in containers).
+
+The scripts are called directly, by chroot in a mounted host. What they start outlives the call and holds nothing of it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.detached_run import run_detached
+from statecore.errors import CommandError, HostError
+
+log = logging.getLogger(__name__)
+
+VIRTUAL = "service"
+
+ALIASES = {"available": "available_", "reload": "reload_"}
+
+_SCRIPTS = "/etc/init.d"
+
+#: Run levels whose links mean "started at boot": S is the boot itself, Debian makes no difference between the others.
+_LEVELS = ("S", "2", "3", "4", "5")
+
+#: Start link of a run level: S, two digits, the service.
+_LINK = re.compile(r"S\d{2}(.+)$")
+
+#: Files in /etc/init.d that are no services.
+_NO_SERVICES = ("README", "skeleton", ".depend.boot", ".depend.start", ".depend.stop", "rc", "rcS", "functions")
+
+_SIGNS = re.compile(r"[*?]|\[.+\]")
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has init scripts and no systemd that runs."""
+    if ctx.host.path("/run/systemd/system").is_dir():
+        return "systemd runs on the host"
+    return None if ctx.host.path(_SCRIPTS).is_dir() else f"the host has no {_SCRIPTS}"
+
+
+def start(ctx: Context, name: str) -> bool:
+    """Starts a service; True when its script says that it did.
+
+    CLI Example:
+
+        salt '*' service.start nginx
+    """
+    return _do(ctx, name, "start")
+
+
+def stop(ctx: Context, name: str) -> bool:
+    """Stops a service."""
+    return _do(ctx, name, "stop")
+
+
+def restart(ctx: Context, name: str) -> bool:
+    """Stops and starts a service."""
+    return _do(ctx, name, "restart")
+
+
+def reload_(ctx: Context, name: str) -> bool:
+    """Has a service read its configuration again."""
+    return _do(ctx, name, "reload")
+
+
+def force_reload(ctx: Context, name: str) -> bool:
+    """Has a service read its configuration again, by a restart if it must be."""
+    return _do(ctx, name, "force-reload")
+
+
+def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+    """Whether a service runs, by its script's own word; ``sig``: whether a process has this text in its command line.
+    For a glob a map of all that match."""
+    if sig:
+        return _process(ctx, sig)
+    names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
+    found = {each: available_(ctx, each) and _call(ctx, each, "status") for each in names}
+    return found if _SIGNS.search(name) else found[name]
+
+
+def available_(ctx: Context, name: str) -> bool:
+    """Whether the host has a service of this name."""
+    return name in get_all(ctx)
+
+
+def missing(ctx: Context, name: str) -> bool:
+    """Whether the host has no service of this name."""
+    return not available_(ctx, name)
+
+
+def get_all(ctx: Context) -> list[str]:
+    """All services."""
+    return sorted({name for name in _names(ctx, _SCRIPTS) if name not in _NO_SERVICES} | set(get_enabled(ctx)))
+
+
+def get_enabled(ctx: Context) -> list[str]:
+    """Services that are started at boot."""
+    links = (_LINK.match(name) for level in _LEVELS for name in _names(ctx, f"/etc/rc{level}.d"))
+    return sorted({link[1] for link in links if link})
+
+
+def get_disabled(ctx: Context) -> list[str]:
+    """Services that are not started at boot."""
+    return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
+
+
+def enable(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Has a service started at boot. Raises CommandError when that could not be recorded."""
+    # Links are made where there are none yet; those that say "off" are turned.
+    _update_rc(ctx, name, "defaults")
+    return _update_rc(ctx, name, "enable")
+
+
+def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Has a service not started at boot."""
+    return _update_rc(ctx, name, "disable")
+
+
+def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a service is started at boot."""
+    return name in get_enabled(ctx)
+
+
+def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a service is there and not started at boot."""
+    return name in get_disabled(ctx)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _do(ctx: Context, name: str, action: str) -> bool:
+    if not available_(ctx, name):
+        raise CommandError(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}")
+    return _call(ctx, name, action)
+
+
+def _call(ctx: Context, name: str, action: str) -> bool:
+    result = run_detached(ctx.host, [f"{_SCRIPTS}/{name}", action])
+    if result.retcode and action != "status":
+        said = "\n".join(filter(None, (result.stdout.strip(), result.stderr.strip())))
+        log.error("%s/%s %s failed with return code %s: %s", _SCRIPTS, name, action, result.retcode, said)
+    return result.retcode == 0
+
+
+def _update_rc(ctx: Context, name: str, verb: str) -> bool:
+    result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
+    if result.retcode:
+        raise CommandError(
+            f"update-rc.d {name} {verb} failed: {result.stderr.strip() or f'return code {result.retcode}'}"
+        )
+    return True
+
+
+def _names(ctx: Context, directory: str) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(ctx.host.path(directory)) if entry.is_symlink() or entry.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _process(ctx: Context, sig: str) -> bool:
+    """Whether a process whose root is the host's has the text in its command line. Processes of others that this one may
+    not look at are not counted."""
+    own = {os.getpid(), os.getppid()}
+    try:
+        root = ctx.host.root.stat()
+    except OSError as error:
+        raise HostError(f"{ctx.host.root}: {error.strerror}") from error
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal() or int(entry.name) in own:
+            continue
+        try:
+            with open(f"{entry.path}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode("utf-8", "replace")
+            if sig in line and os.path.samestat(Path(entry.path, "root").stat(), root):
+                return True
+        except OSError:
+            # It ended, or is not ours to see.
+            continue
+    return False
