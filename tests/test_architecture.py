@@ -84,6 +84,9 @@ WIRING = (
 _VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
 _MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
 
+_PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
+_DETACHED_RUN = "it starts programs that leave daemons behind"
+
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
     "statecore": Room((*WIRING, "statecore.runtime")),
@@ -94,6 +97,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.files": Room(GROUND),
     "statecore.host": Room(GROUND),
     "statecore.managed_file": Room(GROUND),
+    "statecore.package_versions": Room(),
+    "statecore.detached_run": Room(GROUND),
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
     "statecore.render": Room(MIDDLE),
@@ -125,9 +130,14 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},
     ),
+    "statecore.modules.pkg_apt": Room(
+        NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
+    ),
+    "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     "statecore.states": Room(NATIVE, open_inside=False),
     # A package: one state in several files.
     "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),
     "masterstore": Room(),
