@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 import zmq
+from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
 
+from services.kit.config import ConfigError
 from services.kit.links import NAMES
 from services.kit.masterkeys import SECRET_BYTES
 
@@ -40,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         sys.stderr.write(f"saltern keygen: {error.filename}: {error.strerror}\n")
         return 1
+    except ConfigError as error:
+        sys.stderr.write(f"saltern keygen: {error}\n")
+        return 1
     except ValueError as error:
         sys.stderr.write(f"saltern keygen: --owner must be UID:GID in numbers: {error}\n")
         return 1
@@ -48,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None) -> list[Path]:
-    """Makes what is missing below ``directory``; returns what was made. Raises OSError."""
+    """Makes what is missing below ``directory``; returns what was made. Raises OSError, ConfigError (a key that is none)."""
     made: list[Path] = []
 
     def put(path: Path, content: bytes) -> None:
@@ -72,7 +77,7 @@ def _curve_keys(directory: Path, put: Put) -> None:
     for name in NAMES:
         secret = directory / name / "curve.secret"
         if secret.exists():
-            publics[name] = zmq.curve_public(secret.read_bytes().strip())
+            publics[name] = _public_of(secret)
         else:
             publics[name], content = zmq.curve_keypair()
             put(secret, content + b"\n")
@@ -86,7 +91,7 @@ def _curve_keys(directory: Path, put: Put) -> None:
 def _master_keys(directory: Path, keysize: int, put: Put) -> None:
     first = directory / _SPEAK_TO_MINIONS[0]
     pem, secret = first / "master.pem", first / "master.secret"
-    private = PrivateKey.from_pem(pem.read_bytes()) if pem.exists() else PrivateKey.generate(keysize)
+    private = _read_pem(pem) if pem.exists() else PrivateKey.generate(keysize)
     contents = {
         "master.pem": private.to_pem(),
         "master.pub": (private.public.pem + "\n").encode(),
@@ -97,6 +102,20 @@ def _master_keys(directory: Path, keysize: int, put: Put) -> None:
             path = directory / role / name
             if not path.exists() or path.read_bytes() != content:
                 put(path, content)
+
+
+def _public_of(secret: Path) -> bytes:
+    try:
+        return zmq.curve_public(secret.read_bytes().strip())
+    except (ValueError, zmq.ZMQError) as error:
+        raise ConfigError(f"{secret}: not a CurveZMQ key: {error}; remove it to have a new one made") from error
+
+
+def _read_pem(path: Path) -> PrivateKey:
+    try:
+        return PrivateKey.from_pem(path.read_bytes())
+    except OwnFault as error:
+        raise ConfigError(f"{path}: {error}; put the master's key back, minions know the master by it") from error
 
 
 def _owner(text: str | None) -> tuple[int, int] | None:

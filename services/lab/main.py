@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masterstore.store import Store
+from services.kit.config import ConfigError
 from services.lab import files, settings
 from services.lab.errors import LabError
 from services.lab.leftovers import end_all, marked
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _alone(lab.paths, make=flags.command == "up"):
             code: int = flags.run(lab, flags)
         return code
-    except LabError as error:
+    except (LabError, ConfigError) as error:
         sys.stderr.write(f"saltern lab: {error}\n")
     except OSError as error:
         sys.stderr.write(f"saltern lab: {error.filename}: {error.strerror}\n")
