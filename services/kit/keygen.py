@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import zmq
+
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
-
 from services.kit.config import ConfigError
 from services.kit.links import NAMES
 from services.kit.masterkeys import SECRET_BYTES

@@ -52,7 +52,7 @@ class State:
     """What supervisord says about a program."""
 
     name: str
-    pid: int
+    #: How its last end is described; means nothing for a program that is under way.
     description: str
 
     @property
@@ -164,7 +164,7 @@ class Supervisor:
         except _NO_ANSWER as error:
             raise LabError(f"supervisord does not answer any more: {error}; see {self._log}") from error
         return {
-            str(one["name"]): State(str(one["statename"]), int(one["pid"]), str(one["spawnerr"] or one["description"]))
+            str(one["name"]): State(str(one["statename"]), str(one["spawnerr"] or f"exit status {one['exitstatus']}"))
             for one in found
         }
 
