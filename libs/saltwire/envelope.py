@@ -205,6 +205,8 @@ def _check_id(value: Any) -> None:
         raise PeerFault("an id that is no text", packb(f"bad load: id {value} is not a string"))
     if "\0" in value:
         raise PeerFault("an id with a null byte", packb("bad load: id contains a null byte"))
+    if not is_minion_id(value):
+        raise PeerFault(f"{value!r} is no minion id", BAD_LOAD)
 
 
 def _check_modern(envelope: Envelope, load: dict[str, Any], now: float, ttl: int) -> None:
