@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from saltwire.crypticle import Crypticle
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
-from saltwire.errors import PeerFault, SignatureError
+from saltwire.errors import OwnFault, PeerFault, SignatureError
 from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
 from saltwire.pack import octets, packb, text, unpackb
@@ -116,8 +117,9 @@ def parse_sign_in(load: Mapping[str, Any], *, version: int) -> SignInRequest:
         raise PeerFault(f"signing algorithm {sig_algo!r}", packb({"enc": "clear", "load": {"ret": "bad sig algo"}}))
     if enc_algo not in ENC_ALGOS:
         raise PeerFault(f"encryption algorithm {enc_algo!r}", packb({"enc": "clear", "load": {"ret": "bad enc algo"}}))
-    minion, pub, grains = load.get("id"), text(load.get("pub")), load.get("autosign_grains")
-    if not is_minion_id(minion) or pub is None:
+    minion, pub, grains = load.get("id"), load.get("pub"), load.get("autosign_grains")
+    # A key that stayed bytes is no PEM, and would be neither stored nor told.
+    if not is_minion_id(minion) or not isinstance(pub, str):
         raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
     return SignInRequest(
         id=str(minion),
@@ -145,7 +147,7 @@ def success_reply(
     publish_port: int,
     pub_sig: str | None = None,
 ) -> bytes:
-    """The signed welcome with the keys in it (section 4.4). Raises PeerFault for an unreadable public key."""
+    """The signed welcome with the keys in it (section 4.4). Raises PeerFault for a public key that is unreadable or too small."""
     public = PublicKey.from_pem(request.pub)
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: dict[str, Any] = {
@@ -161,7 +163,7 @@ def success_reply(
     if request.token is not None:
         try:
             reply["token"] = public.encrypt(master_key.decrypt(request.token, request.enc_algo), request.enc_algo)
-        except (PeerFault, ValueError):
+        except PeerFault:
             # It was encrypted to another master's key; the minion notices by the missing answer.
             reply.pop("token", None)
     return _signed(reply, request, master_key)
@@ -239,6 +241,12 @@ class SignIn:
         open_mode: bool = False,
         autosign_grains: Mapping[str, Any] | None = None,
     ) -> None:
+        """Raises OwnFault for algorithms that are not known, PeerFault for a master's key too small for the token."""
+        for algo, known in ((enc_algo, ENC_ALGOS), (sig_algo, SIG_ALGOS)):
+            if algo not in known:
+                raise OwnFault(f"there is no algorithm '{algo}'; there are {', '.join(known)}")
+        if master_finger:
+            private_key.public.fingerprint(hash_type)
         self._private = private_key
         self._master = master_pub
         self._enc, self._sig = enc_algo, sig_algo
@@ -295,18 +303,24 @@ class SignIn:
         if self._finger and fingerprint_of(master.pem, self._hash_type) != self._finger:
             return Answer(Outcome.WRONG_MASTER, "the master's key has another fingerprint than master_finger")
         master.verify(packed, signature, self._sig)
-        aes = self._unwrap(load, "aes")
+        aes = self._key_string(load, "aes")
         digest = hashlib.sha256(aes.encode()).hexdigest().encode()
         if master.x931_recover(octets(load.get("sig")) or b"") != digest:
             raise SignatureError("the key of publications was not signed by the master")
         if self._master is not None and not self._open_mode and self._unwrap(load, "token").encode() != self._token:
             return Answer(Outcome.BAD, "the master could not decrypt our token")
         port = load.get("publish_port")
-        session = self._unwrap(load, "session") if "session" in load else None
+        session = self._key_string(load, "session") if "session" in load else None
         return Answer(
             Outcome.ACCEPTED,
             credentials=Credentials(aes, session, port if isinstance(port, int) else 0, master.pem),
         )
+
+    def _key_string(self, load: Mapping[str, Any], name: str) -> str:
+        try:
+            return Crypticle(self._unwrap(load, name)).key_string
+        except OwnFault as error:
+            raise PeerFault(f"the answer's {name} is no key string") from error
 
     def _unwrap(self, load: Mapping[str, Any], name: str) -> str:
         sealed = octets(load.get(name))
