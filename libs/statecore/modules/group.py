@@ -1,0 +1,109 @@
+"""Groups of the managed host (Salt's ``group`` module): read from its own files, changed by its own programs."""
+
+from __future__ import annotations
+
+import grp
+from collections.abc import Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+
+_FILE = "/etc/group"
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host can change its groups."""
+    missing = [program for program in ("groupadd", "groupmod", "groupdel") if ctx.host.which(program) is None]
+    return f"the host has no {', '.join(missing)}" if missing else None
+
+
+def info(ctx: Context, name: str) -> dict[str, Any]:
+    """name, passwd, gid and members of a group, {} when there is none.
+
+    CLI Example:
+
+        salt '*' group.info www-data
+    """
+    return next((group for group in getent(ctx) if group["name"] == str(name)), {})
+
+
+def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
+    """What ``info`` tells, of all groups."""
+    if not ctx.host.mounted:
+        rows: list[tuple[str, str, int, list[str]]] = [
+            (each.gr_name, each.gr_passwd or "", each.gr_gid, list(each.gr_mem)) for each in grp.getgrall()
+        ]
+    else:
+        rows = _rows(ctx)
+    return [{"name": name, "passwd": passwd, "gid": gid, "members": members} for name, passwd, gid, members in rows]
+
+
+def add(
+    ctx: Context, name: str, gid: Any = None, system: bool = False, non_unique: bool = False, local: bool = False
+) -> bool:
+    """Makes a group. Raises CommandError with the reason why not.
+
+    CLI Example:
+
+        salt '*' group.add app 3456
+    """
+    words = ["-g", str(gid)] if gid not in (None, "") else []
+    words += ["-o"] if words and non_unique else []
+    words += ["-r"] if system else []
+    return _do(ctx, ["groupadd", *words, str(name)])
+
+
+def delete(ctx: Context, name: str, local: bool = False) -> bool:
+    """Removes a group. Raises CommandError with the reason why not."""
+    return _do(ctx, ["groupdel", str(name)])
+
+
+def chgid(ctx: Context, name: str, gid: Any, non_unique: bool = False) -> bool:
+    """Gives a group another number; the files it owns keep the old one."""
+    group = info(ctx, name)
+    if not group:
+        return False
+    if group["gid"] != int(gid):
+        _do(ctx, ["groupmod", *(["-o"] if non_unique else []), "-g", str(gid), str(name)])
+    return bool(info(ctx, name).get("gid") == int(gid))
+
+
+def adduser(ctx: Context, name: str, username: str) -> bool:
+    """Makes a user a member of a group."""
+    return _do(ctx, ["gpasswd", "--add", str(username), str(name)])
+
+
+def deluser(ctx: Context, name: str, username: str) -> bool:
+    """Takes a user out of a group."""
+    if username not in info(ctx, name).get("members", ()):
+        return True
+    return _do(ctx, ["gpasswd", "--delete", str(username), str(name)])
+
+
+def members(ctx: Context, name: str, members_list: str | Sequence[str]) -> bool:
+    """Makes these users (a list, or names with commas between) the members of a group, and nobody else."""
+    listed = members_list if isinstance(members_list, str) else ",".join(map(str, members_list))
+    return _do(ctx, ["gpasswd", "--members", listed, str(name)])
+
+
+def _rows(ctx: Context) -> list[tuple[str, str, int, list[str]]]:
+    try:
+        text = ctx.host.path(_FILE).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CommandError(f"{_FILE} cannot be read: {error.strerror}") from error
+    rows = (line.split(":") for line in text.splitlines())
+    return [
+        (row[0], row[1], int(row[2]), [member for member in row[3].split(",") if member])
+        for row in rows
+        if len(row) > 3 and row[2].isdecimal()
+    ]
+
+
+def _do(ctx: Context, words: Sequence[str]) -> bool:
+    result = ctx.host.run(words, env={"LC_ALL": "C"})
+    if result.retcode:
+        raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
+    return True

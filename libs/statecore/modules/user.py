@@ -1,0 +1,262 @@
+"""Users of the managed host (Salt's ``user`` module): read from its own files, changed by its own programs."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+
+_FILE = "/etc/passwd"
+
+#: Parts of the comment field (GECOS), in order.
+_GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
+
+#: The user was removed, but not the mail that it never had.
+_NO_MAIL = 12
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host can change its users."""
+    missing = [program for program in ("useradd", "usermod", "userdel") if ctx.host.which(program) is None]
+    return f"the host has no {', '.join(missing)}" if missing else None
+
+
+# --------------------------------------------------------------------------------------------------------------------- reading
+
+
+def info(ctx: Context, name: str) -> dict[str, Any]:
+    """uid, gid, groups, home, shell, passwd and the parts of the comment of a user, {} when there is none.
+
+    CLI Example:
+
+        salt '*' user.info www-data
+    """
+    row = next((row for row in _rows(ctx) if row[0] == str(name)), None)
+    return _shown(row, ctx.call("group.getent")) if row else {}
+
+
+def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
+    """What ``info`` tells, of all users."""
+    groups = ctx.call("group.getent")
+    return [_shown(row, groups) for row in _rows(ctx)]
+
+
+def list_users(ctx: Context) -> list[str]:
+    """Names of all users, sorted."""
+    return sorted(row[0] for row in _rows(ctx))
+
+
+def list_groups(ctx: Context, name: str) -> list[str]:
+    """Names of the groups of a user, its primary one among them, sorted."""
+    return list(info(ctx, name).get("groups", ()))
+
+
+def primary_group(ctx: Context, name: str) -> str:
+    """Name of the user's primary group. Raises CommandError for an unknown user."""
+    return ctx.host.group_name(_existing(ctx, name)["gid"])
+
+
+# -------------------------------------------------------------------------------------------------------------------- changing
+
+
+def add(
+    ctx: Context,
+    name: str,
+    uid: Any = None,
+    gid: Any = None,
+    groups: Any = None,
+    home: str | None = None,
+    shell: str | None = None,
+    unique: bool = True,
+    system: bool = False,
+    fullname: str = "",
+    roomnumber: str = "",
+    workphone: str = "",
+    homephone: str = "",
+    other: str = "",
+    createhome: bool = True,
+    loginclass: str | None = None,
+    nologinit: bool = False,
+    usergroup: bool | None = None,
+    local: bool = False,
+) -> bool:
+    """Makes a user. Raises CommandError with the reason why not.
+
+    CLI Example:
+
+        salt '*' user.add app uid=3456 shell=/bin/bash
+    """
+    words = ["-s", shell] if shell else []
+    words += ["-u", str(uid)] if uid not in (None, "") else []
+    if gid not in (None, ""):
+        words += ["-g", str(gid)]
+    elif usergroup:
+        words += ["-U"]
+    elif name in _listed(groups) and _user_groups(ctx):
+        # The host's programs would make a group of the user's name, but it is there.
+        words += ["-g", str(ctx.host.gid(name))]
+    words += ["-N"] if usergroup is False else []
+    words += ["-m" if createhome else "-M"]
+    words += ["-l"] if nologinit else []
+    words += ["-d", home] if home is not None else []
+    words += [] if unique else ["-o"]
+    words += ["-r"] if system else []
+    _do(ctx, ["useradd", *words, str(name)])
+    if groups:
+        chgroups(ctx, name, groups)
+    comment = dict(zip(_GECOS, (fullname, roomnumber, workphone, homephone, other), strict=True))
+    if any(comment.values()):
+        _change_comment(ctx, name, **{part: str(value or "") for part, value in comment.items()})
+    return True
+
+
+def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, local: bool = False) -> bool:
+    """Removes a user; ``remove``: with its home. Raises CommandError with the reason why not."""
+    words = ["userdel", *(["-r"] if remove else []), *(["-f"] if force else []), str(name)]
+    result = ctx.host.run(words, env={"LC_ALL": "C"})
+    if result.retcode == _NO_MAIL and "var/mail" in result.stderr + result.stdout.replace("var/spool/mail", "var/mail"):
+        return True
+    if result.retcode:
+        raise CommandError(result.stderr.strip() or f"userdel failed with return code {result.retcode}")
+    return True
+
+
+def chuid(ctx: Context, name: str, uid: Any) -> bool:
+    """Gives a user another number; files outside its home keep the old one."""
+    return _attribute(ctx, name, "uid", int(uid), "-u")
+
+
+def chgid(ctx: Context, name: str, gid: Any) -> bool:
+    """Gives a user another primary group, by number or name."""
+    return _attribute(ctx, name, "gid", ctx.host.gid(gid), "-g")
+
+
+def chshell(ctx: Context, name: str, shell: str) -> bool:
+    """Gives a user another shell."""
+    return _attribute(ctx, name, "shell", shell, "-s")
+
+
+def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
+    """Gives a user another home; ``persist``: with what is in the old one."""
+    return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
+
+
+def chgroups(ctx: Context, name: str, groups: Any, append: bool = False) -> bool:
+    """Makes a user a member of these groups, and with ``append`` False of no others."""
+    wanted = _listed(groups)
+    now = set(list_groups(ctx, name))
+    if now == set(wanted) or (append and now >= set(wanted)):
+        return True
+    return _do(ctx, ["usermod", *(["-a"] if append else []), "-G", ",".join(wanted), str(name)])
+
+
+def chfullname(ctx: Context, name: str, fullname: str) -> bool:
+    """Changes a user's full name."""
+    return _change_comment(ctx, name, fullname=fullname)
+
+
+def chroomnumber(ctx: Context, name: str, roomnumber: str) -> bool:
+    """Changes a user's room number."""
+    return _change_comment(ctx, name, roomnumber=roomnumber)
+
+
+def chworkphone(ctx: Context, name: str, workphone: str) -> bool:
+    """Changes a user's phone number at work."""
+    return _change_comment(ctx, name, workphone=workphone)
+
+
+def chhomephone(ctx: Context, name: str, homephone: str) -> bool:
+    """Changes a user's phone number at home."""
+    return _change_comment(ctx, name, homephone=homephone)
+
+
+def chother(ctx: Context, name: str, other: str) -> bool:
+    """Changes the last part of a user's comment."""
+    return _change_comment(ctx, name, other=other)
+
+
+def rename(ctx: Context, name: str, new_name: str) -> bool:
+    """Gives a user another name. Raises CommandError when that is taken."""
+    _existing(ctx, name)
+    if info(ctx, new_name):
+        raise CommandError(f"User '{new_name}' already exists")
+    return _do(ctx, ["usermod", "-l", str(new_name), str(name)])
+
+
+# ----------------------------------------------------------------------------------------------------------------------- parts
+
+
+def _rows(ctx: Context) -> list[list[str]]:
+    """Name, password field, uid, gid, comment, home and shell of every user."""
+    if not ctx.host.mounted:
+        return [[str(part) for part in each] for each in pwd.getpwall()]
+    try:
+        text = ctx.host.path(_FILE).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CommandError(f"{_FILE} cannot be read: {error.strerror}") from error
+    rows = (line.split(":") for line in text.splitlines())
+    return [row for row in rows if len(row) > 6 and row[2].isdecimal() and row[3].isdecimal()]
+
+
+def _shown(row: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    name, passwd, uid, gid, comment, home, shell = row[:7]
+    parts = comment.split(",", 4)
+    return {
+        "gid": int(gid),
+        "groups": sorted({each["name"] for each in groups if each["gid"] == int(gid) or name in each["members"]}),
+        "home": home,
+        "name": name,
+        "passwd": passwd,
+        "shell": shell,
+        "uid": int(uid),
+        **dict(zip(_GECOS, [*parts, *[""] * (5 - len(parts))], strict=True)),
+    }
+
+
+def _existing(ctx: Context, name: str) -> dict[str, Any]:
+    found = info(ctx, name)
+    if not found:
+        raise CommandError(f"User '{name}' does not exist")
+    return found
+
+
+def _attribute(ctx: Context, name: str, key: str, value: Any, option: str, *more: str) -> bool:
+    if _existing(ctx, name)[key] != value:
+        _do(ctx, ["usermod", *more, option, str(value), str(name)])
+    return bool(info(ctx, name).get(key) == value)
+
+
+def _change_comment(ctx: Context, name: str, **parts: str) -> bool:
+    now = _existing(ctx, name)
+    new = {part: str(parts.get(part, now[part]) or "") for part in _GECOS}
+    if any(new[part] != now[part] for part in _GECOS):
+        _do(ctx, ["usermod", "-c", ",".join(new.values()).rstrip(","), str(name)])
+    after = info(ctx, name)
+    return all(after.get(part) == value for part, value in new.items())
+
+
+def _user_groups(ctx: Context) -> bool:
+    """Whether the host makes a group for every user (USERGROUPS_ENAB)."""
+    try:
+        text = ctx.host.path("/etc/login.defs").read_text("utf-8", "replace")
+    except OSError:
+        # Without the file the programs' own default holds, and that is no.
+        return False
+    rows = (line.split() for line in text.splitlines())
+    return any(row[0] == "USERGROUPS_ENAB" and row[-1] == "yes" for row in rows if len(row) > 1)
+
+
+def _listed(groups: Any) -> list[str]:
+    return groups.split(",") if isinstance(groups, str) else [str(group) for group in groups or ()]
+
+
+def _do(ctx: Context, words: Sequence[str]) -> bool:
+    result = ctx.host.run(words, env={"LC_ALL": "C"})
+    if result.retcode:
+        raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
+    return True
