@@ -14,7 +14,7 @@ from typing import Any
 from statecore import engine
 from statecore.compile import Compiled, compile_high, compile_sls
 from statecore.context import Context
-from statecore.errors import NotAvailable, SlsError
+from statecore.errors import NotAvailable, SlsError, SlsFault
 from statecore.loader import Loader
 from statecore.render import SlsTree
 from statecore.types import Low, Running
@@ -142,7 +142,7 @@ class StateRuns:
 
     def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         chunks = _without(compiled.chunks, options.get("exclude"))
-        errors = [str(fault) for fault in compiled.faults] or list(engine.references(chunks))
+        errors = [str(fault) for fault in compiled.faults or _unresolved(stage.tree, chunks)]
         if errors:
             stage.ctx.scratch["retcode"] = _COMPILE_ERROR
             return errors
@@ -160,6 +160,7 @@ class StateRuns:
             events=bool(jid) and bool(options.get("state_events", stage.opts.get("state_events", False))),
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
+            locate=lambda low, argument: stage.tree.locate(*_path(low), *([argument] if argument else [])),
             reload=self._reload,
         )
 
@@ -186,6 +187,20 @@ class StateRuns:
             reason = [f"Reason: {error.reason}"] if error.reason else []
             return [f"Specified state '{full}' was not found", *reason]
         return []
+
+
+def _unresolved(tree: SlsTree, chunks: Sequence[Low]) -> list[SlsFault]:
+    """Requisites that name nothing or themselves, with their lines."""
+    faults = []
+    for fault in engine.references(chunks):
+        mark = tree.locate(*_path(fault.low), fault.kind)
+        faults.append(SlsFault(fault.message, mark, excerpt=tree.excerpt(mark)))
+    return faults
+
+
+def _path(low: Low) -> tuple[str, ...]:
+    """What ``SlsTree.locate`` asks for: SLS, environment, ID, state module."""
+    return str(low.get("__sls__", "")), str(low.get("__env__", "base")), str(low["__id__"]), str(low["state"])
 
 
 def _pillar_errors(stage: Stage, options: Mapping[str, Any]) -> list[str]:

@@ -25,8 +25,8 @@ from statecore.types import Low, Plan
 
 log = logging.getLogger(__name__)
 
-#: Finds the place of a chunk in the user's SLS; called only when something is wrong.
-Locate = Callable[[Low], Mark | None]
+#: Finds the place of a chunk, or of one of its arguments, in the user's SLS; called only when something is wrong.
+Locate = Callable[[Low, str], Mark | None]
 
 #: Every key that a state's return must have.
 _REQUIRED = ("name", "result", "changes", "comment")
@@ -41,7 +41,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
         return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
     arguments = bind(low, served.signature(function))
     if wrong := complaint(arguments, full):
-        return _failed(low, wrong + _place(low, locate))
+        return _failed(low, wrong + _place(low, locate, next(iter(arguments.unknown or ()), "")))
     try:
         outcome = _guarded(low, ctx, served, function, arguments.values)
     except StateFailure as failure:
@@ -123,8 +123,8 @@ def _not_found(low: Low, full: str, missing: NotAvailable, loader: Loader, ctx: 
     return f"State '{full}' was not found{where}\nReason: {missing}{hint}{_place(low, locate)}"
 
 
-def _place(low: Low, locate: Locate) -> str:
-    mark = locate(low)
+def _place(low: Low, locate: Locate, argument: str = "") -> str:
+    mark = locate(low, argument)
     return f"\n    at {mark}" if mark is not None else ""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.engine import report, retry
 from statecore.engine.call import Locate, call_state, finish
-from statecore.engine.graph import Graph, link
+from statecore.engine.graph import Fault, Graph, cycle, link
 from statecore.engine.listen import listening
 from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Node
 from statecore.errors import NotAvailable
@@ -43,7 +43,7 @@ _BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
 }
 
 
-def _nowhere(_low: Low) -> None:
+def _nowhere(_low: Low, _argument: str) -> None:
     return None
 
 
@@ -83,9 +83,10 @@ def run(chunks: Sequence[Low], ctx: Context, loader: Loader, options: Options | 
     return running
 
 
-def references(chunks: Sequence[Low]) -> tuple[str, ...]:
-    """Requisites that name no chunk, in Salt's words; () for a sound run list."""
-    return link(chunks, lambda _state: True).faults
+def references(chunks: Sequence[Low]) -> tuple[Fault, ...]:
+    """Requisites that name no chunk, or lead back to their own; () for a sound run list."""
+    graph = link(chunks, lambda _state: True)
+    return graph.faults or ((ring,) if (ring := cycle(graph)) else ())
 
 
 def single(low: Low, ctx: Context, loader: Loader, options: Options | None = None) -> RunningEntry:

@@ -6,7 +6,7 @@ these. Equal references share one tuple of targets, so a thousand states that re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -19,6 +19,16 @@ from statecore.types import Low
 _UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
 
 _GLOB = frozenset("*?[]")
+
+
+class Fault(NamedTuple):
+    """A requisite that cannot be followed."""
+
+    #: Salt's sentence.
+    message: str
+    #: The chunk that declares it, and under which argument.
+    low: Low
+    kind: str
 
 
 class Need(NamedTuple):
@@ -39,8 +49,8 @@ class Graph:
     needs: tuple[tuple[Need, ...], ...]
     #: For a prereq's test run of the chunk: its own requisites only.
     check_needs: tuple[tuple[Need, ...], ...]
-    #: References to nothing, in Salt's words.
-    faults: tuple[str, ...]
+    #: References to nothing.
+    faults: tuple[Fault, ...]
 
 
 class _Names:
@@ -88,7 +98,7 @@ def link(chunks: Sequence[Low], reacts: Callable[[str], bool]) -> Graph:
     """
     unique = tuple({tag(low): low for low in chunks}.values())
     names = _Names(unique)
-    faults: list[str] = []
+    faults: list[Fault] = []
     own = [tuple(_needs(low, names, reacts, faults)) for low in unique]
     required_by: list[list[int]] = [[] for _ in unique]
     for position, needs in enumerate(own):
@@ -108,7 +118,7 @@ def link(chunks: Sequence[Low], reacts: Callable[[str], bool]) -> Graph:
     )
 
 
-def _needs(low: Low, names: _Names, reacts: Callable[[str], bool], faults: list[str]) -> list[Need]:
+def _needs(low: Low, names: _Names, reacts: Callable[[str], bool], faults: list[Fault]) -> list[Need]:
     needs: list[Need] = []
     for kind in REQUISITES:
         for reference in _references(low.get(kind)):
@@ -120,10 +130,11 @@ def _needs(low: Low, names: _Names, reacts: Callable[[str], bool], faults: list[
                 needs.append(Need(_effective(kind, low["state"], reacts), targets))
             elif key != "sls" and not _GLOB & set(str(value)):
                 # An SLS may be empty and a glob may match nothing; neither says that somebody mistyped an ID.
-                faults.append(
+                text = (
                     f"Referenced state does not exist for requisite [{kind}: ({key}: {value})]"
                     f" in state [{low['name']}] in SLS [{low.get('__sls__')}]"
                 )
+                faults.append(Fault(text, low, kind))
     return needs
 
 
@@ -136,3 +147,68 @@ def _references(value: Any) -> list[dict[str, Any]]:
         return []
     listed = value if isinstance(value, list) else [value]
     return [item if isinstance(item, dict) else {"id": item} for item in listed if item]
+
+
+class _Edge(NamedTuple):
+    """One step of a walk along requisites: this chunk (or, for a prereq, its check) needs the next for this reason."""
+
+    position: int
+    check: bool
+    kind: str
+
+
+def cycle(graph: Graph) -> Fault | None:
+    """The first requisite that leads back to its own chunk, with the whole ring; None when every chunk can be reached."""
+    done: set[tuple[int, bool]] = set()
+    for start in range(len(graph.chunks)):
+        ring = _ring(graph, start, done)
+        if ring:
+            edges = [
+                f"({_named(graph.chunks[one.position])}, '{one.kind}', {_named(graph.chunks[other.position])})"
+                for one, other in zip(ring, [*ring[1:], ring[0]], strict=True)
+            ]
+            text = f"Recursive requisites were found: {', '.join(edges)}"
+            return Fault(text, graph.chunks[ring[0].position], ring[0].kind)
+    return None
+
+
+def _ring(graph: Graph, start: int, done: set[tuple[int, bool]]) -> list[_Edge]:
+    """A cycle that can be reached from ``start``, [] without. Iterative: chains are as long as users make them."""
+    path: list[tuple[int, bool]] = [(start, False)]
+    kinds: list[str] = []
+    pending = [_steps(graph, start, False)]
+    on_path = {path[0]}
+    while path:
+        step = next(pending[-1], None)
+        if step is None:
+            node = path.pop()
+            pending.pop()
+            on_path.discard(node)
+            done.add(node)
+            if kinds:
+                kinds.pop()
+            continue
+        node = (step.position, step.check)
+        if node in on_path:
+            at = path.index(node)
+            return [_Edge(*each, kind) for each, kind in zip(path[at:], [*kinds[at:], step.kind], strict=True)]
+        if node not in done:
+            path.append(node)
+            kinds.append(step.kind)
+            pending.append(_steps(graph, *node))
+            on_path.add(node)
+    return []
+
+
+def _steps(graph: Graph, position: int, check: bool) -> Iterator[_Edge]:
+    declared = graph.chunks[position]
+    for need in (graph.check_needs if check else graph.needs)[position]:
+        for target in need.targets:
+            # A state waits for those that prereq it, though it declares nothing itself.
+            kind = need.kind if need.kind in declared or need.kind != "require" else "prereq"
+            yield _Edge(target, need.kind == "prereq", kind)
+
+
+def _named(low: Low) -> dict[str, str]:
+    named = {"SLS": str(low.get("__sls__")), "ID": str(low["__id__"])}
+    return named | ({"NAME": str(low["name"])} if low["name"] != low["__id__"] else {})

@@ -163,7 +163,7 @@ def test_failhard_for_all_spares_those_that_say_no(bench, low):
 
 def test_an_unknown_state_function_names_the_place_and_the_nearest(bench, low):
     chunk = low("a", "succed_with_changes")
-    running = bench.run(chunk, locate=lambda _low: Mark("web.sls", 3))
+    running = bench.run(chunk, locate=lambda _low, _argument: Mark("web.sls", 3))
     (entry,) = running.values()
     assert entry["result"] is False
     assert entry["comment"].splitlines() == [
@@ -175,7 +175,9 @@ def test_an_unknown_state_function_names_the_place_and_the_nearest(bench, low):
 
 
 def test_an_unknown_argument_is_found_before_anything_is_touched(bench, low):
-    running = bench.run(low("a", "configurable_test_state", coment="x", zzz=1), locate=lambda _low: Mark("web.sls", 3))
+    running = bench.run(
+        low("a", "configurable_test_state", coment="x", zzz=1), locate=lambda _low, _argument: Mark("web.sls", 3)
+    )
     (entry,) = running.values()
     assert (entry["result"], entry["changes"]) == (False, {})
     assert entry["comment"].splitlines() == [
@@ -192,7 +194,7 @@ def test_a_missing_parameter(bench, own):
 
 def test_an_exception_becomes_a_failed_state_and_its_traceback_is_logged(bench, own, caplog):
     with caplog.at_level(logging.ERROR):
-        running = bench.run(own("a", "raises"), own("b", "looks"), locate=lambda _low: Mark("web.sls", 7))
+        running = bench.run(own("a", "raises"), own("b", "looks"), locate=lambda _low, _argument: Mark("web.sls", 7))
     entry = running["own_|-a_|-a_|-raises"]
     assert entry["comment"].splitlines() == [
         "An exception occurred in this state: ValueError: boom",

@@ -79,7 +79,9 @@ def test_ways_to_name_a_state(reference):
 
 def test_a_reference_to_nothing_is_a_fault():
     graph = link([chunk("a", require=[{"t": "x"}, {"sls": "empty"}, {"t": "y*"}])], lambda _: True)
-    assert graph.faults == ("Referenced state does not exist for requisite [require: (t: x)] in state [a] in SLS [s]",)
+    assert [fault.message for fault in graph.faults] == [
+        "Referenced state does not exist for requisite [require: (t: x)] in state [a] in SLS [s]"
+    ]
 
 
 def test_prereq_checks_its_target_then_runs_then_the_target():
