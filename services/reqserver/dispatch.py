@@ -25,6 +25,9 @@ MAX_ATTEMPTS = 3
 #: More waiting requests than this mean that no worker keeps up; clients time out and ask again with less pressure.
 MAX_QUEUED = 20_000
 
+#: An operator is told after so many seconds that there is no worker at all; a restarting one is back sooner.
+WORKERLESS = 5.0
+
 #: A busy worker that says "ready" this long after it was handed a request never got it (seconds).
 HANDOVER_GRACE = 1.0
 
@@ -161,6 +164,12 @@ class Dispatcher:
         instructions = self._lose(silent, now)
         while self.queue and now - self.queue[0].arrived > self.deadline:
             instructions.append(GiveUp(self.queue.popleft(), self._why_waiting()))
+        if not self.workers:
+            # Minions ask again by themselves and can wait; somebody sits in front of a command.
+            told = [one for one in self.queue if one.side is Side.CONTROL and now - one.arrived > WORKERLESS]
+            for request in told:
+                self.queue.remove(request)
+                instructions.append(GiveUp(request, self._why_waiting()))
         return instructions
 
     def _why_waiting(self) -> str:

@@ -14,6 +14,7 @@ from services.reqserver.dispatch import (
     HANDOVER_GRACE,
     MAX_ATTEMPTS,
     MAX_QUEUED,
+    WORKERLESS,
     Answer,
     Dispatcher,
     GiveUp,
@@ -322,3 +323,14 @@ def test_every_request_gets_one_end_whatever_happens(happenings: list[tuple[str,
         now += 30
         carry_out(dispatcher.tick(now))
     assert sorted(ended) == sorted(sent)
+
+
+def test_an_operator_is_told_soon_that_there_is_no_worker_and_a_minion_is_kept_waiting():
+    dispatcher = Dispatcher(deadline=60.0)
+    dispatcher.request(Side.MINION, (b"m",), "", b"return", 0.0)
+    dispatcher.request(Side.CONTROL, (b"c",), "cli", b"publish", 0.0)
+    assert dispatcher.tick(WORKERLESS) == []
+    (given_up,) = dispatcher.tick(WORKERLESS + 0.1)
+    assert isinstance(given_up, GiveUp)
+    assert (given_up.request.payload, given_up.why) == (b"publish", "no worker is connected")
+    assert [request.payload for request in dispatcher.queue] == [b"return"]

@@ -42,6 +42,9 @@ class Port:
     def path(self, path: str, *, follow: bool = True) -> Path:
         return self.root / path.lstrip("/")
 
+    def which(self, program: str) -> None:
+        """A bare host: no program at all."""
+
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         self.fired.append((tag, data))
         return True
