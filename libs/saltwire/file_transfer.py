@@ -34,7 +34,7 @@ def missing() -> dict[str, Any]:
 
 
 class MissingFile(Exception):
-    """The master has no such file."""
+    """The master has no such file, or no longer."""
 
 
 @dataclass
@@ -58,7 +58,8 @@ class Download:
         if data is None:
             raise PeerFault("a chunk without data")
         if not data:
-            if not dest and not self.received:
+            if not dest:
+                # At the end of a file the answer still names it; a file that went away in the middle is not whole.
                 raise MissingFile(self.path)
             self.done = True
             return b""
@@ -71,9 +72,14 @@ class Download:
 def _inflate(data: bytes) -> bytes:
     inflater = zlib.decompressobj(wbits=31)
     try:
-        plain = inflater.decompress(data, MAX_CHUNK)
+        plain = inflater.decompress(data, MAX_CHUNK + 1)
     except zlib.error as error:
         raise PeerFault(f"a chunk that is no gzip stream: {error}") from error
-    if inflater.unconsumed_tail:
+    if len(plain) > MAX_CHUNK:
         raise PeerFault(f"a chunk of more than {MAX_CHUNK} bytes")
+    if not inflater.eof:
+        raise PeerFault("a chunk whose gzip stream is cut off")
+    if not plain:
+        # It would be asked for again at the same place, for ever.
+        raise PeerFault("a chunk that is empty but for its gzip stream")
     return plain
