@@ -181,6 +181,7 @@ def _stop(paths: Paths, supervisor: Supervisor) -> None:
         if not wait_until(lambda: pid not in marked(paths), _DOWN_SECONDS):
             _say(f"supervisord ({pid}) does not end; its programs are ended one by one")
     _end_leftovers(paths)
+    supervisor.forget_socket()
 
 
 def _end_leftovers(paths: Paths) -> None:

@@ -72,11 +72,7 @@ class Readiness:
 
     def _ended(self, names: Iterable[str]) -> dict[str, str]:
         states = self.supervisor.states()
-        return {
-            name: f"{states[name].name.lower()}: {states[name].description}"
-            for name in names
-            if name in states and not states[name].under_way
-        }
+        return {name: states[name].description for name in names if name in states and not states[name].under_way}
 
     def _report(self, reasons: Mapping[str, str], what: str) -> str:
         parts = []

@@ -6,6 +6,7 @@ ways, and a checkout's path may have any of them. It is started in the lab's dir
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import importlib.util
@@ -198,6 +199,13 @@ class Supervisor:
             self._call("startProcess", name, False)
         except _NO_ANSWER as error:
             raise LabError(f"{name} cannot be started: {error}; see {self._log}") from error
+
+    def forget_socket(self) -> None:
+        """Removes the directory that a socket outside of the lab's own had; call it when supervisord is gone."""
+        if self.socket.parent != self._paths.run:
+            self.socket.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                self.socket.parent.rmdir()
 
     def shut_down(self) -> None:
         """Asks it to stop all programs and to end; does not wait."""

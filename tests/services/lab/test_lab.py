@@ -1,0 +1,129 @@
+"""``saltern lab`` as an operator uses it: real processes on loopback."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from services.lab.leftovers import marked
+from services.lab.plan import PORTS, Paths
+from services.lab.ports import why_not
+from services.lab.supervisor import Supervisor, wait_until
+
+pytestmark = [pytest.mark.roles, pytest.mark.timeout(240)]
+
+PROGRAMS = Path(sys.executable).parent
+TREE = Path(__file__).parents[3] / "examples" / "srv"
+
+#: More than the lab has of roles and minions.
+HEALTH_PORTS = 12
+
+
+def free_shift() -> int:
+    """Moves all ports to where nobody listens, below the ports that outgoing connections take."""
+    for shift in random.sample(range(6_000, 15_000), 200):
+        numbers = {row.default + shift for row in PORTS.values()}
+        numbers |= {PORTS["health_port"].default + shift + offset for offset in range(HEALTH_PORTS)}
+        if not any(why_not(number) for number in numbers):
+            return shift
+    raise RuntimeError("no free ports")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Somebody with a lab in ``paths``."""
+
+    paths: Paths
+    shift: int
+
+    def lab(self, *words: str, expect: int = 0) -> str:
+        """Output of ``saltern lab``, both streams; fails for another exit code."""
+        env = {name: value for name, value in os.environ.items() if name != "SALT_CONFIG_DIR"}
+        # What a sourced env of another lab says must not matter.
+        env |= {"SALTERN_RET_PORT": "1", "SALTERN_REDIS_URL": "redis://nowhere"}
+        return self._run([str(PROGRAMS / "saltern"), "lab", *words, "--dir", str(self.paths.root)], env, expect)
+
+    def up(self, *words: str, expect: int = 0) -> str:
+        return self.lab("up", "--tree", str(TREE), "--shift", str(self.shift), *words, expect=expect)
+
+    def shell(self, command: str) -> str:
+        """Output of a command in a shell that has sourced ``env``."""
+        words = ["/bin/sh", "-ec", f'. "$1"; {command}', "sh", str(self.paths.env)]
+        return self._run(words, dict(os.environ), 0)
+
+    def _run(self, words: Sequence[str], env: dict[str, str], expect: int) -> str:
+        done = subprocess.run(
+            words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False
+        )
+        assert done.returncode == expect, done.stdout
+        return done.stdout
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Iterator[Operator]:
+    pytest.importorskip("supervisor")
+    one = Operator(Paths(tmp_path / "a b%c;d" / ".lab"), free_shift())
+    yield one
+    one.lab("down")
+    assert marked(one.paths) == []
+
+
+def test_a_lab_from_its_first_start_to_its_end(operator: Operator) -> None:
+    first = operator.up()
+    assert first.count("Failed:    0") == 2
+    assert "(changed=" in first
+    for host, owner in (("web1", "the shop team"), ("web2", "the blog team")):
+        assert owner in (operator.paths.host_of(host) / "etc" / "motd").read_text()
+    assert operator.shell("salt '*' test.ping --static --out=json").split() == [
+        "{",
+        '"web1":',
+        "true,",
+        '"web2":',
+        "true",
+        "}",
+    ]
+    assert "web1" in operator.shell("salt-call grains.get host")
+
+    supervisor = Supervisor(operator.paths, PROGRAMS)
+    pid = supervisor.pid()
+    assert pid is not None
+    second = operator.lab("up")
+    assert second.count("Failed:    0") == 2
+    assert "(changed=" not in second
+    assert supervisor.pid() == pid
+
+    refused = operator.lab("up", "--ret-port", "5000", expect=1)
+    assert "--ret-port" in refused
+    assert "lab down" in refused
+    assert supervisor.pid() == pid
+
+    neighbour = Operator(Paths(operator.paths.root.parent / ".lab2"), operator.shift)
+    taken = neighbour.up(expect=1)
+    assert all(f"{row.default + operator.shift} " in taken for row in PORTS.values())
+    assert marked(neighbour.paths) == []
+
+    # Without supervisord nobody keeps the roles; the next start ends them first.
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: supervisor.pid() is None, 10)
+    assert "left behind" in operator.lab("up", "--no-apply")
+    assert "has ended" in operator.lab("down")
+    assert marked(operator.paths) == []
+    assert "no lab runs" in operator.lab("down")
+
+
+def test_a_role_that_cannot_start_is_named_with_what_it_said_and_nothing_stays(operator: Operator) -> None:
+    (operator.paths.etc / "master.d").mkdir(parents=True)
+    (operator.paths.etc / "master.d" / "own.conf").write_text("pulish_port: 1\n")
+    said = operator.up(expect=1)
+    assert "eventpublisher does not stay up: exit status 78" in said
+    assert "eventpublisher.log ends:" in said
+    assert "unknown option 'pulish_port'" in said
+    assert marked(operator.paths) == []
