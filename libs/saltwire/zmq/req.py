@@ -39,12 +39,14 @@ class RequestSocket:
         self.socket.send_multipart([b"", payload])
 
     def receive(self, timeout: float) -> bytes | None:
-        """The next answer, None after ``timeout`` seconds without one."""
+        """The next answer, None after ``timeout`` seconds without one; 0 takes what is there already."""
         deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0 and self.socket.poll(int(left * 1000) + 1):
+        left = timeout
+        while self.socket.poll(int(left * 1000) + 1 if left > 0 else 0):
             frames = self.socket.recv_multipart()
             if len(frames) == 2 and not frames[0]:
                 return frames[1]
+            left = deadline - time.monotonic()
         return None
 
     def ask(
