@@ -3,6 +3,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+# Options of `saltern lab up`, as in make lab LAB="--shift 20000".
+LAB ?=
 #: Real Salt, for the tests that compare with it; ORACLE= (empty) leaves those out.
 ORACLE ?= .oracle
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
@@ -16,7 +18,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a highstate on both
-	@$(BIN)/saltern lab up
+	@$(BIN)/saltern lab up $(LAB)
 
 lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
@@ -64,11 +66,11 @@ clean: ## removes environments and caches; a running lab must be down
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON_FOUND) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
 .oracle/.ready: tests/oracle.lock
 	$(PYTHON_FOUND) -m venv .oracle
-	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
+	.oracle/bin/pip install -q --disable-pip-version-check --no-compile --require-hashes -r tests/oracle.lock
 	@touch $@
