@@ -11,15 +11,19 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from masterstore.errors import StoreCorrupt
+from masterstore.errors import StoreCorrupt, StoreError
 
 
 def dumps(value: Any) -> str:
-    """JSON text."""
+    """JSON text, always encodable. Raises StoreError for what nests too deeply (or contains itself)."""
     try:
-        return json.dumps(value, default=_fallback, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return json.dumps(_portable(value), default=_fallback)
+        try:
+            packed = json.dumps(value, default=_fallback, ensure_ascii=False)
+        except (TypeError, ValueError):
+            packed = json.dumps(_portable(value), default=_fallback, ensure_ascii=False)
+        return packed if _encodable(packed) else json.dumps(json.loads(packed))
+    except (RecursionError, ValueError) as error:
+        raise StoreError(f"a value nests too deeply to be kept, or contains itself: {error}") from error
 
 
 def loads(data: bytes | str, key: str) -> Any:
@@ -28,6 +32,23 @@ def loads(data: bytes | str, key: str) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise StoreCorrupt(key, f"not JSON: {error}") from error
+
+
+def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
+    """The value of JSON text that must be a map; StoreCorrupt names ``key``."""
+    value = loads(data, key)
+    if not isinstance(value, dict):
+        raise StoreCorrupt(key, f"a {type(value).__name__}, not a map")
+    return value
+
+
+def _encodable(packed: str) -> bool:
+    """False for a text with lone surrogates, which are then kept as escapes."""
+    try:
+        packed.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fallback(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,12 +26,12 @@ def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
 
 @pytest.fixture
 def router(context: zmq.Context[zmq.Socket[bytes]]) -> Iterator[tuple[zmq.Socket[bytes], str]]:
-    socket = context.socket(zmq.ROUTER)
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.RCVTIMEO, DEADLINE_MS)
-    port = socket.bind_to_random_port("tcp://127.0.0.1")
-    yield socket, f"tcp://127.0.0.1:{port}"
-    socket.close()
+    made = context.socket(zmq.ROUTER)
+    made.setsockopt(zmq.LINGER, 0)
+    made.setsockopt(zmq.RCVTIMEO, DEADLINE_MS)
+    port = made.bind_to_random_port("tcp://127.0.0.1")
+    yield made, f"tcp://127.0.0.1:{port}"
+    made.close()
 
 
 @pytest.fixture
@@ -141,33 +142,20 @@ def test_nobody_there(context: zmq.Context[zmq.Socket[bytes]], router: tuple[zmq
     lonely.close()
 
 
-def test_a_request_waits_for_a_master_that_starts_later(
-    context: zmq.Context[zmq.Socket[bytes]], router: tuple[zmq.Socket[bytes], str]
-) -> None:
-    endpoint = router[1]
-    router[0].close()
-    asking = RequestSocket(context, endpoint)
-    asking.send(b"early")
+def test_a_request_waits_for_a_master_that_starts_later(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    with socket.socket() as reserved:
+        # Bound but not listening: whoever connects is turned away, and nobody else gets the port.
+        reserved.bind(("127.0.0.1", 0))
+        endpoint = f"tcp://127.0.0.1:{reserved.getsockname()[1]}"
+        asking = RequestSocket(context, endpoint)
+        asking.send(b"early")
+        assert asking.receive(0.02) is None
     late = context.socket(zmq.ROUTER)
     late.setsockopt(zmq.RCVTIMEO, DEADLINE_MS)
-    bound_within(late, endpoint)
+    late.bind(endpoint)
     assert late.recv_multipart()[1:] == [b"", b"early"]
     asking.close()
     late.close(linger=0)
-
-
-def bound_within(socket: zmq.Socket[bytes], endpoint: str) -> None:
-    """Binds once the closed socket has let go of the port."""
-    deadline = time.monotonic() + DEADLINE
-    while True:
-        try:
-            socket.bind(endpoint)
-        except zmq.ZMQError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)  # between two tries; the deadline is above
-        else:
-            return
 
 
 def test_receive_without_an_answer_ends_in_time(asking: RequestSocket) -> None:
