@@ -128,7 +128,7 @@ def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> 
         return
     for row in missing:
         _say(f"{row.name} does not run; it is started")
-        supervisor.start_program(row.name)
+        supervisor.start_program(row)
 
 
 def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:

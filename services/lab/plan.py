@@ -77,6 +77,13 @@ class Program:
     health_port: int = 0
     minion: str = ""
 
+    @property
+    def group(self) -> str:
+        """Programs of a group are stopped together, the groups one after the other: minions, master, Redis."""
+        if self.minion:
+            return "minions"
+        return "master" if self.health_port else "store"
+
 
 @dataclass(frozen=True)
 class Paths:

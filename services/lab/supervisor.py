@@ -80,8 +80,12 @@ def render(programs: Iterable[Program], socket_path: str, health_host: str) -> s
         "[rpcinterface:supervisor]",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
     ]
+    groups: dict[str, list[str]] = {}
     for priority, program in enumerate(programs, 1):
         parts += ["", *_section(program, priority, health_host)]
+        groups.setdefault(program.group, []).append(program.name)
+    for priority, (group, names) in enumerate(groups.items(), 1):
+        parts += ["", f"[group:{group}]", f"programs={','.join(names)}", f"priority={priority}"]
     return "\n".join(parts) + "\n"
 
 
@@ -193,12 +197,12 @@ class Supervisor:
         if not wait_until(lambda: self.pid() is not None, _START_SECONDS):
             raise LabError(f"supervisord did not answer within {_START_SECONDS:g} s; see {self._log}")
 
-    def start_program(self, name: str) -> None:
+    def start_program(self, program: Program) -> None:
         """Starts one that does not run. Raises LabError."""
         try:
-            self._call("startProcess", name, False)
+            self._call("startProcess", f"{program.group}:{program.name}", False)
         except _NO_ANSWER as error:
-            raise LabError(f"{name} cannot be started: {error}; see {self._log}") from error
+            raise LabError(f"{program.name} cannot be started: {error}; see {self._log}") from error
 
     def forget_socket(self) -> None:
         """Removes the directory that a socket outside of the lab's own had; call it when supervisord is gone."""

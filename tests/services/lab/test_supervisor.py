@@ -23,8 +23,9 @@ def test_supervisord_reads_every_program(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     read = options.ServerOptions()
     read.realize(["-c", "run/supervisord.conf"])
-    found = {group.process_configs[0].name: group.process_configs[0] for group in read.process_group_configs}
-    assert list(found) == [row.name for row in ROWS]
+    assert [group.name for group in sorted(read.process_group_configs)] == ["store", "master", "minions"]
+    found = {one.name: one for group in read.process_group_configs for one in group.process_configs}
+    assert set(found) == {row.name for row in ROWS}
     for row in ROWS:
         config = found[row.name]
         assert config.command.split() == list(row.words)
