@@ -31,9 +31,9 @@ def would_install(
         newest = wishes.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
         changes |= {package: {"new": newest.get(package) or "installed", "old": ""} for package in any_version}
     if again:
-        shown = [package if files else shown(package, version) for package, version in again.items()]
-        lines.append(f"The following packages would be reinstalled: {', '.join(shown)}")
-        changes |= {package: {"new": "installed", "old": ""} for package in shown}
+        names = [package if files else shown(package, version) for package, version in again.items()]
+        lines.append(f"The following packages would be reinstalled: {', '.join(names)}")
+        changes |= {package: {"new": "installed", "old": ""} for package in names}
     return "\n".join(lines), steps, changes
 
 

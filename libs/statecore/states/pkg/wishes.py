@@ -48,12 +48,13 @@ def packed(sources: Any) -> dict[str, str | None]:
 
 
 def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, fromrepo: str | None) -> dict[str, Any]:
-    """``latest`` made a version; None where there is none newer than what is installed."""
+    """``latest`` made a version: the newest, else the one that is installed; None where there is neither."""
     wants = [package for package, version in desired.items() if version == "latest"]
     if not wants:
         return dict(desired)
-    answer = ctx.call("pkg.latest_version", *wants, refresh=refresh, fromrepo=fromrepo)
-    return {**desired, **{package: version or None for package, version in mapped(wants, answer).items()}}
+    newest = mapped(wants, ctx.call("pkg.latest_version", *wants, refresh=refresh, fromrepo=fromrepo))
+    now = mapped(wants, ctx.call("pkg.version", *wants))
+    return {**desired, **{package: newest.get(package) or now.get(package) or None for package in wants}}
 
 
 def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: bool | None, *, newer: bool) -> bool:
