@@ -252,7 +252,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _place(path: Path, name: str) -> str:
     """``file, line 3`` of an option. Looked up only when there is something to say about it."""
     root = yaml.compose(path.read_bytes(), Loader=_LOADER)
-    lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)]
+    lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
     return f"{path}, line {lines[-1]}" if lines else str(path)
 
 

@@ -69,6 +69,7 @@ def new_options(role_keys: Path) -> NewOptions:
 def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
     """A context whose sockets end with the test, whatever they still hold."""
     made: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    made.linger = 0
     yield made
     made.destroy(linger=0)
 
