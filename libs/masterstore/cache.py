@@ -68,7 +68,9 @@ class Cache:
         known = self._decoded.get(minion)
         if known is not None and known[0] == packed:
             return known[1]
-        decoded: dict[str, Any] = _unpack(packed, keys.GRAINS)
+        decoded = _unpack(packed, keys.GRAINS)
+        if not isinstance(decoded, dict):
+            raise StoreCorrupt(keys.GRAINS, f"the grains of {minion} are a {type(decoded).__name__}, not a map")
         self._decoded[minion] = (packed, decoded)
         return decoded
 
@@ -76,5 +78,5 @@ class Cache:
 def _unpack(data: bytes, key: str) -> Any:
     try:
         return msgpack.unpackb(data, strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StoreCorrupt(key, f"not msgpack: {error}") from error

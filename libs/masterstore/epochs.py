@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from masterstore import keys
 from masterstore.client import Client
+from masterstore.errors import StoreCorrupt
 
 #: KEYS: epochs. Creates what is missing, with Redis's own clock; answers all four numbers.
 _CURRENT = """
@@ -44,10 +45,13 @@ class EpochStore:
         self._rotate = client.redis.register_script(_ROTATE)
 
     def current(self) -> Epochs:
-        """The epochs in force; the first call of all begins them."""
+        """The epochs in force; the first call of all begins them. Raises StoreCorrupt."""
         with self._client.calling():
             aes, aes_since, session, session_since = self._current(keys=[keys.EPOCHS])
-        return Epochs(int(aes), float(aes_since), int(session), float(session_since))
+        try:
+            return Epochs(int(aes), float(aes_since), int(session), float(session_since))
+        except ValueError as error:
+            raise StoreCorrupt(keys.EPOCHS, f"an epoch that is no number: {error}") from error
 
     def rotate_aes(self) -> int:
         """Begins a new epoch of the publication key; returns its number."""

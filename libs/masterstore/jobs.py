@@ -11,7 +11,7 @@ import redis
 
 from masterstore import keys, values
 from masterstore.client import Client, text
-from masterstore.errors import JidTaken
+from masterstore.errors import JidTaken, StoreCorrupt
 
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
@@ -24,42 +24,44 @@ if seen then return {0, seen} end
 if redis.call('EXISTS', KEYS[2]) == 1 then return {-1, ''} end
 local ttl = tonumber(ARGV[3])
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
-redis.call('HSET', KEYS[3], 'created', ARGV[4], 'expected', #ARGV - 10, 'returned', 0, 'failed', 0,
-           'user', ARGV[7], 'fun', ARGV[8], 'tgt', ARGV[9])
-redis.call('EXPIRE', KEYS[3], ttl)
+local expected = 0
 for i = 11, #ARGV, 1000 do
-  redis.call('SADD', KEYS[4], unpack(ARGV, i, math.min(i + 999, #ARGV)))
+  expected = expected + redis.call('SADD', KEYS[4], unpack(ARGV, i, math.min(i + 999, #ARGV)))
 end
 redis.call('EXPIRE', KEYS[4], ttl)
+redis.call('HSET', KEYS[3], 'created', ARGV[4], 'expected', expected, 'answered', 0, 'returned', 0, 'failed', 0,
+           'user', ARGV[7], 'fun', ARGV[8], 'tgt', ARGV[9])
+redis.call('EXPIRE', KEYS[3], ttl)
 redis.call('ZADD', KEYS[5], ARGV[4], ARGV[1])
 local id = redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10])
 redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. id, 'EX', ARGV[5])
 return {1, ARGV[1] .. ' ' .. id}
 """
 
-#: KEYS: ret, job, job_minions, load, last_jid, minions, jobs. ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms.
+#: KEYS: ret, job, job_minions, load, minions, jobs, last_jid (may be left out).
+#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms.
 _RETURN = """
 local first = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 local known = redis.call('EXISTS', KEYS[4])
 local ttl = tonumber(ARGV[4])
 redis.call('EXPIRE', KEYS[1], ttl)
-redis.call('SET', KEYS[5], ARGV[3], 'EX', ttl)
-redis.call('SADD', KEYS[6], ARGV[1])
+redis.call('SADD', KEYS[5], ARGV[1])
+if KEYS[7] then redis.call('SET', KEYS[7], ARGV[3], 'EX', ttl) end
 if first == 0 then
   redis.call('HINCRBY', KEYS[2], 'duplicates', 1)
   redis.call('EXPIRE', KEYS[2], ttl)
   return {0, known, 0}
 end
-local returned = redis.call('HINCRBY', KEYS[2], 'returned', 1)
+redis.call('HINCRBY', KEYS[2], 'returned', 1)
 redis.call('HINCRBY', KEYS[2], 'failed', ARGV[5])
 redis.call('EXPIRE', KEYS[2], ttl)
 if known == 0 then
-  redis.call('ZADD', KEYS[7], 'NX', ARGV[6], ARGV[3])
+  redis.call('ZADD', KEYS[6], 'NX', ARGV[6], ARGV[3])
   return {1, 0, 0}
 end
-local expected = redis.call('SCARD', KEYS[3])
+if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0 then return {1, 1, 0} end
 local complete = 0
-if expected > 0 and returned >= expected then
+if redis.call('HINCRBY', KEYS[2], 'answered', 1) == redis.call('SCARD', KEYS[3]) then
   complete = 1
   redis.call('HSETNX', KEYS[2], 'ended', ARGV[6])
 end
@@ -154,9 +156,9 @@ class Jobs:
             keys.job(jid),
             keys.job_minions(jid),
             keys.load(jid),
-            keys.last_jid(minion, _shown(ret.get("fun"))),
             keys.MINIONS,
             keys.JOBS,
+            *keys.last_jid(minion, _shown(ret.get("fun"))),
         ]
         arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(_failed(ret)), now_ms or _made_ms(jid)]
         with self._client.calling():
@@ -173,7 +175,13 @@ class Jobs:
             pipe.expire(keys.ret(jid), ttl)
             pipe.hset(
                 keys.job(jid),
-                mapping={"created": _made_ms(jid), "expected": 1, "returned": 1, "failed": int(_failed(ret))},
+                mapping={
+                    "created": _made_ms(jid),
+                    "expected": 1,
+                    "answered": 1,
+                    "returned": 1,
+                    "failed": int(_failed(ret)),
+                },
             )
             pipe.expire(keys.job(jid), ttl)
             pipe.sadd(keys.job_minions(jid), minion)
@@ -184,7 +192,7 @@ class Jobs:
     def load(self, jid: str) -> dict[str, Any] | None:
         """The load of a job."""
         data = self._client.call("get", keys.load(jid))
-        return values.loads(data, keys.load(jid)) if data else None
+        return values.loads_map(data, keys.load(jid)) if data else None
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """{minion: return}, of all or of these minions."""
@@ -195,7 +203,7 @@ class Jobs:
             found = dict(zip(minions, self._client.call("hmget", key, list(minions)), strict=True))
         else:
             found = {}
-        return {name: values.loads(data, key) for name, data in found.items() if data is not None}
+        return {name: values.loads_map(data, key) for name, data in found.items() if data is not None}
 
     def expected(self, jid: str) -> list[str]:
         """Minions that the job waits for, sorted."""
@@ -223,9 +231,9 @@ class Jobs:
             return None
         return Job(
             jid,
-            values.loads(load, keys.load(jid)) if load else {"jid": jid},
+            values.loads_map(load, keys.load(jid)) if load else {"jid": jid},
             tuple(sorted(text(name) for name in expected)),
-            {text(name): values.loads(data, keys.ret(jid)) for name, data in returns.items()},
+            {text(name): values.loads_map(data, keys.ret(jid)) for name, data in returns.items()},
             _texts(meta),
         )
 
@@ -241,7 +249,7 @@ class Jobs:
         with self._client.calling() as server:
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, "+inf", since_ms, start=0, num=limit)]
             jobs = self._jobs(server, jids)
-        return [job for job in jobs if int(job.meta.get("returned", 0)) < int(job.meta.get("expected", 0))]
+        return [job for job in jobs if _count(job, "answered") < _count(job, "expected")]
 
     def expire(self, now_ms: int, keep_seconds: int = 86400) -> int:
         """Drops jobs from the time index that are older than ``keep_seconds``; Redis dropped the rest. Returns how many."""
@@ -258,8 +266,15 @@ class Jobs:
         found = []
         for jid, load, meta in zip(jids, answers[::2], answers[1::2], strict=True):
             if load is not None:
-                found.append(Job(jid, values.loads(load, keys.load(jid)), meta=_texts(meta)))
+                found.append(Job(jid, values.loads_map(load, keys.load(jid)), meta=_texts(meta)))
         return found
+
+
+def _count(job: Job, name: str) -> int:
+    try:
+        return int(job.meta.get(name, 0))
+    except ValueError as error:
+        raise StoreCorrupt(keys.job(job.jid), f"{name} is no number: {job.meta[name]!r}") from error
 
 
 def _failed(ret: Mapping[str, Any]) -> bool:

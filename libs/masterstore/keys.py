@@ -7,6 +7,7 @@ on working; everything else is ours and begins with ``salt:``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
     KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
-    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, returned, failed, duplicates, user, fun, tgt"),
+    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
@@ -56,6 +57,9 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("fences", "salt:fences", "hash", "none: one number a lock", "maintenance", "maintenance", "the number of locks", "lock -> last fencing token given out"),
     KeySpec("schema", "salt:schema", "string", "none: one number", "mworker", "all", "one number", "version of this table"),
 )  # fmt: skip
+
+#: ``module.function``, or several with commas.
+_FUNCTIONS = re.compile(r"[\w-]+\.[\w.-]+(,[\w-]+\.[\w.-]+)*")
 
 JOBS = "salt:jobs"
 MINIONS = "minions"
@@ -80,9 +84,14 @@ def ret(jid: str) -> str:
     return f"ret:{jid}"
 
 
-def last_jid(minion: str, fun: str) -> str:
-    """The last JID of a function on a minion."""
-    return f"{minion}:{fun}"
+def last_jid(minion: str, fun: str) -> tuple[str, ...]:
+    """The last JID of a function on a minion; empty where the key could be one of the others.
+
+    The minion chooses both parts: ``salt`` may return a function ``keys:accepted``.
+    """
+    if _FUNCTIONS.fullmatch(fun) is None or minion in ("load", "ret") or minion.startswith("salt:"):
+        return ()
+    return (f"{minion}:{fun}",)
 
 
 def job(jid: str) -> str:

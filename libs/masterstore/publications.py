@@ -6,6 +6,7 @@ from typing import Any
 
 from masterstore import keys, values
 from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
 
 #: The stream id before all others.
 BEGINNING = "0-0"
@@ -18,12 +19,12 @@ class Publications:
         self._client = client
 
     def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any]]]:
-        """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one."""
+        """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one. Raises StoreCorrupt."""
         answer = self._client.call("xread", {keys.PUBLICATIONS: after}, count=count, block=block_ms)
         return [_entry(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:
-        """Entries that are not older than ``ms`` (milliseconds since 1970)."""
+        """Entries that are not older than ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
         return [_entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)]
 
     def last_id(self) -> str:
@@ -43,4 +44,7 @@ class Publications:
 
 def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
     stream_id, fields = entry
-    return text(stream_id), values.loads(fields[b"load"], keys.PUBLICATIONS)
+    where = f"{keys.PUBLICATIONS}[{text(stream_id)}]"
+    if b"load" not in fields:
+        raise StoreCorrupt(where, "an entry without a load")
+    return text(stream_id), values.loads_map(fields[b"load"], where)

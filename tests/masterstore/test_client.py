@@ -1,0 +1,352 @@
+"""The connection: one kind of error within a deadline, whatever is wrong with Redis."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from masterstore.client import Client
+from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
+from masterstore.store import Store
+
+JID = "20260101000000000000"
+LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
+
+#: Every verb of the store.
+VERBS: dict[str, Callable[[Store], Any]] = {
+    "ping": lambda store: store.ping(),
+    "jobs.publish": lambda store: store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1),
+    "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
+    "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
+    "jobs.load": lambda store: store.jobs.load(JID),
+    "jobs.returns": lambda store: store.jobs.returns(JID),
+    "jobs.returns of some": lambda store: store.jobs.returns(JID, ["a"]),
+    "jobs.expected": lambda store: store.jobs.expected(JID),
+    "jobs.meta": lambda store: store.jobs.meta(JID),
+    "jobs.missing": lambda store: store.jobs.missing(JID),
+    "jobs.job": lambda store: store.jobs.job(JID),
+    "jobs.recent": lambda store: store.jobs.recent(5),
+    "jobs.active": lambda store: store.jobs.active(0),
+    "jobs.expire": lambda store: store.jobs.expire(1),
+    "publications.follow": lambda store: store.publications.follow("0-0", 1),
+    "publications.range_since": lambda store: store.publications.range_since(0),
+    "publications.last_id": lambda store: store.publications.last_id(),
+    "publications.cursor": lambda store: store.publications.cursor("p"),
+    "publications.save_cursor": lambda store: store.publications.save_cursor("p", "1-1"),
+    "minion_keys.state_of": lambda store: store.minion_keys.state_of("a"),
+    "minion_keys.store": lambda store: store.minion_keys.store("a", "PEM", "accepted"),
+    "minion_keys.store denied": lambda store: store.minion_keys.store("a", "PEM", "denied"),
+    "minion_keys.delete": lambda store: store.minion_keys.delete("a"),
+    "minion_keys.ids": lambda store: store.minion_keys.ids("accepted"),
+    "minion_keys.all": lambda store: store.minion_keys.all(),
+    "minion_keys.pem": lambda store: store.minion_keys.pem("a"),
+    "cache.set_grains": lambda store: store.cache.set_grains("a", {}),
+    "cache.grains": lambda store: store.cache.grains("a"),
+    "cache.mine_set": lambda store: store.cache.mine_set("a", {"f": 1}),
+    "cache.mine_get": lambda store: store.cache.mine_get(["a"], "f"),
+    "cache.mine_delete": lambda store: store.cache.mine_delete("a", "f"),
+    "cache.mine_flush": lambda store: store.cache.mine_flush("a"),
+    "presence.seen": lambda store: store.presence.seen("a", 1),
+    "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
+    "presence.present": lambda store: store.presence.present(0),
+    "epochs.current": lambda store: store.epochs.current(),
+    "epochs.rotate_aes": lambda store: store.epochs.rotate_aes(),
+    "epochs.rotate_session": lambda store: store.epochs.rotate_session(),
+    "locks.acquire": lambda store: store.locks.acquire("l", "me", 1000),
+    "locks.release": lambda store: store.locks.release("l", "me"),
+}
+
+
+def test_the_table_of_verbs_is_whole() -> None:
+    parts = {
+        name: part for name, part in vars(Store.open("redis://127.0.0.1:1", client_name="x")).items() if name[0] != "_"
+    }
+    verbs = {f"{name}.{verb}" for name, part in parts.items() for verb in dir(part) if verb[0] != "_"}
+    known = {" ".join(name.split()[:1]) for name in VERBS}
+    # ``grains_of`` is what ``grains`` calls.
+    assert verbs - known == {"cache.grains_of"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS.keys())
+def test_nobody_there(verb: Callable[[Store], Any]) -> None:
+    port = free_port()
+    store = Store.open(f"redis://user:secret@127.0.0.1:{port}/0", timeout=0.3, client_name="test")
+    started = time.monotonic()
+    with pytest.raises(
+        StoreUnavailable, match=rf"redis at redis://user:\*\*\*@127\.0\.0\.1:{port}/0 does not answer"
+    ) as caught:
+        verb(store)
+    assert time.monotonic() - started < 2
+    assert "secret" not in str(caught.value)
+
+
+class Impostor:
+    """A server on loopback that says ``answer`` to whatever it hears (None: nothing at all) and keeps what it hears.
+
+    ``greets``: it takes part in the greeting (CLIENT, PING) before that.
+    """
+
+    def __init__(self, answer: bytes | None, *, greets: bool = False) -> None:
+        self._greets = greets
+        self._answer = answer
+        self.heard: list[bytes] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            while heard := connection.recv(65536):
+                self.heard.append(heard)
+                if self._greets and b"CLIENT" in heard:
+                    connection.sendall(b"+OK\r\n" * heard.count(b"CLIENT"))
+                elif self._greets and b"PING" in heard:
+                    connection.sendall(b"+PONG\r\n")
+                elif self._answer is not None:
+                    connection.sendall(self._answer)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        for made in (self._listening, *self._connections):
+            made.close()
+
+
+@pytest.fixture
+def impostor() -> Iterator[Callable[..., Impostor]]:
+    made: list[Impostor] = []
+
+    def make(answer: bytes | None, *, greets: bool = False) -> Impostor:
+        made.append(Impostor(answer, greets=greets))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.close()
+
+
+@pytest.mark.parametrize("verb", ["ping", "jobs.publish", "jobs.recent", "locks.acquire", "cache.mine_set"])
+def test_a_redis_that_hangs(impostor: Callable[..., Impostor], verb: str) -> None:
+    server = impostor(None)
+    store = Store.open(f"redis://127.0.0.1:{server.port}", timeout=0.4, client_name="test")
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        VERBS[verb](store)
+    # One wait (the handshake's or the command's), not one for each hidden retry.
+    assert 0.4 <= time.monotonic() - started < 0.79
+
+
+@pytest.mark.parametrize("verb", ["presence.seen", "epochs.rotate_aes", "jobs.store_external"])
+def test_a_command_that_was_not_answered_is_not_sent_again(impostor: Callable[..., Impostor], verb: str) -> None:
+    server = impostor(None, greets=True)
+    store = Store.open(f"redis://127.0.0.1:{server.port}", timeout=0.4, client_name="test")
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        VERBS[verb](store)
+    assert 0.4 <= time.monotonic() - started < 0.79, "one wait, and no second"
+    commands = [heard for heard in server.heard if b"CLIENT" not in heard and b"PING" not in heard]
+    assert len(commands) == 1, commands
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", StoreError),
+        (b"\x00\x01\x02\r\n", StoreError),
+        (b"-LOADING Redis is loading the dataset in memory\r\n", StoreUnavailable),
+        (b"-NOAUTH Authentication required.\r\n", StoreUnavailable),
+    ],
+    ids=["http", "noise", "loading", "password wanted"],
+)
+def test_something_that_is_no_redis_now(
+    impostor: Callable[..., Impostor], answer: bytes, error: type[StoreError]
+) -> None:
+    store = Store.open(f"redis://127.0.0.1:{impostor(answer).port}", timeout=0.5, client_name="test")
+    for verb in ("ping", "jobs.recent"):
+        with pytest.raises(error, match=r"redis at redis://127"):
+            VERBS[verb](store)
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("LOADING Redis is loading the dataset in memory", StoreUnavailable),
+        ("READONLY You can't write against a read only replica.", StoreUnavailable),
+        ("OOM command not allowed when used memory > 'maxmemory'.", StoreUnavailable),
+        ("MISCONF Redis is configured to save RDB snapshots", StoreUnavailable),
+        ("MASTERDOWN Link with MASTER is down", StoreUnavailable),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value", StoreError),
+        ("ERR unknown command", StoreError),
+    ],
+)
+def test_refusals_of_redis(said: str, error: type[StoreError]) -> None:
+    client = Client("redis://h", timeout=1, client_name="x")
+    with pytest.raises(error, match=said.split()[0]) as caught, client.calling():
+        raise redis.ResponseError(said)
+    assert type(caught.value) is error
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "http://host", "redis://host:port/0", "redis:/host", "host:6379"])
+def test_urls_that_are_none(url: str) -> None:
+    with pytest.raises(StoreError, match="redis_url"):
+        Store.open(url, client_name="x")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://host:1/0", "redis://host:1/0"),
+        ("redis://:secret@host:1/0", "redis://:***@host:1/0"),
+        ("redis://user:secret@host:1/0", "redis://user:***@host:1/0"),
+        ("rediss://user:sec:ret@host:1/0", "rediss://user:***@host:1/0"),
+        ("redis://user:sec@ret@host:1/0", "redis://user:***@host:1/0"),
+        ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock?db=1&password=***"),
+        ("unix:///run/redis.sock?password=secret&db=1", "unix:///run/redis.sock?password=***&db=1"),
+    ],
+)
+def test_passwords_are_never_shown(url: str, shown: str) -> None:
+    assert Client(url, timeout=1, client_name="x").shown == shown
+
+
+def test_opening_does_not_connect() -> None:
+    Store.open("redis://127.0.0.1:1", client_name="x")
+
+
+@pytest.mark.redis
+def test_a_store_that_was_opened_before_redis_was_there_works_then(redis_url: str, raw: redis.Redis) -> None:
+    store = Store.open(redis_url, timeout=5, client_name="role-1")
+    store.ping()
+    assert "role-1" in [row["name"] for row in raw.client_list()]
+
+
+@pytest.mark.redis
+def test_connections_that_redis_closed_are_made_again(store: Store, raw: redis.Redis) -> None:
+    store.presence.seen("a", 1)
+    raw.client_kill_filter(skipme=True, _type="normal")
+    store.presence.seen("a", 2)
+    assert store.presence.last_seen(["a"]) == {"a": 2}
+
+
+@pytest.mark.redis
+def test_scripts_that_redis_forgot_are_sent_again(store: Store, raw: redis.Redis) -> None:
+    assert store.epochs.rotate_aes() == 2
+    raw.script_flush()
+    assert store.epochs.rotate_aes() == 3
+
+
+@pytest.mark.redis
+def test_a_forked_process_has_connections_of_its_own(store: Store) -> None:
+    store.presence.seen("parent", 1)
+    child = os.fork()
+    if child == 0:
+        try:
+            for number in range(50):
+                store.presence.seen(f"child{number}", number)
+                assert store.presence.last_seen([f"child{number}"]) == {f"child{number}": number}
+            os._exit(0)
+        finally:
+            os._exit(1)
+    for number in range(50):
+        store.presence.seen(f"parent{number}", number)
+        assert store.presence.last_seen([f"parent{number}"]) == {f"parent{number}": number}
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(store.presence.present(0)) == 101
+
+
+#: key -> (how a foreign hand spoils it, the verbs that read it).
+SPOILED: dict[str, tuple[Callable[[redis.Redis], Any], tuple[str, ...]]] = {
+    "load": (lambda r: r.set(f"load:{JID}", b"\xff{"), ("jobs.load", "jobs.job", "jobs.missing")),
+    "load no map": (lambda r: r.set(f"load:{JID}", b"5"), ("jobs.load", "jobs.job")),
+    "ret": (lambda r: r.hset(f"ret:{JID}", "a", b"\xff"), ("jobs.returns", "jobs.returns of some", "jobs.job")),
+    "ret no map": (lambda r: r.hset(f"ret:{JID}", "a", b"[]"), ("jobs.returns", "jobs.returns of some", "jobs.job")),
+    "recent load": (
+        lambda r: (r.zadd("salt:jobs", {JID: 1}), r.set(f"load:{JID}", b"x")),
+        ("jobs.recent", "jobs.active"),
+    ),
+    "counters": (
+        lambda r: (
+            r.zadd("salt:jobs", {JID: 1}),
+            r.set(f"load:{JID}", "{}"),
+            r.hset(f"salt:job:{JID}", "expected", "x"),
+        ),
+        ("jobs.active",),
+    ),
+    "entry": (
+        lambda r: r.xadd("salt:publications", {"load": b"\xff"}, id="1-1"),
+        ("publications.follow", "publications.range_since"),
+    ),
+    "entry no map": (
+        lambda r: r.xadd("salt:publications", {"load": b"[]"}, id="1-1"),
+        ("publications.follow", "publications.range_since"),
+    ),
+    "entry without load": (
+        lambda r: r.xadd("salt:publications", {"other": b"{}"}, id="1-1"),
+        ("publications.follow", "publications.range_since"),
+    ),
+    "grains": (lambda r: r.hset("salt:grains", "a", b"\xc1"), ("cache.grains",)),
+    "grains no map": (lambda r: r.hset("salt:grains", "a", b"\x05"), ("cache.grains",)),
+    "grains of odd keys": (lambda r: r.hset("salt:grains", "a", b"\x81\x91\x01\x01"), ("cache.grains",)),
+    "mine": (lambda r: r.hset("salt:mine:f", "a", b"\xc1"), ("cache.mine_get",)),
+    "epochs": (
+        lambda r: r.hset("salt:epochs", mapping={"aes": "x", "session": "y"}),
+        ("epochs.current",),
+    ),
+}
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(("spoil", "verbs"), SPOILED.values(), ids=SPOILED.keys())
+def test_what_another_hand_wrote(
+    store: Store, raw: redis.Redis, spoil: Callable[[redis.Redis], Any], verbs: tuple[str, ...]
+) -> None:
+    spoil(raw)
+    for verb in verbs:
+        with pytest.raises(StoreCorrupt, match="in Redis cannot be read") as caught:
+            VERBS[verb](store)
+        assert caught.value.key.split("[")[0] in {name.decode() for name in raw.scan_iter("*")}
+
+
+#: Every key of another type than ours.
+@pytest.mark.redis
+@pytest.mark.parametrize("verb", [name for name in VERBS if name != "ping"])
+def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: redis.Redis, verb: str) -> None:
+    for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", "salt:jobs", "a:test.ping",
+                 "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
+                 "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:mine", "salt:mine:f", "salt:seen",
+                 "salt:epochs", "salt:lock:l", "salt:fences"):  # fmt: skip
+        raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen") else raw.rpush(name, "x")
+    with pytest.raises(StoreError):
+        VERBS[verb](store)
+
+
+@pytest.mark.redis
+def test_names_that_are_no_utf8_go_there_and_back(store: Store, raw: redis.Redis) -> None:
+    raw.hset("salt:keys:accepted", b"odd\xff", "PEM")
+    odd = store.minion_keys.ids("accepted")[0]
+    assert store.minion_keys.state_of(odd) == ("accepted", "PEM")
+    assert store.cache.grains_of([odd]) == {}
+    store.minion_keys.delete(odd)
+    assert store.minion_keys.ids("accepted") == []
