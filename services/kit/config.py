@@ -147,6 +147,7 @@ class MinionOptions(StateOptions):
     pillarenv: str | None = option(None, "environment that pillar is taken from")
     test: bool = option(False, "state runs only tell what they would change")
     grains: dict[str, Any] = option({}, "static grains")
+    grains_file: str = option("", "grains that were set on the minion (grains.setval); empty: <config dir>/grains")
     keysize: int = option(2048, "bits of a new key")
     encryption_algorithm: str = option("OAEP-SHA1", "OAEP-SHA1 or OAEP-SHA224")
     signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
@@ -189,11 +190,13 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
 
 
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
-    """Options for the minion and salt-call, with ``id`` filled in. Raises ConfigError."""
+    """Options for the minion and salt-call, with ``id`` and ``grains_file`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
-    if not options.id:
-        options = dataclasses.replace(options, id=socket.getfqdn())
-    return options
+    filled = {
+        "id": options.id or socket.getfqdn(),
+        "grains_file": options.grains_file or str(config_directory(config_dir, env) / "grains"),
+    }
+    return dataclasses.replace(options, **filled)
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:

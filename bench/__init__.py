@@ -1,0 +1,1 @@
+"""Speed and memory beside real Salt, in one run on one machine. ``make bench``."""

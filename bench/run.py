@@ -1,0 +1,120 @@
+"""Prints what each system takes, and the ratio. Measurements alternate, so that both see the same machine.
+
+python -m bench.run --salt .oracle [--rounds 10]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.systems import System, salt, saltern
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the table."""
+
+    what: str
+    unit: str
+    #: Values of one round.
+    take: Callable[[System], list[float]]
+    #: Rounds are worth so many of the usual ones; slow measures take fewer.
+    share: float = 1.0
+
+
+def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
+    """Seconds of a command as a whole process."""
+
+    def take(system: System) -> list[float]:
+        start = time.perf_counter()
+        system.run(name, *arguments)
+        return [time.perf_counter() - start]
+
+    return take
+
+
+def round_trips(system: System) -> list[float]:
+    """Milliseconds of round trips inside one client, the first ones (connections, caches) left out."""
+    done = subprocess.run([*system.client, "30"], capture_output=True, text=True, timeout=120, check=True)
+    return [1000 * seconds for seconds in json.loads(done.stdout)[5:]]
+
+
+def memory(system: System) -> list[float]:
+    """MB (PSS: shared pages count once) of every process of the system."""
+    return [sum(_pss(pid) for pid in _family(system.roots.values())) / 1024]
+
+
+MEASURES = (
+    Measure("salt '*' test.ping, whole command", "s", wall("salt", "*", "test.ping")),
+    Measure("one round trip inside a running client", "ms", round_trips, share=0.3),
+    Measure("salt-call --local test.ping", "s", wall("salt-call", "--local", "test.ping"), share=0.5),
+    Measure("200 files with requisites, nothing to do", "s", wall("salt", "*", "state.apply"), share=0.3),
+    Measure("memory of master and two minions", "MB", memory, share=0.1),
+)
+
+
+def _family(roots: Iterable[int]) -> list[int]:
+    """The processes and all their descendants."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = list(roots)
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def _pss(pid: int) -> float:
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    except OSError:
+        return 0.0
+    return float(next(line.split()[1] for line in rollup.splitlines() if line.startswith("Pss:")))
+
+
+def main() -> int:
+    """Exit code 0; a measurement that fails raises."""
+    parser = argparse.ArgumentParser(
+        prog="bench.run", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
+    parser.add_argument("--rounds", type=int, default=10)
+    arguments = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as directory,
+        saltern(Path(directory) / "saltern") as ours,
+        salt(Path(directory) / "salt", arguments.salt.absolute()) as theirs,
+    ):
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; median of the rounds\n")
+        print(f"{'':45} {ours.name:>10} {theirs.name:>10}   ratio")
+        for measure in MEASURES:
+            taken: dict[str, list[float]] = {ours.name: [], theirs.name: []}
+            # Once each to warm up: the first state.apply makes the files.
+            for system in (ours, theirs):
+                measure.take(system)
+            for _ in range(max(1, round(arguments.rounds * measure.share))):
+                for system in (ours, theirs):
+                    taken[system.name] += measure.take(system)
+            mine, other = (statistics.median(taken[system.name]) for system in (ours, theirs))
+            print(
+                f"{measure.what:45} {mine:8.3g} {measure.unit} {other:8.3g} {measure.unit}  1/{other / mine:.1f}",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

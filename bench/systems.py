@@ -1,0 +1,181 @@
+"""Both systems, each with a master and two minions on loopback, in directories of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Both apply the same tree to plain directories of their own.
+TREE = {
+    "top.sls": "base:\n  '*':\n    - many\n",
+    "many.sls": (
+        "{% for n in range(200) %}\n"
+        "file-{{ n }}:\n  file.managed:\n    - name: {{ grains['bench_root'] }}/f{{ n }}\n    - contents: line {{ n }}\n"
+        "{% if n %}    - require:\n      - file: file-{{ n - 1 }}\n{% endif %}\n"
+        "{% endfor %}\n"
+    ),
+}
+MINIONS = ("bench1", "bench2")
+_START_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class System:
+    """A running master with two minions."""
+
+    name: str
+    #: Where its commands are.
+    bin: Path
+    config_dir: Path
+    #: Prints, as JSON, the seconds of each of COUNT round trips inside one process: ``COUNT`` is its only argument.
+    client: list[str]
+    #: Processes that belong to it, with all their children.
+    roots: Mapping[str, int]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, name: str, *arguments: str) -> list[str]:
+        """A command line of this system's own."""
+        return [str(self.bin / name), "-c", str(self.config_dir), *arguments]
+
+    def run(self, name: str, *arguments: str, seconds: float = 120) -> str:
+        """stdout of a command; CalledProcessError when it fails."""
+        done = subprocess.run(
+            self.command(name, *arguments),
+            env=os.environ | self.environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=True,
+        )
+        return done.stdout
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nothing listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def write_tree(directory: Path) -> Path:
+    """The state tree that both apply."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in TREE.items():
+        (directory / name).write_text(text, "utf-8")
+    return directory
+
+
+@contextlib.contextmanager
+def saltern(directory: Path) -> Iterator[System]:
+    """The lab, with the benchmark's tree."""
+    write_tree(directory / "srv" / "salt")
+    for name in ("pillar", "reactor"):
+        (directory / "srv" / name).mkdir(parents=True, exist_ok=True)
+    (directory / "srv" / "pillar" / "top.sls").write_text("base: {}\n", "utf-8")
+    lab = directory / "lab"
+    binaries = Path(sys.executable).parent
+    options = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
+    names = ("publish", "ret", "control", "event-pull", "event-pub", "workers", "redis")
+    for name, port in zip(names, free_ports(len(names)), strict=True):
+        options += [f"--{name}-port", str(port)]
+    # Eleven programs, each with a port for its probes, in a row.
+    options += ["--health-port", "23520"]
+    up = [str(binaries / "saltern"), "lab", "up", *options]
+    subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=_START_SECONDS)
+    try:
+        root = int((lab / "run" / "supervisord.pid").read_text("ascii"))
+        config = lab / "etc"
+        client = [sys.executable, "-m", "bench.client_saltern", str(config)]
+        system = System("Saltern", binaries, config, client, {"everything": root})
+        for minion in MINIONS:
+            system.run("salt", minion, "grains.setval", "bench_root", "/bench")
+        yield system
+    finally:
+        subprocess.run([str(binaries / "saltern"), "lab", "down", "--dir", str(lab)], check=False, timeout=60)
+
+
+@contextlib.contextmanager
+def salt(directory: Path, venv: Path) -> Iterator[System]:
+    """Real Salt as it comes, but for paths, ports and keys that are accepted by themselves."""
+    publish, ret = free_ports(2)
+    config = directory / "etc"
+    config.mkdir(parents=True)
+    tree = write_tree(directory / "srv")
+    common = {"user": _user(), "log_level": "error", "log_level_logfile": "error"}
+    master = common | {
+        "root_dir": str(directory / "master"),
+        "interface": "127.0.0.1",
+        "publish_port": publish,
+        "ret_port": ret,
+        "auto_accept": True,
+        "file_roots": {"base": [str(tree)]},
+    }
+    _write(config / "master", master)
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((directory / "log").open("wb"))
+        roots = {"master": _started(stack, [str(venv / "bin" / "salt-master"), "-c", str(config)], log)}
+        for minion in MINIONS:
+            own = directory / minion
+            own.mkdir()
+            root = own / "bench"
+            root.mkdir()
+            options = common | {
+                "id": minion,
+                "root_dir": str(own),
+                "master": "127.0.0.1",
+                "master_port": ret,
+                "publish_port": publish,
+                "acceptance_wait_time": 1,
+                "grains": {"bench_root": str(root)},
+            }
+            _write(own / "minion", options)
+            roots[minion] = _started(stack, [str(venv / "bin" / "salt-minion"), "-c", str(own)], log)
+        client = [str(venv / "bin" / "python"), str(Path(__file__).parent / "client_salt.py"), str(config)]
+        system = System("Salt", venv / "bin", config, client, roots)
+        _await_minions(system)
+        yield system
+
+
+def _started(stack: contextlib.ExitStack, command: list[str], log: object) -> int:
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)  # type: ignore[call-overload]
+
+    def end() -> None:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+
+    stack.callback(end)
+    return int(process.pid)
+
+
+def _await_minions(system: System) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(subprocess.SubprocessError, ValueError):
+            answers = json.loads(system.run("salt", "*", "test.ping", "--out=json", "--static", "-t", "3"))
+            if all(answers.get(minion) is True for minion in MINIONS):
+                return
+        time.sleep(0.5)  # between two questions; the deadline is above
+    raise RuntimeError(f"{system.name}: minions did not answer within {_START_SECONDS} s")
+
+
+def _write(path: Path, options: Mapping[str, object]) -> None:
+    # JSON is YAML.
+    path.write_text("".join(f"{name}: {json.dumps(value)}\n" for name, value in options.items()), "utf-8")
+
+
+def _user() -> str:
+    return os.environ.get("USER") or ("root" if os.geteuid() == 0 else str(os.geteuid()))
