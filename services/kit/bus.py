@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -51,7 +52,8 @@ def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
     try:
         data = msgpack.unpackb(body, strict_map_key=False)
         return (tag.decode(), data) if isinstance(data, dict) else None
-    except (ValueError, msgpack.UnpackException):
+    except (ValueError, TypeError, msgpack.UnpackException):
+        # TypeError: a map whose key is a list.
         return None
 
 
@@ -86,6 +88,8 @@ class EventSubscriber:
         self.socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.endpoint = connect(self.socket, "event_pub", options, keys)
+        #: Events that came while an echo was waited for.
+        self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
 
     def subscribe(self, prefix: str) -> None:
         """Adds a prefix of tags; the empty one is every event."""
@@ -98,8 +102,11 @@ class EventSubscriber:
         deadline = time.monotonic() + timeout
         try:
             while (left := deadline - time.monotonic()) > 0:
-                if self.socket.poll(int(left * 1000) + 1) and self.socket.recv() == probe:
-                    return True
+                if self.socket.poll(int(left * 1000) + 1):
+                    frame = self.socket.recv()
+                    if frame == probe:
+                        return True
+                    self._early.append(frame)
             return False
         finally:
             self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
@@ -107,10 +114,10 @@ class EventSubscriber:
     def next(self, timeout: float) -> tuple[str, dict[str, Any]] | None:
         """The next event, None after ``timeout`` seconds without one."""
         deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
-            if not self.socket.poll(int(left * 1000) + 1):
+        while self._early or (left := deadline - time.monotonic()) > 0:
+            if not self._early and not self.socket.poll(int(left * 1000) + 1):
                 return None
-            event = unpack(self.socket.recv())
+            event = unpack(self._early.popleft() if self._early else self.socket.recv())
             if event is not None:
                 return event
         return None

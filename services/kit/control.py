@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgpack
@@ -56,7 +57,7 @@ class ControlClient:
         """The answer's value. Raises ControlError (the master said no) or ControlTimeout. ``timeout`` in seconds, default 30."""
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
-        payload = msgpack.packb({"cmd": cmd, **fields})
+        payload = _packed({"cmd": cmd, **fields})
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._socket.send_multipart([b"", request, payload])
@@ -98,6 +99,17 @@ def refused(name: str, message: str) -> bytes:
     """An answer that says no."""
     answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
     return answer
+
+
+def _packed(fields: Mapping[str, Any]) -> bytes:
+    try:
+        payload: bytes = msgpack.packb(fields)
+    except UnicodeEncodeError as error:
+        # An argument of a command line that is not UTF-8.
+        raise ControlError("InvocationError", f"{error.object!r} cannot be sent: it is not UTF-8") from error
+    except OverflowError as error:
+        raise ControlError("InvocationError", "a number beyond 64 bits cannot be sent; quote it as text") from error
+    return payload
 
 
 def _value(answer: bytes) -> Any:

@@ -1,0 +1,152 @@
+"""One request, one answer: what is sent again, what is passed over, what a refusal looks like."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgpack
+import pytest
+import zmq
+
+from services.kit import control
+from services.kit.config import ConfigError, MasterOptions
+from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
+from services.kit.links import Doorkeeper, LinkKeys, bind
+
+#: (the request's id, its fields, how many came before) -> frames after the route.
+Handler: TypeAlias = Callable[[bytes, dict[str, Any], int], list[list[bytes]]]
+
+
+@dataclass
+class Master:
+    """What came in."""
+
+    options: MasterOptions
+    requests: list[tuple[bytes, dict[str, Any]]] = field(default_factory=list)
+
+
+Serve: TypeAlias = Callable[[Handler], AbstractContextManager[tuple[Master, ControlClient]]]
+
+
+@pytest.fixture
+def serve(role_keys: Path, new_options: Callable[..., MasterOptions]) -> Serve:
+    """A reqserver of the test's own with one client."""
+
+    @contextmanager
+    def run(handler: Handler) -> Iterator[tuple[Master, ControlClient]]:
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        context.linger = 0
+        master = Master(new_options())
+        doorkeeper = Doorkeeper(context, LinkKeys.load(role_keys / "reqserver"))
+        server = context.socket(zmq.ROUTER)
+        doorkeeper.serve(server, "control")
+        bind(server, "127.0.0.1", master.options.control_port, "control_port")
+        ended = threading.Event()
+
+        def work() -> None:
+            while not ended.is_set():
+                if server.poll(20):
+                    identity, empty, request, payload = server.recv_multipart()
+                    assert empty == b""
+                    master.requests.append((request, msgpack.unpackb(payload)))
+                    for frames in handler(request, master.requests[-1][1], len(master.requests) - 1):
+                        server.send_multipart([identity, *frames])
+            server.close()
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        client = ControlClient(context, master.options, LinkKeys.load(role_keys / "cli"))
+        try:
+            yield master, client
+        finally:
+            client.close()
+            ended.set()
+            thread.join(5)
+            doorkeeper.stop()
+            context.term()
+
+    return run
+
+
+def test_a_value_comes_back(serve: Serve) -> None:
+    with serve(lambda request, fields, nth: [[b"", request, ok({"echo": fields["x"], 1: None})]]) as (master, client):
+        assert client.call("ping", x=[1, "ä"]) == {"echo": [1, "ä"], 1: None}
+        assert client.call("ping", x=2) == {"echo": 2, 1: None}
+    assert [fields for _, fields in master.requests] == [{"cmd": "ping", "x": [1, "ä"]}, {"cmd": "ping", "x": 2}]
+    assert len({request for request, _ in master.requests}) == 2
+
+
+def test_a_refusal_is_an_error_with_a_name(serve: Serve) -> None:
+    with (
+        serve(lambda request, fields, nth: [[b"", request, refused("TargetError", "no such thing")]]) as (_, client),
+        pytest.raises(ControlError, match="TargetError: no such thing") as caught,
+    ):
+        client.call("publish")
+    assert (caught.value.name, caught.value.message) == ("TargetError", "no such thing")
+
+
+def test_silence_ends_in_words(serve: Serve) -> None:
+    with (
+        serve(lambda request, fields, nth: []) as (_, client),
+        pytest.raises(ControlTimeout, match="saltern keygen") as caught,
+    ):
+        client.call("ping", timeout=0.05)
+    assert client.endpoint in str(caught.value)
+    assert caught.value.seconds == 0.05
+
+
+def test_no_server_at_all(
+    context: zmq.Context[zmq.Socket[bytes]], role_keys: Path, new_options: Callable[..., MasterOptions]
+) -> None:
+    client = ControlClient(context, new_options(), LinkKeys.load(role_keys / "cli"))
+    with pytest.raises(ControlTimeout):
+        client.call("ping", timeout=0.05)
+    client.close()
+
+
+def test_a_forgotten_request_is_sent_again_with_the_same_id(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "RESEND_AFTER", 0.05)
+    with serve(lambda request, fields, nth: [[b"", request, ok(nth)]] if nth >= 2 else []) as (master, client):
+        assert client.call("publish", timeout=10, request_id="r") == 2
+    assert len({request for request, _ in master.requests}) == 1
+    assert all(fields == {"cmd": "publish", "request_id": "r"} for _, fields in master.requests)
+
+
+def test_late_and_malformed_answers_are_passed_over(serve: Serve) -> None:
+    def handler(request: bytes, fields: dict[str, Any], nth: int) -> list[list[bytes]]:
+        return [
+            [b"", b"1-1", ok("of another request")],
+            [b"", request],
+            [request, ok("without a delimiter")],
+            [b"", request, ok("wanted")],
+            [b"", request, ok("twice")],
+        ]
+
+    with serve(handler) as (_, client):
+        assert client.call("ping", timeout=5) == "wanted"
+        assert client.call("ping", timeout=5) == "wanted"
+
+
+@pytest.mark.parametrize(("value", "says"), [("\udcff", "is not UTF-8"), (2**64, "beyond 64 bits")])
+def test_what_cannot_be_sent_is_refused_here(serve: Serve, value: Any, says: str) -> None:
+    with (
+        serve(lambda request, fields, nth: []) as (_, client),
+        pytest.raises(ControlError, match=says) as caught,
+    ):
+        client.call("publish", arg=[value])
+    assert caught.value.name == "InvocationError"
+
+
+def test_values_that_msgpack_does_not_know_are_answered_as_text() -> None:
+    assert msgpack.unpackb(ok({"path": Path("/srv")})) == {"ok": {"path": "/srv"}}
+
+
+def test_keys_come_from_the_directory_of_the_configuration(tmp_path: Path, role_keys: Path) -> None:
+    with pytest.raises(ConfigError, match=str(tmp_path)):
+        connect_control(MasterOptions(), config_dir=str(tmp_path))
+    connect_control(MasterOptions(key_dir=str(role_keys / "cli"))).close()
