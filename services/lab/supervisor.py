@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import importlib.util
 import os
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 import xmlrpc.client
@@ -37,7 +35,7 @@ _HOPELESS = (77, EX_CONFIG)
 _SOCKET_CHARS = 107 - 9
 
 #: Seconds that supervisord has to answer after its start.
-_START_SECONDS = 15.0
+_START_SECONDS = 30.0
 
 #: Seconds between two looks at something that is waited for.
 _LOOK = 0.1
@@ -150,7 +148,7 @@ class Supervisor:
     """The supervisord of one lab, running or not."""
 
     def __init__(self, paths: Paths, programs: Path) -> None:
-        """``programs``: the directory of ``python`` and ``salt``."""
+        """``programs``: the directory of ``saltern`` and ``supervisord``."""
         self._paths = paths
         self._programs = programs
         self.socket = socket_path(paths)
@@ -175,23 +173,25 @@ class Supervisor:
 
     def start(self) -> None:
         """Starts it with all programs. Raises LabError with what it said."""
-        if importlib.util.find_spec("supervisor") is None:
-            raise LabError(
-                f"the package supervisor is not in {sys.prefix}: install the lab's packages with `make venv`"
-            )
+        program = self._programs / "supervisord"
+        if not program.exists():
+            raise LabError(f"no {program}: the package supervisor is missing; `make lab` installs what the lab needs")
         prepare_socket_directory(self.socket)
-        command = [sys.executable, "-P", "-m", "supervisor.supervisord", "-c", "run/supervisord.conf"]
-        done = subprocess.run(
-            command,
-            cwd=self._paths.root,
-            env=clean_environment(os.environ, self._paths.root, self._programs),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_START_SECONDS,
-            check=False,
-        )
+        command = [str(program), "-c", "run/supervisord.conf"]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self._paths.root,
+                env=clean_environment(os.environ, self._paths.root, self._programs),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_START_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"supervisord did not start within {_START_SECONDS:g} s; see {self._log}") from error
         if done.returncode:
             raise LabError(f"supervisord did not start: {done.stdout.strip()}")
         if not wait_until(lambda: self.pid() is not None, _START_SECONDS):
