@@ -69,49 +69,24 @@ def installed(
             desired = wishes.resolved(ctx, desired, refresh=wishes.refresh_now(ctx, refresh), fromrepo=fromrepo)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
-    now = ctx.call("pkg.list_pkgs", versions_as_list=True)
-    judged = {} if sources else desired
-    targets = {
-        package: wanted
-        for package, wanted in desired.items()
-        if not wishes.satisfied(ctx, now.get(package), judged.get(package), ignore_epoch, newer=allow_updates)
-    }
-    again = {package: wanted for package, wanted in desired.items() if reinstall and package not in targets}
-    if not targets and not again:
-        exact = any(wanted for wanted in judged.values())
-        comment = "All specified packages are already installed"
-        return doing.held_plan(ctx, list(desired), hold, comment + (" and are at the desired version" if exact else ""))
-    request: dict[str, Any] = {
-        "fromrepo": fromrepo,
-        "skip_verify": skip_verify,
-        "ignore_epoch": bool(ignore_epoch),
-        "install_recommends": install_recommends,
-        "only_upgrade": only_upgrade,
-        "force_conf_new": force_conf_new,
-        "cache_valid_time": cache_valid_time,
-        "reinstall": bool(again),
-        "normalize": False,
-    }
-    chosen = {**targets, **again}
-    if sources:
-        request["sources"] = [{package: place} for package, place in desired.items() if package in chosen]
-    else:
-        request["pkgs"] = [{package: wanted} for package, wanted in chosen.items()]
-
-    def work() -> Outcome:
-        changes = ctx.call("pkg.install", refresh=wishes.refresh_now(ctx, refresh), **request)
-        after = ctx.call("pkg.list_pkgs", versions_as_list=True)
-        good = {
-            package
-            for package in desired
-            if wishes.satisfied(ctx, after.get(package), judged.get(package), ignore_epoch, newer=allow_updates)
-        }
-        return comments.installed_outcome(judged or dict.fromkeys(desired), targets, again, good, changes)
-
-    steps = [Step(f"install {', '.join(chosen)}", lambda: doing.told(work, "installing package(s)"))]
-    if hold is not None:
-        steps.append(doing.hold_step(ctx, list(desired), hold=hold))
-    return Plan.change(*comments.would_install(ctx, targets, again, steps, files=bool(sources)))
+    want = wishes.Want(
+        desired=desired,
+        files=bool(sources),
+        ignore_epoch=ignore_epoch,
+        newer=allow_updates,
+        reinstall=reinstall,
+        refresh=refresh,
+        hold=hold,
+        options={
+            "fromrepo": fromrepo,
+            "skip_verify": skip_verify,
+            "install_recommends": install_recommends,
+            "only_upgrade": only_upgrade,
+            "force_conf_new": force_conf_new,
+            "cache_valid_time": cache_valid_time,
+        },
+    )
+    return doing.install(ctx, want)
 
 
 def latest(

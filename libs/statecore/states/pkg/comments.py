@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.states.pkg import wishes
-from statecore.types import Outcome, Step
+from statecore.types import Outcome
 
 #: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.
 SHORT = 20
@@ -21,8 +21,8 @@ def shown(package: str, version: str | None) -> str:
 
 
 def would_install(
-    ctx: Context, targets: Mapping[str, Any], again: Mapping[str, Any], steps: list[Step], *, files: bool
-) -> tuple[str, list[Step], dict[str, Any]]:
+    ctx: Context, targets: Mapping[str, Any], again: Mapping[str, Any], *, files: bool
+) -> tuple[str, dict[str, Any]]:
     """Test mode's comment and prediction: the version that would come where that is known."""
     lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
     changes = {package: {"new": "installed", "old": ""} for package in targets}
@@ -34,7 +34,7 @@ def would_install(
         names = [package if files else shown(package, version) for package, version in again.items()]
         lines.append(f"The following packages would be reinstalled: {', '.join(names)}")
         changes |= {package: {"new": "installed", "old": ""} for package in names}
-    return "\n".join(lines), steps, changes
+    return "\n".join(lines), changes
 
 
 def installed_outcome(

@@ -6,7 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.states.pkg import comments, wishes
 from statecore.types import Outcome, Plan, Step
+
+
+def install(ctx: Context, want: wishes.Want) -> Plan:
+    """Installs what is not there, and with ``reinstall`` what is."""
+    there = want.fulfilled(ctx)
+    targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
+    again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
+    if not targets and not again:
+        exact = " and are at the desired version" if any(want.versions.values()) else ""
+        return held_plan(ctx, list(want.desired), want.hold, f"All specified packages are already installed{exact}")
+    chosen = {**targets, **again}
+
+    def work() -> Outcome:
+        changes = ctx.call(
+            "pkg.install",
+            refresh=wishes.refresh_now(ctx, want.refresh),
+            reinstall=bool(again),
+            normalize=False,
+            ignore_epoch=bool(want.ignore_epoch),
+            **{"sources" if want.files else "pkgs": [{package: wanted} for package, wanted in chosen.items()]},
+            **want.options,
+        )
+        return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes)
+
+    steps = [Step(f"install {', '.join(chosen)}", lambda: told(work, "installing package(s)"))]
+    if want.hold is not None:
+        steps.append(hold_step(ctx, list(want.desired), hold=want.hold))
+    would, predicted = comments.would_install(ctx, targets, again, files=want.files)
+    return Plan.change(would, steps, predicted)
 
 
 def told(work: Callable[[], Outcome], doing: str) -> Outcome:

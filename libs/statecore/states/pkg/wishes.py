@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from statecore import package_versions
@@ -11,6 +12,37 @@ from statecore.types import Plan
 
 #: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
 REFRESH_DUE = "pkg.refresh_due"
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What ``installed`` is asked for."""
+
+    #: Package -> version, conditions, None for any; with ``files`` -> the place of its file.
+    desired: Mapping[str, str | None]
+    files: bool
+    ignore_epoch: bool | None
+    #: A single exact version may be exceeded.
+    newer: bool
+    reinstall: bool
+    refresh: bool | None
+    hold: bool | None
+    #: Arguments of ``pkg.install``.
+    options: Mapping[str, Any]
+
+    @property
+    def versions(self) -> dict[str, str | None]:
+        """Package -> version wanted; that of a file is not known before it is installed."""
+        return dict.fromkeys(self.desired) if self.files else dict(self.desired)
+
+    def fulfilled(self, ctx: Context) -> set[str]:
+        """The packages that are there, in a wanted version."""
+        now = ctx.call("pkg.list_pkgs", versions_as_list=True)
+        return {
+            package
+            for package, version in self.versions.items()
+            if satisfied(ctx, now.get(package), version, self.ignore_epoch, newer=self.newer)
+        }
 
 
 def refused(pkgs: Any, sources: Any, pkg_verify: Any, debconf: str | None) -> Plan | None:
