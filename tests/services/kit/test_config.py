@@ -182,9 +182,16 @@ def test_every_option_has_a_type_that_its_default_fits_and_a_sentence(
         assert item.metadata["doc"], item.name
     import yaml
 
+    # Set, because empty ones are filled in.
+    given: dict[str, Any] = {"id": "m"} | ({"grains_file": "/g"} if kind is MinionOptions else {})
     defaults = {item.name: getattr(kind(), item.name) for item in dataclasses.fields(kind)}
-    loaded = load(files({name: yaml.safe_dump(defaults | {"id": "m"})}), {})
-    assert loaded == kind(id="m")
+    loaded = load(files({name: yaml.safe_dump(defaults | given)}), {})
+    assert loaded == kind(**given)
+
+
+def test_a_minion_keeps_set_grains_beside_its_configuration(files: Files) -> None:
+    directory = files({"minion": "id: m"})
+    assert load_minion(directory, {}).grains_file == f"{directory}/grains"
 
 
 def test_defaults_are_not_shared() -> None:
