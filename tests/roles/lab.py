@@ -1,0 +1,402 @@
+"""A master taken apart: Redis, the six roles and some minions, each a process of its own on loopback.
+
+Every port was free a moment ago, every minion manages a plain directory tree, and nothing outlives ``Lab.close``. What a
+process says is in ``<root>/log/<name>``; ``Lab.logs`` shows the ends of it, for the report of a failed test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import yaml
+
+from services.kit.config import MasterOptions, load_master
+from services.kit.keygen import make_keys
+from services.lab.hosts import make_host
+from tests.conftest import await_port, redis_program
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: In the order of their start, which does not matter to them.
+ROLES = ("eventpublisher", "reqserver", "mworker", "publisher", "reactor", "maintenance")
+
+#: Programs of the commands and roles: those of the interpreter that runs the tests.
+BIN = Path(sys.executable).parent
+
+PORTS = ("publish_port", "ret_port", "control_port", "event_pull_port", "event_pub_port", "workers_port")
+
+#: Seconds for a process to become ready on a busy machine.
+STARTUP = 30.0
+
+#: Seconds that one command of an operator may take.
+COMMAND = 40.0
+
+#: A module as users write them for Salt: its job is held by files of the test, so that roles can be killed in the middle.
+HELD_MODULE = '''\
+"""Holds a job until the test lets it go."""
+
+import os
+import time
+
+
+def wait(directory, seconds=60):
+    """True once DIRECTORY/go is there; says DIRECTORY/started-<minion> before."""
+    with open(os.path.join(directory, "started-" + __opts__["id"]), "w"):
+        pass
+    deadline = time.monotonic() + seconds
+    while not os.path.exists(os.path.join(directory, "go")):
+        if time.monotonic() > deadline:
+            raise RuntimeError("nobody let go")
+        time.sleep(0.02)
+    return True
+'''
+
+
+def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
+    """The first true value of ``condition``. Fails the test at the deadline, naming ``what``."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what}: not within {seconds:g} seconds")
+        pause.wait(0.02)
+    return value
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of loopback that nothing listens on."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+@dataclass
+class Answer:
+    """What a command said, and how it ended."""
+
+    command: str
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """stdout as JSON."""
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            pytest.fail(f"not JSON: {self}")
+
+    def __str__(self) -> str:
+        return f"{self.command}: exit code {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+@dataclass
+class Lab:
+    """One master with its minions. ``start_all`` starts what ``close`` ends."""
+
+    root: Path
+    minions: tuple[str, ...] = ("web1", "web2")
+    #: Options of the master beside ports, addresses and trees.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 1
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [*PORTS, "redis", *ROLES, *self._extra_workers(), *self.minions]
+        self.port = dict(zip(names, free_ports(len(names)), strict=True))
+        self.tree = self.root / "srv"
+        self.etc = self.root / "etc"
+        shutil.copytree(ROOT / "examples" / "srv", self.tree)
+        (self.tree / "salt" / "_modules").mkdir()
+        (self.tree / "salt" / "_modules" / "held.py").write_text(HELD_MODULE)
+        for directory in ("etc", "log", "redis"):
+            (self.root / directory).mkdir()
+        master = {
+            "file_roots": {"base": [str(self.tree / "salt")]},
+            "pillar_roots": {"base": [str(self.tree / "pillar")]},
+            "interface": "127.0.0.1",
+            "internal_interface": "127.0.0.1",
+            "redis_url": f"redis://127.0.0.1:{self.port['redis']}/0",
+            "log_level": "info",
+            "auto_accept": True,
+            "worker_silence": 2,
+            "reactor": [{"site/refresh": [str(self.tree / "reactor" / "refresh.sls")]}],
+            **{name: self.port[name] for name in PORTS},
+            **self.options,
+        }
+        (self.etc / "master").write_text(yaml.safe_dump(master))
+        make_keys(self.etc / "keys")
+        for index, minion in enumerate(self.minions):
+            self._make_minion(minion, index)
+
+    def _extra_workers(self) -> list[str]:
+        return [f"mworker{number}" for number in range(2, self.workers + 1)]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Names of the master's processes."""
+        return (*ROLES, *self._extra_workers())
+
+    def _make_minion(self, minion: str, index: int) -> None:
+        make_host(self.host(minion), minion, index)
+        directory = self.root / "minions" / minion
+        directory.mkdir(parents=True)
+        options = {
+            "id": minion,
+            "master": "127.0.0.1",
+            "master_port": self.port["ret_port"],
+            "pki_dir": str(directory / "pki"),
+            "cachedir": str(directory / "cache"),
+            "host_root": str(self.host(minion)),
+            "log_level": "info",
+            # A test waits for what an operator would hardly notice.
+            "acceptance_wait_time": 1,
+            "recon_default": 100,
+            "recon_max": 400,
+            "return_retry_timer": 1,
+            "return_retry_timer_max": 2,
+            "auth_timeout": 2,
+        }
+        (directory / "minion").write_text(yaml.safe_dump(options))
+
+    def host(self, minion: str) -> Path:
+        """Root of the host that a minion manages."""
+        return self.root / "hosts" / minion
+
+    def cache(self, minion: str) -> Path:
+        """A minion's cache directory."""
+        return self.root / "minions" / minion / "cache"
+
+    @property
+    def master_options(self) -> MasterOptions:
+        """The master's options, as its roles read them."""
+        return load_master(str(self.etc), env={})
+
+    # ------------------------------------------------------------------------------------------------------------- processes
+
+    def start_all(self, *names: str) -> None:
+        """Redis and these roles and minions (default: all of them), ready."""
+        wanted = names or (*self.roles, *self.minions)
+        self.start_redis()
+        for name in wanted:
+            self.start(name)
+        self.await_ready(*wanted)
+
+    def start_redis(self) -> None:
+        """Redis, with an append-only file: what it acknowledged survives it."""
+        self.launch_redis()
+        await_port(self.port["redis"], self.processes["redis"])
+
+    def launch_redis(self) -> None:
+        """The same, without waiting."""
+        words = [redis_program(), "--port", str(self.port["redis"]), "--bind", "127.0.0.1"]
+        words += ["--dir", str(self.root / "redis"), "--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        self._launch("redis", words)
+
+    def start(self, name: str) -> None:
+        """Starts a role or a minion; ``await_ready`` waits for it."""
+        role = "minion" if name in self.minions else name.rstrip("0123456789")
+        directory = self.root / "minions" / name if role == "minion" else self.etc
+        self._launch(name, [str(BIN / "saltern"), role, "-c", str(directory)])
+
+    def _launch(self, name: str, words: Sequence[str]) -> None:
+        environment = self.environment | {
+            "SALTERN_HEALTH_PORT": str(self.port[name]),
+            # A crash below Python is no silent death.
+            "PYTHONFAULTHANDLER": "1",
+        }
+        with (self.root / "log" / name).open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                list(words), env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of every process of this lab; ``SALTERN_TEST_LAB`` tells them from all others of the machine."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SALTERN_", "SALT_"))}
+        own = {"SALT_CONFIG_DIR": str(self.etc), "SALTERN_TEST_LAB": str(self.root), "TERM": "dumb"}
+        return kept | own | {"PATH": f"{BIN}:{kept.get('PATH', '')}"}
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> int:
+        """Ends a process by a signal; returns its exit code. A minion's zygote and jobbers are not signalled."""
+        process = self.processes.pop(name)
+        assert process.poll() is None, f"{name} had ended by itself with {process.returncode}\n{self.logs()}"
+        process.send_signal(number)
+        return process.wait(STARTUP)
+
+    def restart(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Kills and starts."""
+        self.kill(name, number)
+        if name == "redis":
+            self.start_redis()
+        else:
+            self.start(name)
+
+    def probe(self, name: str, path: str = "/readyz") -> tuple[int, str]:
+        """(status, body) of a process's probe; status 0 when nothing answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port[name], timeout=5)
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode().strip()
+            except (OSError, http.client.HTTPException) as error:
+                return 0, str(error)
+
+    def await_ready(self, *names: str) -> None:
+        """Waits until all of these are ready; says which is not, and why."""
+        deadline = time.monotonic() + STARTUP
+        pause = threading.Event()
+        while True:
+            answers = {name: self.probe(name) for name in names}
+            waiting = {name: why for name, (status, why) in answers.items() if status != 200}
+            if not waiting:
+                return
+            ended = [name for name in waiting if self.processes[name].poll() is not None]
+            if ended or time.monotonic() > deadline:
+                pytest.fail(f"ended: {ended}; not ready within {STARTUP:g} s: {waiting}\n{self.logs()}")
+            pause.wait(0.05)
+
+    def memory(self, name: str) -> int:
+        """Resident bytes of a process."""
+        status = Path(f"/proc/{self.processes[name].pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
+        return int(line.split()[1]) * 1024
+
+    def metric(self, name: str, metric: str) -> float:
+        """The sum of a metric over its labels."""
+        lines = self.probe(name, "/metrics")[1].splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.partition("{")[0].partition(" ")[0] == metric)
+
+    def dead(self) -> dict[str, int]:
+        """Processes that ended by themselves, with their exit codes."""
+        return {name: code for name, one in self.processes.items() if (code := one.poll()) is not None}
+
+    def close(self) -> None:
+        """Ends everything that this lab started, forked jobbers included."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        self.processes.clear()
+        until(lambda: not self._kill_leftovers(), STARTUP, "the lab's processes ended")
+
+    def _kill_leftovers(self) -> list[int]:
+        mark = f"SALTERN_TEST_LAB={self.root}".encode()
+        left = [pid for pid, marks in _environments() if mark in marks]
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return left
+
+    # -------------------------------------------------------------------------------------------------------------- commands
+
+    def started(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        """A command of an operator, in the background."""
+        return subprocess.Popen(
+            [str(BIN / words[0]), *words[1:]],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **more,
+        )
+
+    def finished(self, running: subprocess.Popen[str], seconds: float = COMMAND) -> Answer:
+        """Its answer. Fails the test when it takes too long."""
+        try:
+            out, err = running.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            out, err = running.communicate()
+            pytest.fail(f"not ended within {seconds:g} s: {Answer(str(running.args), running.returncode, out, err)}")
+        return Answer(" ".join(map(str, running.args)), running.returncode, out, err)  # type: ignore[arg-type]
+
+    def run(self, *words: str, seconds: float = COMMAND) -> Answer:
+        """A command of an operator and its answer, whatever its exit code."""
+        return self.finished(self.started(*words), seconds)
+
+    def ok(self, *words: str, seconds: float = COMMAND) -> Answer:
+        """The same; fails the test for an exit code other than 0."""
+        answer = self.run(*words, seconds=seconds)
+        assert answer.code == 0, str(answer)
+        return answer
+
+    def salt(self, *words: str) -> Any:
+        """Returns by minion of a ``salt`` that must succeed."""
+        return self.ok("salt", "--out", "json", "--static", *words).data
+
+    def runner(self, *words: str) -> Any:
+        """What a runner returned that must succeed."""
+        return self.ok("salt-run", "--out", "json", *words).data
+
+    def call(self, minion: str, *words: str) -> Answer:
+        """salt-call beside a minion, with its keys and cache."""
+        return self.run("salt-call", "-c", str(self.root / "minions" / minion), *words)
+
+    def keys(self) -> dict[str, list[str]]:
+        """Minion keys as salt-key lists them."""
+        found: dict[str, list[str]] = self.ok("salt-key", "-L", "--out", "json").data
+        return found
+
+    def pings(self) -> None:
+        """Every minion answers, and nothing has died meanwhile."""
+        assert self.salt("*", "test.ping") == dict.fromkeys(self.minions, True)
+        assert self.dead() == {}, self.logs()
+
+    # ------------------------------------------------------------------------------------------------------------------ looks
+
+    def redis(self) -> redis.Redis:
+        """The lab's Redis, with text answers."""
+        return redis.Redis(port=self.port["redis"], decode_responses=True)
+
+    def log(self, name: str) -> str:
+        """All that a process said."""
+        path = self.root / "log" / name
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def logs(self, lines: int = 25) -> str:
+        """The last words of everybody."""
+        parts = [f"dead: {self.dead()}"]
+        for path in sorted((self.root / "log").iterdir()):
+            tail = path.read_text(errors="replace").splitlines()[-lines:]
+            parts += [f"--- {path.name}", *tail]
+        return "\n".join(parts)
+
+    def tracebacks(self) -> list[str]:
+        """Names of processes that said "Traceback" or crashed below Python."""
+        names = [path.name for path in sorted((self.root / "log").iterdir())]
+        return [name for name in names if "Traceback" in self.log(name) or "Fatal Python error" in self.log(name)]
+
+
+def _environments() -> Iterator[tuple[int, list[bytes]]]:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # A process that has ended and waits for its parent has no environment.
+            yield int(entry.name), (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
