@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import signal
 from collections.abc import Iterable, Mapping
@@ -28,23 +29,23 @@ _CACHES = ("files", "localfiles", "extrn_files", "accumulator")
 
 
 def running(ctx: Context) -> list[dict[str, Any]]:
-    """The jobs that run on this minion now, as they were published, each with its pid.
+    """The jobs that run on this minion now but this one, as they were published, each with its pid.
 
     CLI Example:
 
         salt '*' saltutil.running
     """
-    return ctx.jobs.running()
+    return _others(ctx)
 
 
 def is_running(ctx: Context, fun: str) -> list[dict[str, Any]]:
     """The running jobs whose function matches a glob (``state.*``)."""
-    return [job for job in ctx.jobs.running() if fnmatchcase(str(job.get("fun", "")), fun)]
+    return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
 
 
 def find_job(ctx: Context, jid: str) -> dict[str, Any]:
     """The running job with this id, {} when it does not run (any more)."""
-    return next((job for job in ctx.jobs.running() if str(job.get("jid")) == str(jid)), {})
+    return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
 
 
 def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
@@ -68,13 +69,18 @@ def kill_job(ctx: Context, jid: str) -> str:
 
 
 def term_all_jobs(ctx: Context) -> list[str]:
-    """Asks every running job to end."""
-    return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in ctx.jobs.running()]
+    """Asks every other running job to end."""
+    return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in _others(ctx)]
 
 
 def kill_all_jobs(ctx: Context) -> list[str]:
-    """Ends every running job at once."""
-    return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in ctx.jobs.running()]
+    """Ends every other running job at once."""
+    return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
+
+
+def _others(ctx: Context) -> list[dict[str, Any]]:
+    """The job that asks does not count, as in Salt: it would find, or end, itself."""
+    return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
 
 
 def _number(sig: int | str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from statecore.errors import CommandError
@@ -26,6 +28,21 @@ JOB = {"jid": "20260101000000000001", "fun": "state.apply", "pid": 7}
 def test_jobs(plain, name, args, value):
     plain.ports.jobs = [JOB]
     assert plain.call(f"saltutil.{name}", *args) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "nothing"),
+    [
+        ("running", (), []),
+        ("is_running", ("*",), []),
+        ("find_job", (JOB["jid"],), {}),
+        ("kill_all_jobs", (), []),
+        ("term_all_jobs", (), []),
+    ],
+)
+def test_the_job_that_asks_does_not_count(plain, name, args, nothing):
+    plain.ports.jobs = [JOB | {"pid": os.getpid()}]
+    assert plain.call(f"saltutil.{name}", *args) == nothing
 
 
 @pytest.mark.parametrize(
