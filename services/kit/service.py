@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import logging
 import signal
 import sys
@@ -59,6 +60,8 @@ class Role:
 
 def catch_signals() -> Stop:
     """SIGTERM and SIGINT set the returned flag from now on."""
+    # A crash below Python (libzmq, libyaml) is no silent death: it leaves the stacks in the log.
+    faulthandler.enable()
     stop = Stop()
     signal.signal(signal.SIGTERM, stop.request)
     signal.signal(signal.SIGINT, stop.request)
