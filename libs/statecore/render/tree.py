@@ -231,7 +231,7 @@ class SlsTree:
         return data
 
     def _split(self, source: Source) -> RenderedSls:
-        high = {str(name): body for name, body in self.data(source.sls, source.saltenv).items()}
+        high = dict(self.data(source.sls, source.saltenv))
         include, extend, exclude = (high.pop(name, None) for name in ("include", "extend", "exclude"))
         return RenderedSls(source.sls, source.saltenv, source.file, high, include or (), extend or {}, exclude or ())
 
@@ -327,7 +327,8 @@ class SlsTree:
         if origins is None:
             names, options = self._names(source), _sls_options(self._opts)
             origins = self._origins[key] = line_map(body, source.path, self.files, source.saltenv, names, options)
-        return origins[line - 1] if 1 <= line <= len(origins) else 0
+        # What is missing at the very end (a bracket) is found behind the last line.
+        return origins[min(line, len(origins)) - 1] if origins else 0
 
 
 class TreeTemplates:
