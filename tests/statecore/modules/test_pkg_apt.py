@@ -115,6 +115,10 @@ def test_what_cannot_be_installed(plain, debian):
         "errors:\n    - E: Unable to locate package nothing"
     )
     assert caught.value.info["changes"] == {"git": {"old": "", "new": "1:2.39.2-1"}}
+    with pytest.raises(
+        CommandError, match=r"\n    - package lists that could not be fetched: http://gone.test bookworm"
+    ):
+        plain.call("pkg.install", "nothing", refresh=True)
     with pytest.raises(CommandError, match=r"No version matching 'git>3' could be found \(available: 1:2.39.2-1, 1:2"):
         plain.call("pkg.install", "git", version=">3", ignore_epoch=True)
     with pytest.raises(InvocationError, match="Only one of"):

@@ -186,8 +186,7 @@ def install(
     wanted = {} if sources else _wanted(ctx, name, pkgs, version, normalize=normalize)
     if not wanted and not sources:
         return {}
-    if refresh and (sources or _refresh_needed(ctx, wanted)):
-        refresh_db(ctx, cache_valid_time)
+    fetched = refresh_db(ctx, cache_valid_time) if refresh and (sources or _refresh_needed(ctx, wanted)) else {}
     before = list_pkgs(ctx)
     options = apt.install_options(
         fromrepo=fromrepo,
@@ -218,6 +217,10 @@ def install(
     changes |= {
         each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
     }
+    unfetched = [source for source, result in fetched.items() if result is False]
+    if errors and unfetched:
+        # APT itself only warns of it, and what is then missing looks like a wrong name.
+        errors.append(f"package lists that could not be fetched: {', '.join(unfetched)}")
     _complain("Problem encountered installing package(s)", errors, changes)
     return changes
 
