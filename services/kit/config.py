@@ -192,11 +192,11 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
     """Options for the minion and salt-call, with ``id`` and ``grains_file`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
-    filled = {
-        "id": options.id or socket.getfqdn(),
-        "grains_file": options.grains_file or str(config_directory(config_dir, env) / "grains"),
-    }
-    return dataclasses.replace(options, **filled)
+    return dataclasses.replace(
+        options,
+        id=options.id or socket.getfqdn(),
+        grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
+    )
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:

@@ -46,7 +46,7 @@ class Health:
 
     def unready(self) -> list[str]:
         """One line for each check that fails."""
-        return [f"{name}: {why}" for name, check in self._checks.items() if (why := check())]
+        return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _asked(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Starts to answer on ``host:port``; returns what stops it. Port 0 serves nothing."""
@@ -61,6 +61,13 @@ class Health:
             server.server_close()
 
         return stop
+
+
+def _asked(check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a probe is answered in any case; a check that fails is a reason
+        return f"{type(error).__name__}: {error}"
 
 
 def _nothing() -> None:

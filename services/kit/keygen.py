@@ -27,6 +27,9 @@ Put: TypeAlias = Callable[[Path, bytes], None]
 #: Roles that prove the master to minions, or read their secrets.
 _SPEAK_TO_MINIONS = ("publisher", "mworker")
 
+#: Bits of the master's key: what a public key may have to be understood.
+_SMALLEST, _LARGEST = 1024, 16384
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0; 1 when the directory cannot be written."""
@@ -34,19 +37,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="directory that the keys are put into")
-    parser.add_argument("--keysize", type=int, default=2048, help="bits of the master's key (default 2048)")
-    parser.add_argument("--owner", default=None, metavar="UID:GID", help="numeric owner of the key files")
+    parser.add_argument("--keysize", type=_keysize, default=2048, help="bits of the master's key (default 2048)")
+    parser.add_argument("--owner", type=_owner, default=None, metavar="UID:GID", help="numeric owner of the key files")
     arguments = parser.parse_args(argv)
     try:
-        made = make_keys(arguments.out, keysize=arguments.keysize, owner=_owner(arguments.owner))
+        made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner)
     except OSError as error:
         sys.stderr.write(f"saltern keygen: {error.filename}: {error.strerror}\n")
         return 1
     except ConfigError as error:
         sys.stderr.write(f"saltern keygen: {error}\n")
-        return 1
-    except ValueError as error:
-        sys.stderr.write(f"saltern keygen: --owner must be UID:GID in numbers: {error}\n")
         return 1
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"all keys are in {arguments.out} already\n")
     return 0
@@ -58,10 +58,12 @@ def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | 
 
     def put(path: Path, content: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Readable by its owner alone, from the first byte on.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # Readable by its owner alone from the first byte on, and never there in part: what is there is kept.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+        temporary.replace(path)
         made.append(path)
 
     _curve_keys(directory, put)
@@ -89,19 +91,26 @@ def _curve_keys(directory: Path, put: Put) -> None:
 
 
 def _master_keys(directory: Path, keysize: int, put: Put) -> None:
-    first = directory / _SPEAK_TO_MINIONS[0]
-    pem, secret = first / "master.pem", first / "master.secret"
-    private = _read_pem(pem) if pem.exists() else PrivateKey.generate(keysize)
+    pem, secret = _held(directory, "master.pem"), _held(directory, "master.secret")
+    private = _read_pem(pem) if pem else PrivateKey.generate(keysize)
     contents = {
-        "master.pem": private.to_pem(),
+        "master.pem": pem.read_bytes() if pem else private.to_pem(),
         "master.pub": (private.public.pem + "\n").encode(),
-        "master.secret": secret.read_bytes() if secret.exists() else os.urandom(SECRET_BYTES),
+        "master.secret": secret.read_bytes() if secret else os.urandom(SECRET_BYTES),
     }
     for role in _SPEAK_TO_MINIONS:
         for name, content in contents.items():
             path = directory / role / name
             if not path.exists() or path.read_bytes() != content:
                 put(path, content)
+
+
+def _held(directory: Path, name: str) -> Path | None:
+    """The file where one of the roles has it already: a lost directory is filled again from the other one's."""
+    held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
+    if len({path.read_bytes() for path in held}) > 1:
+        raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")
+    return held[0] if held else None
 
 
 def _public_of(secret: Path) -> bytes:
@@ -118,8 +127,16 @@ def _read_pem(path: Path) -> PrivateKey:
         raise ConfigError(f"{path}: {error}; put the master's key back, minions know the master by it") from error
 
 
-def _owner(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
+def _keysize(text: str) -> int:
+    bits = int(text)
+    if not _SMALLEST <= bits <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"must be {_SMALLEST} to {_LARGEST} bits, not {bits}")
+    return bits
+
+
+def _owner(text: str) -> tuple[int, int]:
     user, _, group = text.partition(":")
-    return int(user), int(group or user)
+    try:
+        return int(user), int(group or user)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be UID:GID in numbers, not '{text}'") from error

@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Any
 
+from services.kit.config import ConfigError
+
 #: Salt's level names. "quiet" silences everything.
 LEVELS: dict[str, int] = {
     "quiet": logging.CRITICAL + 10,
@@ -65,12 +67,16 @@ class TextFormatter(logging.Formatter):
 
 
 def configure(role: str, level: str, form: str) -> None:
-    """Sends the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` text or json."""
+    """Sends the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` text or json; ConfigError for others."""
+    if level not in LEVELS:
+        raise ConfigError(f"log_level must be one of {', '.join(LEVELS)}, not '{level}'")
+    if form not in ("text", "json"):
+        raise ConfigError(f"log_format must be text or json, not '{form}'")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(role) if form == "json" else TextFormatter(role))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(LEVELS.get(level, logging.WARNING))
+    root.setLevel(LEVELS[level])
 
 
 def _context(record: logging.LogRecord) -> dict[str, Any]:

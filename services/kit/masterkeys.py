@@ -7,7 +7,6 @@ from pathlib import Path
 
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
-
 from services.kit.config import ConfigError
 
 #: Bytes of ``master.secret``: as strong as the keys that are derived from it.

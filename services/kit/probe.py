@@ -22,9 +22,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-c", "--config-dir", default=None)
     arguments = parser.parse_args(argv)
     try:
-        why = ask(load_master(arguments.config_dir).health_port, LIVE if arguments.live else READY)
-    except (ConfigError, OSError, http.client.HTTPException) as error:
+        port = load_master(arguments.config_dir).health_port
+    except ConfigError as error:
         sys.stderr.write(f"saltern health: {error}\n")
+        return 1
+    if not port:
+        sys.stderr.write(
+            "saltern health: health_port is 0: this role answers no probes; set it, or SALTERN_HEALTH_PORT\n"
+        )
+        return 1
+    try:
+        why = ask(port, LIVE if arguments.live else READY)
+    except (OSError, http.client.HTTPException) as error:
+        sys.stderr.write(f"saltern health: no answer from 127.0.0.1:{port}: {error}\n")
         return 1
     if why is not None:
         sys.stderr.write(f"{why}\n")

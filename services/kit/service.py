@@ -75,8 +75,10 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
     health = Health(name, metrics.registry, stall_after=stall_after)
     try:
         stop = health.serve(options.health_host, options.health_port)
-    except OSError as error:
-        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {error.strerror}") from error
+    except (OSError, OverflowError) as error:
+        # OverflowError: no port has that number.
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
     try:
         yield health, metrics
     finally:

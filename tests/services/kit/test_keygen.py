@@ -1,0 +1,118 @@
+"""Keys: who gets which, what is kept, what a broken one leads to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from services.kit.config import ConfigError
+from services.kit.keygen import main, make_keys
+from services.kit.links import NAMES, LinkKeys
+from services.kit.masterkeys import MasterKeys
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def keys(role_keys: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(role_keys, tmp_path / "keys"))
+
+
+def test_every_name_gets_its_own_secret_and_knows_all_publics(role_keys: Path) -> None:
+    loaded = {name: LinkKeys.load(role_keys / name) for name in NAMES}
+    assert len({keys.secret for keys in loaded.values()}) == len(NAMES)
+    for keys in loaded.values():
+        assert keys.known == {name: other.public for name, other in loaded.items()}
+
+
+def test_only_roles_that_speak_to_minions_get_the_masters_key(role_keys: Path) -> None:
+    assert {path.parent.name for path in role_keys.rglob("master.*")} == {"publisher", "mworker"}
+    one, two = MasterKeys.load(role_keys / "publisher"), MasterKeys.load(role_keys / "mworker")
+    assert one.private.to_pem() == two.private.to_pem()
+    assert one.secret == two.secret
+    assert (role_keys / "mworker" / "master.pub").read_text().strip() == one.private.public.pem
+
+
+def test_nobody_else_can_read_them(role_keys: Path) -> None:
+    for path in role_keys.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert not list(role_keys.rglob(".*")), "a temporary file was left"
+
+
+def test_what_is_there_is_kept(keys: Path) -> None:
+    before = contents(keys)
+    assert make_keys(keys) == []
+    assert contents(keys) == before
+
+
+@pytest.mark.parametrize("lost", ["publisher", "mworker"])
+def test_a_lost_directory_is_filled_again_and_the_master_stays_the_same(keys: Path, lost: str) -> None:
+    before = contents(keys)
+    shutil.rmtree(keys / lost)
+    made = make_keys(keys)
+    after = contents(keys)
+    assert after[f"{lost}/master.pem"] == before["publisher/master.pem"]
+    assert after[f"{lost}/master.secret"] == before["publisher/master.secret"]
+    # Its own CurveZMQ key is a new one, which all others learn.
+    assert all(LinkKeys.load(keys / name).known[lost] == LinkKeys.load(keys / lost).public for name in NAMES)
+    assert {path.parts[-3] for path in made if path.name == f"{lost}.pub"} == set(NAMES)
+
+
+def test_two_masters_are_one_too_many(keys: Path) -> None:
+    (keys / "mworker" / "master.secret").write_bytes(os.urandom(32))
+    with pytest.raises(ConfigError, match=r"publisher/master\.secret and .*mworker/master\.secret differ"):
+        make_keys(keys)
+
+
+@pytest.mark.parametrize("name", ["reactor/curve.secret", "publisher/master.pem"])
+def test_a_broken_key_is_named_and_stays(keys: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for copy in keys.rglob(Path(name).name) if name.endswith("pem") else [keys / name]:
+        copy.write_bytes(b"broken")
+    assert main(["--out", str(keys)]) == 1
+    assert f"saltern keygen: {keys / name}: not a" in capsys.readouterr().err
+    assert (keys / name).read_bytes() == b"broken"
+
+
+def test_the_command_tells_what_it_made(tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--out", str(keys)]) == 0
+    assert capsys.readouterr().out == f"all keys are in {keys} already\n"
+    shutil.rmtree(keys / "api")
+    assert main(["--out", str(keys)]) == 0
+    assert f"made {keys / 'api' / 'curve.secret'}\n" in capsys.readouterr().out
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["--out", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith(f"saltern keygen: {tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize(
+    ("argument", "says"),
+    [
+        (["--owner", "salt:salt"], "argument --owner: must be UID:GID in numbers, not 'salt:salt'"),
+        (["--keysize", "100"], "argument --keysize: must be 1024 to 16384 bits, not 100"),
+        (["--keysize", "large"], "argument --keysize"),
+    ],
+)
+def test_arguments_that_mean_nothing(
+    argument: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--out", str(tmp_path / "keys"), *argument])
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "keys").exists()
+
+
+def test_an_owner_is_given_everything(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owners: dict[str, tuple[int, int]] = {}
+    monkeypatch.setattr(os, "chown", lambda path, user, group: owners.update({str(path): (user, group)}))
+    assert main(["--out", str(keys), "--owner", "1000"]) == 0
+    assert set(owners) == {str(keys), *(str(path) for path in keys.rglob("*"))}
+    assert set(owners.values()) == {(1000, 1000)}

@@ -1,0 +1,111 @@
+"""A role's frame: options, probes, signals, exit codes."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services.kit.config import ConfigError, MasterOptions
+from services.kit.service import EX_CONFIG, Role, catch_signals, role_arguments, run_role
+
+
+@pytest.fixture(autouse=True)
+def _process_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Signal handlers and log handlers belong to the process that runs the tests; put back."""
+    for name in list(os.environ):
+        if name.startswith("SALTERN_"):
+            monkeypatch.delenv(name)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    faulthandler.enable(sys.__stderr__)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_the_loop_in_its_own_time(number: signal.Signals, tmp_path: Path) -> None:
+    turns = []
+
+    def loop(role: Role) -> None:
+        while role.running():
+            turns.append(1)
+            if len(turns) == 3:
+                os.kill(os.getpid(), number)
+        turns.append(0)
+
+    assert run_role("publisher", loop, ["-c", str(tmp_path)]) == 0
+    assert turns == [1, 1, 1, 0]
+
+
+def test_a_role_has_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "master").write_text("timeout: 7\nlog_level: error\nrequest_deadline: 10\n")
+    seen: list[Role] = []
+    assert run_role("mworker", seen.append, ["-c", str(tmp_path), "-l", "debug"]) == 0
+    (role,) = seen
+    assert (role.name, role.options.timeout, role.keys) == ("mworker", 7, tmp_path / "keys" / "mworker")
+    assert role.log.name == "saltern.mworker"
+    assert logging.getLogger().level == logging.DEBUG
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("timeot: 7\n", "line 1: unknown option 'timeot'; the nearest is 'timeout'"),
+        ("log_level: loud\n", "log_level must be one of"),
+        ("log_format: xml\n", "log_format must be text or json"),
+        ("health_host: 127.0.0.1\nhealth_port: 70000\n", "health_port 127.0.0.1:70000"),
+        ("health_host: nowhere.invalid\nhealth_port: 8080\n", "health_port nowhere.invalid:8080"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(
+    text: str, says: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "master").write_text(text)
+    assert run_role("reqserver", lambda role: None, ["-c", str(tmp_path)]) == EX_CONFIG
+    said = capfd.readouterr().err
+    assert said.startswith("saltern reqserver: ")
+    assert says in said
+    assert "Traceback" not in said
+
+
+def test_a_fault_that_the_loop_finds_ends_the_same_way(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def loop(role: Role) -> None:
+        raise ConfigError("no keys")
+
+    assert run_role("reqserver", loop, ["-c", str(tmp_path)]) == EX_CONFIG
+    assert capfd.readouterr().err == "saltern reqserver: no keys\n"
+
+
+def test_running_counts_as_a_turn(new_role: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert callable(new_role)
+    role: Role = new_role("publisher", MasterOptions())
+    turns: list[None] = []
+    monkeypatch.setattr(role.health, "turn", lambda: turns.append(None))
+    assert role.running()
+    role.stop.request(signal.SIGTERM, None)
+    assert not role.running()
+    assert len(turns) == 2
+
+
+def test_signals_are_caught_from_the_call_on() -> None:
+    stop = catch_signals()
+    assert not stop.requested
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.requested
+
+
+def test_arguments() -> None:
+    assert vars(role_arguments("a", [])) == {"config_dir": None, "log_level": None}
+    with pytest.raises(SystemExit):
+        role_arguments("a", ["--nonsense"])
