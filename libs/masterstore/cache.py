@@ -11,18 +11,29 @@ from masterstore import keys
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 
+#: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Answers how many it offered.
+_FORGET = """
+local gone = 0
+for i = 2, #KEYS do
+  gone = gone + redis.call('HDEL', KEYS[i], ARGV[1])
+  if redis.call('EXISTS', KEYS[i]) == 0 then redis.call('SREM', KEYS[1], ARGV[i]) end
+end
+return gone
+"""
+
 
 class Cache:
     """Verbs on grains and mine. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._forget = client.redis.register_script(_FORGET)
         #: minion -> (packed, decoded): a target over thousands of minions decodes only what changed.
         self._decoded: dict[str, tuple[bytes, dict[str, Any]]] = {}
 
     def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
         """Keeps a minion's grains."""
-        self._client.call("hset", keys.GRAINS, minion, msgpack.packb(dict(grains), default=str))
+        self._client.call("hset", keys.GRAINS, minion, _pack(dict(grains)))
 
     def grains(self, minion: str) -> dict[str, Any] | None:
         """A minion's grains, None when it never told any."""
@@ -40,7 +51,7 @@ class Cache:
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             for fun, value in data.items():
-                pipe.hset(keys.mine(str(fun)), minion, msgpack.packb(value, default=str))
+                pipe.hset(keys.mine(str(fun)), minion, _pack(value))
                 pipe.sadd(keys.MINE_FUNCTIONS, str(fun))
             pipe.execute()
 
@@ -54,15 +65,16 @@ class Cache:
 
     def mine_delete(self, minion: str, fun: str) -> bool:
         """Forgets one function of a minion; whether there was any."""
-        return bool(self._client.call("hdel", keys.mine(fun), minion))
+        return bool(self._take_back(minion, [fun]))
 
     def mine_flush(self, minion: str) -> None:
         """Forgets all that a minion offers."""
-        with self._client.calling() as server:
-            pipe = server.pipeline(transaction=True)
-            for fun in server.smembers(keys.MINE_FUNCTIONS):
-                pipe.hdel(keys.mine(text(fun)), minion)
-            pipe.execute()
+        self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
+
+    def _take_back(self, minion: str, funs: Sequence[str]) -> int:
+        names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]
+        with self._client.calling():
+            return int(self._forget(keys=names, args=[minion, *funs]))
 
     def _grains(self, minion: str, packed: bytes) -> dict[str, Any]:
         known = self._decoded.get(minion)
@@ -75,8 +87,13 @@ class Cache:
         return decoded
 
 
+def _pack(value: Any) -> bytes:
+    packed: bytes = msgpack.packb(value, default=str, unicode_errors="surrogatepass")
+    return packed
+
+
 def _unpack(data: bytes, key: str) -> Any:
     try:
-        return msgpack.unpackb(data, strict_map_key=False)
+        return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StoreCorrupt(key, f"not msgpack: {error}") from error

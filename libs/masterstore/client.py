@@ -25,6 +25,7 @@ class Client:
 
     def __init__(self, url: str, *, timeout: float, client_name: str) -> None:
         """``timeout``: seconds for connecting and for each answer. Raises StoreError for a URL that cannot be read."""
+        self.timeout = timeout
         #: The URL without its passwords.
         self.shown = _PASSWORDS.sub(r"\1***", url)
         try:

@@ -29,7 +29,7 @@ class MinionKeys:
         self._client = client
         self._move = client.redis.register_script(_MOVE)
         #: Accepted keys as of ``_version``; a worker asks for one at every request.
-        self._accepted: dict[str, str | None] = {}
+        self._accepted: dict[str, str] = {}
         self._version: bytes | None = None
         self._looked = 0.0
 
@@ -72,7 +72,7 @@ class MinionKeys:
         return {state: sorted(text(name) for name in names) for state, names in zip(STATES, found, strict=True)}
 
     def pem(self, minion: str) -> str | None:
-        """The accepted key of a minion. What another worker changed is seen within half a second."""
+        """The accepted key of a minion. What another worker took back is seen within half a second."""
         now = time.monotonic()
         if now - self._looked > _BELIEVED:
             version = self._client.call("get", keys.KEYS_VERSION)
@@ -82,7 +82,10 @@ class MinionKeys:
             self._looked = now
         if minion not in self._accepted:
             found = self._client.call("hget", keys.minion_keys("accepted"), minion)
-            self._accepted[minion] = text(found) if found is not None else None
+            if found is None:
+                # Not remembered: strangers choose their names, and one who is accepted now must not wait.
+                return None
+            self._accepted[minion] = text(found)
         return self._accepted[minion]
 
     def _moved(self, minion: str, pem: str, index: int) -> None:

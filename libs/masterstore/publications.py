@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from masterstore import keys, values
@@ -20,7 +21,13 @@ class Publications:
 
     def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any]]]:
         """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one. Raises StoreCorrupt."""
-        answer = self._client.call("xread", {keys.PUBLICATIONS: after}, count=count, block=block_ms)
+        deadline = time.monotonic() + block_ms / 1000
+        # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
+        longest = max(1, int(self._client.timeout * 500))
+        wait, answer = max(1, min(block_ms, longest)), None
+        while not answer and wait > 0:
+            answer = self._client.call("xread", {keys.PUBLICATIONS: after}, count=count, block=wait)
+            wait = min(int((deadline - time.monotonic()) * 1000), longest)
         return [_entry(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:

@@ -1,0 +1,162 @@
+"""The table of keys against Redis: after everything was done once, each key is a row of it, with its type and its end."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import redis
+
+from masterstore import keys
+from masterstore.keys import KEYS, KeySpec
+from masterstore.store import Store
+
+JID, RUNNER, LATE = "20260101000000000000", "20260101000001000000", "20260101000002000000"
+
+#: What a part of a pattern may be.
+PARTS = {
+    "jid": r"\d{20}",
+    "minion": r"[^:]+",
+    "fun": r"[\w.,-]+",
+    "state": "accepted|pending|rejected|denied",
+    "id": r"\w+",
+    "name": r"\w+",
+}
+
+
+def form(spec: KeySpec) -> re.Pattern[str]:
+    pieces = re.split(r"<(\w+)>", spec.pattern)
+    return re.compile(
+        "".join(f"(?:{PARTS[piece]})" if odd % 2 else re.escape(piece) for odd, piece in enumerate(pieces))
+    )
+
+
+def row_of(name: str) -> KeySpec:
+    """The one row that a key belongs to; a key of ours is never taken for ``<minion>:<fun>``."""
+    rows = [spec for spec in KEYS if form(spec).fullmatch(name)]
+    exact = [spec for spec in rows if spec.name != "last_jid"] or rows
+    assert len(exact) == 1, f"{name} is {[spec.name for spec in exact]}"
+    return exact[0]
+
+
+def everything(store: Store) -> None:
+    """Every verb that writes, once or more."""
+    load: dict[str, Any] = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": [], "user": "root"}
+    ret: dict[str, Any] = {"jid": JID, "id": "a", "fun": "test.ping", "return": True, "retcode": 0}
+    store.jobs.publish(load, ["a", "b"], request_id="r1", ttl=1000, now_ms=1)
+    for minion in ("a", "a", "b", "x"):
+        store.jobs.record_return({**ret, "id": minion}, ttl=1000)
+    store.jobs.record_return({**ret, "jid": LATE}, ttl=1000)
+    store.jobs.store_external(RUNNER, {**load, "jid": RUNNER}, {**ret, "jid": RUNNER}, ttl=1000)
+    store.publications.save_cursor("publisher-1", "1-1")
+    for state in ("accepted", "pending", "rejected", "denied"):
+        store.minion_keys.store(f"minion-{state}", "PEM", state)
+    store.cache.set_grains("a", {"os": "Debian"})
+    store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
+    store.presence.seen("a", 1)
+    store.epochs.current()
+    store.epochs.rotate_aes()
+    store.epochs.rotate_session()
+    store.locks.acquire("trim", "one", 60_000)
+
+
+#: Rows whose key ends by itself, and the largest number of seconds until then in ``everything``.
+ENDS = {
+    "load": 1000,
+    "ret": 1000,
+    "last_jid": 1000,
+    "job": 1000,
+    "job_minions": 1000,
+    "request": keys.REQUEST_TTL,
+    "lock": 60,
+}
+
+#: A row that no verb of the store writes: the roles' own.
+NOT_OURS = {"schema"}
+
+
+@pytest.mark.redis
+def test_every_key_is_a_row_and_ends_as_the_row_says(store: Store, raw: redis.Redis) -> None:
+    everything(store)
+    found: set[str] = set()
+    for name in raw.scan_iter("*"):
+        spec = row_of(name.decode())
+        found.add(spec.name)
+        assert raw.type(name).decode() == spec.type, name
+        left = raw.ttl(name)
+        if spec.name in ENDS:
+            assert ENDS[spec.name] - 10 <= left <= ENDS[spec.name], f"{name!r} ends in {left} s"
+        else:
+            assert left == -1, f"{name!r} ends in {left} s and its row says {spec.ttl}"
+            assert spec.ttl.startswith("none: "), f"{spec.name} has neither an end nor a reason"
+    assert found == {spec.name for spec in KEYS} - NOT_OURS
+
+
+@pytest.mark.redis
+def test_doing_it_again_adds_no_key(store: Store, raw: redis.Redis) -> None:
+    everything(store)
+    before = sorted(raw.scan_iter("*"))
+    store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping", "return": 1}, ttl=1000)
+    store.minion_keys.store("minion-pending", "PEM", "accepted")
+    store.cache.mine_set("b", {"network.ip_addrs": []})
+    store.cache.set_grains("b", {})
+    store.presence.seen("b", 2)
+    store.epochs.rotate_aes()
+    after = sorted(raw.scan_iter("*"))
+    # The pending key moved: its hash is empty, and gone.
+    assert [name for name in before if name not in after] == [b"salt:keys:pending"]
+    assert [name for name in after if name not in before] == []
+
+
+@pytest.mark.redis
+def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis.Redis) -> None:
+    everything(store)
+    for name in list(raw.scan_iter("*")):
+        if raw.ttl(name) > 0:
+            raw.pexpire(name, 0)
+    store.jobs.expire(2**41, keep_seconds=1)
+    left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
+    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "mine",
+                    "mine_functions", "seen", "epochs", "fences"}  # fmt: skip
+
+
+def test_rows_are_unlike_each_other() -> None:
+    assert len({spec.name for spec in KEYS}) == len(KEYS)
+    assert len({spec.pattern for spec in KEYS}) == len(KEYS)
+    assert all(spec.bounded and spec.ttl and spec.meaning and spec.writers and spec.readers for spec in KEYS)
+
+
+@pytest.mark.parametrize("spec", KEYS, ids=lambda spec: spec.name)
+def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
+    spelled: dict[str, str] = {
+        "load": keys.load(JID),
+        "ret": keys.ret(JID),
+        "last_jid": keys.last_jid("a", "test.ping")[0],
+        "minions": keys.MINIONS,
+        "jobs": keys.JOBS,
+        "job": keys.job(JID),
+        "job_minions": keys.job_minions(JID),
+        "request": keys.request("r1"),
+        "publications": keys.PUBLICATIONS,
+        "cursors": keys.CURSORS,
+        "minion_keys": keys.minion_keys("accepted"),
+        "keys_version": keys.KEYS_VERSION,
+        "grains": keys.GRAINS,
+        "mine": keys.mine("test.ping"),
+        "mine_functions": keys.MINE_FUNCTIONS,
+        "seen": keys.SEEN,
+        "epochs": keys.EPOCHS,
+        "lock": keys.lock("trim"),
+        "fences": keys.FENCES,
+        "schema": keys.SCHEMA,
+    }
+    assert row_of(spelled[spec.name]) is spec
+
+
+def test_the_page_has_every_row() -> None:
+    page = keys.markdown()
+    for spec in KEYS:
+        assert f"| `{spec.pattern}` | {spec.type} | {spec.meaning} | {spec.ttl} |" in page
+    assert page.endswith("|\n")
+    assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == {8}

@@ -1,0 +1,78 @@
+"""The stream of publications: every publisher reads all of it, from where it was."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import redis
+
+from masterstore.publications import BEGINNING
+from masterstore.store import Store
+
+pytestmark = pytest.mark.redis
+
+
+def add(raw: redis.Redis, *ids: str) -> None:
+    for stream_id in ids:
+        raw.xadd("salt:publications", {"load": f'{{"n": "{stream_id}"}}'}, id=stream_id)
+
+
+def test_an_empty_stream(store: Store) -> None:
+    assert store.publications.last_id() == BEGINNING == "0-0"
+    assert store.publications.follow(BEGINNING, 1) == []
+    assert store.publications.range_since(0) == []
+    assert store.publications.cursor("p") is None
+
+
+def test_entries_in_their_order(store: Store, raw: redis.Redis) -> None:
+    add(raw, "5-0", "5-1", "7-0")
+    everything = [(stream_id, {"n": stream_id}) for stream_id in ("5-0", "5-1", "7-0")]
+    assert store.publications.follow(BEGINNING, 1) == everything
+    assert store.publications.follow("5-0", 1) == everything[1:]
+    assert store.publications.follow("5-0", 1, count=1) == everything[1:2]
+    assert store.publications.follow("7-0", 1) == []
+    assert store.publications.range_since(5) == everything
+    assert store.publications.range_since(6) == everything[2:]
+    assert store.publications.range_since(0, count=2) == everything[:2]
+    assert store.publications.range_since(8) == []
+    assert store.publications.last_id() == "7-0"
+
+
+def test_following_waits_for_the_first_entry(store: Store, raw: redis.Redis) -> None:
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.extend(store.publications.follow(BEGINNING, 4000)))
+    thread.start()
+    deadline = time.monotonic() + 5
+    # Only once it waits is it a test of waiting.
+    while not any(b"xread" in str(row["cmd"]).encode() and row["name"] == "test" for row in raw.client_list()):
+        assert time.monotonic() < deadline
+    add(raw, "5-0")
+    thread.join(5)
+    assert found == [("5-0", {"n": "5-0"})]
+
+
+def test_following_ends_in_time(store: Store) -> None:
+    started = time.monotonic()
+    assert store.publications.follow(BEGINNING, 100) == []
+    assert 0.1 <= time.monotonic() - started < 4
+
+
+def test_a_wait_longer_than_the_timeout_of_the_connection(redis_url: str, raw: redis.Redis) -> None:
+    """Redis answers late because it was asked to: that is no failure."""
+    hasty = Store.open(redis_url, timeout=0.5, client_name="hasty")
+    started = time.monotonic()
+    assert hasty.publications.follow(BEGINNING, 700) == []
+    assert time.monotonic() - started >= 0.65
+
+
+def test_each_publisher_has_a_place_of_its_own(store: Store, second: Store, raw: redis.Redis) -> None:
+    add(raw, "5-0", "7-0")
+    store.publications.save_cursor("one", "5-0")
+    second.publications.save_cursor("two", "7-0")
+    assert (second.publications.cursor("one"), store.publications.cursor("two")) == ("5-0", "7-0")
+    store.publications.save_cursor("one", "7-0")
+    assert second.publications.cursor("one") == "7-0"
+    # Reading takes nothing away.
+    assert len(store.publications.follow(BEGINNING, 1)) == len(second.publications.follow(BEGINNING, 1)) == 2
