@@ -9,8 +9,8 @@ from __future__ import annotations
 import fnmatch
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from statecore.errors import StatecoreError
@@ -19,6 +19,11 @@ DEFAULT_DELIMITER = ":"
 
 #: Node groups may name each other; deeper than this they name themselves.
 _MAX_GROUP_DEPTH = 20
+
+_OPERATORS = frozenset({"and", "or", "not", "(", ")"})
+
+#: A word with one of these is an expression, not a minion's id.
+_NOT_IN_IDS = frozenset("@*?[]()")
 
 
 class TargetError(StatecoreError):
@@ -142,9 +147,36 @@ def _nodegroup(tgt: Any, language: _Language) -> Matcher:
         raise TargetError(f"there is no node group '{name}' (option nodegroups)")
     if language.depth >= _MAX_GROUP_DEPTH:
         raise TargetError(f"the node group '{name}' names itself")
+    return _compound(_group(name, language), replace(language, depth=language.depth + 1))
+
+
+def _group(name: str, language: _Language) -> str:
+    """The compound expression of a node group; words that are nothing but minion ids are a list of minions."""
     group = language.nodegroups[name]
-    words = group if isinstance(group, str) else " ".join(str(word) for word in group)
-    return _compound(words, _Language(language.delimiter, language.nodegroups, language.depth + 1))
+    words = group.split() if isinstance(group, str) else [str(word) for word in group]
+    plain = all(word not in _OPERATORS and not set(word) & _NOT_IN_IDS for word in words)
+    return "L@" + ",".join(words) if plain and len(words) > 1 else " ".join(words)
+
+
+def spelled_out(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> tuple[Any, str]:
+    """The target without node groups, for minions, which do not know the master's. Raises TargetError for an unknown one."""
+    if tgt_type == "nodegroup":
+        tgt, tgt_type = f"N@{_text(tgt, 'nodegroup')}", "compound"
+    if tgt_type != "compound" or "N@" not in str(tgt):
+        return tgt, tgt_type
+    # Says what is wrong with the groups before they are put together.
+    compile_target(tgt, tgt_type, nodegroups=nodegroups)
+    language = _Language(DEFAULT_DELIMITER, nodegroups)
+    words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(tgt)
+    return " ".join(_without_groups(words, language)), tgt_type
+
+
+def _without_groups(words: Sequence[str], language: _Language) -> Iterator[str]:
+    for word in words:
+        if word.startswith("N@"):
+            yield from ("(", *_without_groups(_split(_group(word[2:], language)), language), ")")
+        else:
+            yield word
 
 
 # ------------------------------------------------------------------------------------------------------------ nested values

@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from masterstore.errors import JidTaken
-from saltwire.jid import is_jid, next_jid
-from statecore.match import TargetError
-
 from saltwire import tags
+from saltwire.jid import is_jid, next_jid
 from services.kit.control import ControlError
 from services.mworker.desk import Desk
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS
 from services.mworker.runners.runner import RunnerCall, run_runner
 from services.mworker.targets import resolve
+from statecore.match import TargetError, spelled_out
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
@@ -42,6 +41,8 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     kwargs = fields.get("kwargs") or {}
     try:
+        # Minions do not know the master's node groups.
+        tgt, tgt_type = spelled_out(tgt, tgt_type, desk.options.nodegroups)
         target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
