@@ -1,4 +1,4 @@
-"""What minions told about themselves: grains, for targeting, and the mine."""
+"""What is known about minions: grains and pillar, for targeting, and the mine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ return gone
 
 
 class Cache:
-    """Verbs on grains and mine. All raise StoreUnavailable when Redis is away."""
+    """Verbs on grains, pillar and mine. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -45,6 +45,17 @@ class Cache:
             return {}
         packed = self._client.call("hmget", keys.GRAINS, list(minions))
         return {name: self._grains(name, data) for name, data in zip(minions, packed, strict=True) if data is not None}
+
+    def set_pillar(self, minion: str, sealed: bytes) -> None:
+        """Keeps a minion's pillar, as sealed by its writer: what is in Redis tells nothing without the master's secret."""
+        self._client.call("hset", keys.PILLAR, minion, sealed)
+
+    def pillars_of(self, minions: Sequence[str]) -> dict[str, bytes]:
+        """{minion: sealed pillar} of those whose pillar was compiled."""
+        if not minions:
+            return {}
+        sealed = self._client.call("hmget", keys.PILLAR, list(minions))
+        return {name: data for name, data in zip(minions, sealed, strict=True) if data is not None}
 
     def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
         """Keeps what a minion offers: {function: value}."""

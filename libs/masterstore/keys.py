@@ -49,6 +49,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counts changes of minion keys, so that workers know when to read again"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
+    KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its pillar as compiled last, sealed under the master's secret (targeting by pillar)"),
     KeySpec("mine", "salt:mine:<fun>", "hash", "none: minions overwrite theirs", "mworker", "mworker", "minions x mine functions", "minion -> msgpack of what it offers under this function"),
     KeySpec("mine_functions", "salt:mine", "set", "none: one entry a function", "mworker", "mworker", "the number of mine functions", "functions that any minion offers"),
     KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion by milliseconds of its last request"),
@@ -67,6 +68,7 @@ PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
 KEYS_VERSION = "salt:keys:version"
 GRAINS = "salt:grains"
+PILLAR = "salt:pillar"
 MINE_FUNCTIONS = "salt:mine"
 SEEN = "salt:seen"
 EPOCHS = "salt:epochs"

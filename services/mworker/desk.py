@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from typing import Any
 from masterstore.epochs import Epochs
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
+from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
-from statecore.files import LocalFiles
-
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
+from statecore.files import LocalFiles
 
 #: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. Both the new and the
 #: previous session key are accepted, so that lag costs nothing.
@@ -44,6 +44,8 @@ class Desk:
     _epochs_read: float = 0.0
     #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.
     _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
+    #: minion id -> (sealed, opened): a pillar is opened once each time that it changes.
+    _pillars: dict[str, tuple[bytes, Mapping[str, Any]]] = field(default_factory=dict)
 
     def epochs(self) -> Epochs:
         """The epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if never read."""
@@ -90,6 +92,28 @@ class Desk:
         )
         self._sessions[minion_id] = (epoch, pem, keys)
         return keys
+
+    def keep_pillar(self, minion_id: str, pillar: Mapping[str, Any]) -> None:
+        """Remembers a minion's pillar for targets that ask for it. Redis gets it sealed: it holds no secret in the clear."""
+        self.store.cache.set_pillar(minion_id, self._pillar_seal().dumps(pillar))
+
+    def pillars_of(self, minions: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """{minion: pillar} of those whose pillar was compiled under this master's secret."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for minion, sealed in self.store.cache.pillars_of(minions).items():
+            known = self._pillars.get(minion)
+            if known is None or known[0] != sealed:
+                try:
+                    known = (sealed, self._pillar_seal().loads(sealed))
+                except (PeerFault, AuthenticationError):
+                    # Of a master with another secret; it is written anew when the minion asks next.
+                    continue
+                self._pillars[minion] = known
+            found[minion] = known[1]
+        return found
+
+    def _pillar_seal(self) -> Crypticle:
+        return Crypticle(derive_key_string(self.keys.secret, purpose="pillar", epoch=0))
 
     def shared_keys(self) -> tuple[Crypticle, ...]:
         """The publication key as minions of message version 2 use it for requests."""

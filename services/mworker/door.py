@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgpack
+
 from masterstore.errors import StoreError, StoreUnavailable
 from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
 from saltwire.pillar_transfer import seal_pillar
-
 from services.kit.control import ControlError, ok, refused
 from services.mworker import signin
 from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy

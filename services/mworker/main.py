@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import zmq
+
 from masterstore.errors import StoreUnavailable
 from masterstore.store import Store
-from statecore.files import LocalFiles
-
 from services.kit.bus import EventSender
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
@@ -26,6 +25,7 @@ from services.kit.workerlink import ANSWER, BYE, PULSE, PULSE_SECONDS, READY, WO
 from services.mworker.desk import Desk
 from services.mworker.door import Door
 from services.mworker.processes import Processes
+from statecore.files import LocalFiles
 
 
 def worker_name() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,10 @@ from statecore.match import Subject, compile_target
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
+
+#: Target types that ask for pillar, and those that may, by what is in the expression.
+_BY_PILLAR = frozenset({"pillar", "pillar_pcre", "pillar_exact", "nodegroup"})
+_ASKS_FOR_PILLAR = re.compile(r"[IJN].?@")
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,11 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
-def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":") -> Resolved:
-    """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood."""
+def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
+    """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood.
+
+    Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
+    """
     accepted = desk.store.minion_keys.ids("accepted")
     if tgt_type == "list":
         return _listed(tgt, accepted)
@@ -31,7 +39,10 @@ def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":") -> Resolv
     if tgt_type in _BY_ID:
         return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
     grains = desk.store.cache.grains_of(accepted)
-    return Resolved(tuple(name for name in accepted if matcher(Subject(name, grains.get(name) or {"id": name}))))
+    asked = tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None
+    pillars = desk.pillars_of(accepted) if by_pillar and asked else {}
+    subjects = (Subject(name, grains.get(name) or {"id": name}, pillars.get(name, {})) for name in accepted)
+    return Resolved(tuple(subject.id for subject in subjects if matcher(subject)))
 
 
 def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:

@@ -37,6 +37,14 @@ def test_grains_are_decoded_once(store: Store) -> None:
     assert store.cache.grains("a") is store.cache.grains("a")
 
 
+def test_pillars_come_back_as_they_were_sealed(store: Store, second: Store) -> None:
+    assert store.cache.pillars_of(["a"]) == {}
+    store.cache.set_pillar("a", b"\xff\x00sealed")
+    store.cache.set_pillar("b", b"")
+    assert second.cache.pillars_of(["b", "x", "a"]) == {"b": b"", "a": b"\xff\x00sealed"}
+    assert second.cache.pillars_of([]) == {}
+
+
 @pytest.mark.parametrize(
     ("value", "kept"),
     [

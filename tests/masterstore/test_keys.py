@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from masterstore import keys
+from masterstore.client import text
 from masterstore.keys import KEYS, KeySpec
 from masterstore.store import Store
 
@@ -53,6 +54,7 @@ def everything(store: Store) -> None:
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.cache.set_grains("a", {"os": "Debian"})
+    store.cache.set_pillar("a", b"sealed")
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
     store.epochs.current()
@@ -83,7 +85,7 @@ def test_every_key_is_a_row_and_ends_as_the_row_says(store: Store, raw: redis.Re
     for name in raw.scan_iter("*"):
         spec = row_of(name.decode())
         found.add(spec.name)
-        assert raw.type(name).decode() == spec.type, name
+        assert text(raw.type(name)) == spec.type, name
         left = raw.ttl(name)
         if spec.name in ENDS:
             assert ENDS[spec.name] - 10 <= left <= ENDS[spec.name], f"{name!r} ends in {left} s"
@@ -117,7 +119,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
             raw.pexpire(name, 0)
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
-    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "mine",
+    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "mine",
                     "mine_functions", "seen", "epochs", "fences"}  # fmt: skip
 
 
@@ -143,6 +145,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "minion_keys": keys.minion_keys("accepted"),
         "keys_version": keys.KEYS_VERSION,
         "grains": keys.GRAINS,
+        "pillar": keys.PILLAR,
         "mine": keys.mine("test.ping"),
         "mine_functions": keys.MINE_FUNCTIONS,
         "seen": keys.SEEN,

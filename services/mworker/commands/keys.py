@@ -6,10 +6,9 @@ import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey
-
-from saltwire import tags
 from services.kit.control import ControlError
 from services.mworker.desk import Desk
 

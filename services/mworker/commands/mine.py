@@ -24,7 +24,7 @@ def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One function: {minion: value}; several: {function: {minion: value}}."""
     fun = load.get("fun", "")
     functions = fun.split(",") if isinstance(fun, str) else list(fun)
-    target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")))
+    target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
     found = {name: desk.store.cache.mine_get(target.minions, name) for name in functions}
     return found[functions[0]] if isinstance(fun, str) and len(functions) == 1 else found
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from services.kit.config import as_opts
+from services.mworker.desk import Desk
 from statecore.pillar import compile_pillar
 from statecore.runtime import Runtime
 
-from services.kit.config import as_opts
-from services.mworker.desk import Desk
-
 
 def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """The minion's pillar; faults come under ``_errors``. Keeps the grains that came with the request, for targeting."""
+    """The minion's pillar; faults come under ``_errors``. Keeps it, and the grains that came with the
+    request, for targeting."""
     grains = load.get("grains")
     grains = {**(grains if isinstance(grains, Mapping) else {}), "id": minion_id}
     if desk.options.minion_data_cache:
@@ -21,7 +21,7 @@ def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
         desk.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
     saltenv, pillarenv = load.get("saltenv"), load.get("pillarenv")
     opts = as_opts(desk.options, id=minion_id, file_client="local", cachedir="", saltenv=saltenv, pillarenv=pillarenv)
-    override = load.get("pillar_override")
+    override = load.get("pillar_override") or None
     runtime = Runtime(opts, files=desk.pillar_files, grains=grains, pillar={})
     result = compile_pillar(
         desk.pillar_files,
@@ -35,6 +35,8 @@ def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
     )
     for error in result.errors:
         desk.log.error("pillar: %s", error, extra={"minion": minion_id})
+    if desk.options.minion_data_cache and override is None and not result.errors:
+        desk.keep_pillar(minion_id, result.data)
     return result.data | ({"_errors": list(result.errors)} if result.errors else {})
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from masterstore.jobs import Job
 from saltwire.jid import is_jid, jid_time
-
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 
 #: Newest jobs that are listed when no limit is given; the job cache may hold millions.
