@@ -141,10 +141,10 @@ class Zygote:
         wanted = self._refreshes.take()
         if not wanted:
             return
+        # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
+        self._runtime = self._new_runtime(self._runtime.pillar)
         if "pillar" in wanted:
             self._refresh_pillar(tries=1)
-        # Grains and modules are read by a new runtime.
-        self._runtime = self._new_runtime(self._runtime.pillar)
         self._announce()
 
     def _refresh_pillar(self, tries: int = 0) -> None:
