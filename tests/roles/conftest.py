@@ -71,6 +71,11 @@ def lab(session_labs: NewLab) -> Lab:
     accepted = made.ok("salt-key", "-y", "-A")
     assert all(f"Key for minion {minion} accepted." in accepted.out for minion in made.minions), accepted
     made.await_ready(*made.minions)
-    assert made.keys() == {"minions": list(made.minions), "minions_pre": [], "minions_rejected": [], "minions_denied": []}
+    assert made.keys() == {
+        "minions": list(made.minions),
+        "minions_pre": [],
+        "minions_rejected": [],
+        "minions_denied": [],
+    }
     made.salt("*", "saltutil.sync_all")
     return made

@@ -288,7 +288,9 @@ class Lab:
     def metric(self, name: str, metric: str) -> float:
         """The sum of a metric over its labels."""
         lines = self.probe(name, "/metrics")[1].splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.partition("{")[0].partition(" ")[0] == metric)
+        return sum(
+            float(line.rsplit(" ", 1)[1]) for line in lines if line.partition("{")[0].partition(" ")[0] == metric
+        )
 
     def dead(self) -> dict[str, int]:
         """Processes that ended by themselves, with their exit codes."""

@@ -148,7 +148,11 @@ def test_a_pillar_that_cannot_be_rendered_stops_the_run(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("salt", "nobody", "test.ping"), 2, "No minions matched the target. No command was sent, no jid was assigned."),
+        (
+            ("salt", "nobody", "test.ping"),
+            2,
+            "No minions matched the target. No command was sent, no jid was assigned.",
+        ),
         (("salt", "-L", "nobody,noone", "test.ping"), 2, "No minions matched the target."),
         (("salt", "-G", "os:Plan9", "test.ping"), 2, "No minions matched the target."),
         (("salt", "-C", "web1 and (", "test.ping"), 1, "ERROR: a target is missing at the end in 'web1 and ('"),
