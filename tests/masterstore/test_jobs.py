@@ -150,7 +150,7 @@ def test_returns_until_the_job_is_complete(store: Store, raw: redis.Redis) -> No
 def test_the_first_return_wins(store: Store, second: Store) -> None:
     publish(store, "a", "b")
     store.jobs.record_return(ret("a"), ttl=TTL)
-    again = second.jobs.record_return(ret("a", **{"return": "other", "retcode": 1}), ttl=TTL)
+    again = second.jobs.record_return(ret("a", retcode=1) | {"return": "other"}, ttl=TTL)
     assert again == Recorded(first=False, known_job=True, complete=False)
     assert store.jobs.returns(JID) == {"a": ret("a")}
     meta = store.jobs.meta(JID)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import string
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -59,7 +60,7 @@ def master(minion_key: PrivateKey) -> Master:
     return Master({"a": minion_key.public})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def session(minion_key: PrivateKey) -> ClientSession:
     return ClientSession("a", SESSION, minion_key)
 
@@ -205,11 +206,16 @@ def test_the_algorithms_of_the_request_are_handed_on(master: Master, minion_key:
 DROP = object()
 
 
+@functools.cache
+def token_of(key: PrivateKey) -> bytes:
+    return key.x931_sign(b"salt")
+
+
 def request(
     minion_key: PrivateKey, key: Crypticle = SESSION, *, sealed: Any = DROP, outer: Any = (), **inner: Any
 ) -> bytes:
     """A request of a modern minion, but for what is given."""
-    load = {"cmd": "x", "nonce": NONCE, "ts": int(NOW), "tok": minion_key.x931_sign(b"salt"), "id": "a"} | inner
+    load = {"cmd": "x", "nonce": NONCE, "ts": int(NOW), "tok": token_of(minion_key), "id": "a"} | inner
     load = {name: value for name, value in load.items() if value is not DROP}
     envelope = {
         "enc": "aes",

@@ -35,7 +35,7 @@ PORT = 4505
 # ------------------------------------------------------------------------------------------------------------------- verdicts
 
 #: Protocol section 4.3: (state, same key, auto accept, auto reject) -> (stored as, ret, act).
-DECIDED: dict[tuple[str, bool, bool, bool], tuple[str | None, Any, str]] = {
+DECIDED: dict[tuple[object, ...], tuple[str | None, Any, str]] = {
     # 5. rejected stays so, whatever the lists say
     **{("rejected", *facts): (None, False, "reject") for facts in itertools.product((True, False), repeat=3)},
     # 6. accepted with another key: denied; 9. accepted
@@ -427,7 +427,7 @@ def test_the_masters_fingerprint(
     ids=str,
 )
 def test_options_that_cannot_work_are_told_before_anything_is_sent(
-    minion_key: PrivateKey, options: dict[str, str]
+    minion_key: PrivateKey, options: dict[str, Any]
 ) -> None:
     with pytest.raises(OwnFault, match="there is no"):
         SignIn("a", minion_key, None, **options)
