@@ -115,6 +115,8 @@ class PrivateKey:
         self.public = PublicKey(key.public_key())
         numbers = key.private_numbers()
         self._n, self._d, self._size = numbers.public_numbers.n, numbers.d, (key.key_size + 7) // 8
+        #: The last message and its X9.31 signature: a master signs one digest an epoch, a minion one word for ever.
+        self._wrapped: tuple[bytes, bytes] | None = None
 
     @classmethod
     def generate(cls, bits: int = 2048) -> PrivateKey:
@@ -151,9 +153,13 @@ class PrivateKey:
 
     def x931_sign(self, message: bytes) -> bytes:
         """Wraps a message with the private key (section 4.6); deterministic. ``message`` is at most the key's size less two."""
-        wrapped = int.from_bytes(_x931_wrap(message, self._size), "big")
-        signature = pow(wrapped, self._d, self._n)
-        return min(signature, self._n - signature).to_bytes(self._size, "big")
+        known = self._wrapped
+        if known is not None and known[0] == message:
+            return known[1]
+        number = pow(int.from_bytes(_x931_wrap(message, self._size), "big"), self._d, self._n)
+        signature = min(number, self._n - number).to_bytes(self._size, "big")
+        self._wrapped = (message, signature)
+        return signature
 
 
 def generate_key_string() -> str:

@@ -470,7 +470,7 @@ def test_any_answer_is_understood_or_bad(minion_key: PrivateKey, master_key: Pri
         packed = packb(load)
         return packb({"enc": "clear", "load": packed, "sig": master_key.sign(packed, "PKCS1v15-SHA1")})
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(VALUES, st.dictionaries(st.sampled_from(fields), VALUES, max_size=3), st.binary(max_size=60))
     def check(value: Any, changes: dict[str, Any], noise: bytes) -> None:
         for reply in (
@@ -492,7 +492,7 @@ def test_any_load_of_a_sign_in_is_read_or_refused(minion_key: PrivateKey, master
     load = parse_request(SignIn("a", minion_key, master_key.public).request()).load
     answers: list[bytes | None] = []
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(st.dictionaries(st.sampled_from(sorted(load)), VALUES, max_size=3))
     def check(changes: dict[str, Any]) -> None:
         try:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saltwire import keys
 from saltwire.errors import OwnFault, PeerFault, SignatureError
 from saltwire.keys import (
     ENC_ALGOS,
@@ -228,6 +229,21 @@ def test_x931_blocks_are_those_of_the_protocol(minion_key: PrivateKey) -> None:
         assert signature <= n // 2
         plain = pow(signature, 65537, n)
         assert int.from_bytes(block, "big") in (plain, n - plain)
+
+
+def test_x931_signatures_of_one_message_are_made_once(monkeypatch: pytest.MonkeyPatch, small_key: PrivateKey) -> None:
+    # They take forty milliseconds with 2048 bits, and a fleet that comes back signs in all at once (section 13.11).
+    made: list[int] = []
+
+    def counted(base: int, exponent: int, modulus: int) -> int:
+        made.append(base)
+        return pow(base, exponent, modulus)
+
+    monkeypatch.setattr(keys, "pow", counted, raising=False)
+    fresh = PrivateKey.from_pem(small_key.to_pem())
+    signatures = [fresh.x931_sign(message) for message in (b"one", b"one", b"two", b"two", b"one")]
+    assert len(made) == 3
+    assert signatures[0] == signatures[1] == signatures[4] != signatures[2] == signatures[3]
 
 
 def test_x931_takes_no_message_that_does_not_fit(minion_key: PrivateKey) -> None:
