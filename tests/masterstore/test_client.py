@@ -49,6 +49,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "minion_keys.pem": lambda store: store.minion_keys.pem("a"),
     "cache.set_grains": lambda store: store.cache.set_grains("a", {}),
     "cache.grains": lambda store: store.cache.grains("a"),
+    "cache.set_pillar": lambda store: store.cache.set_pillar("a", b"sealed"),
+    "cache.pillars_of": lambda store: store.cache.pillars_of(["a"]),
     "cache.mine_set": lambda store: store.cache.mine_set("a", {"f": 1}),
     "cache.mine_get": lambda store: store.cache.mine_get(["a"], "f"),
     "cache.mine_delete": lambda store: store.cache.mine_delete("a", "f"),
@@ -335,7 +337,7 @@ def test_what_another_hand_wrote(
 def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: redis.Redis, verb: str) -> None:
     for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", "salt:jobs", "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
-                 "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:mine", "salt:mine:f", "salt:seen",
+                 "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:epochs", "salt:lock:l", "salt:fences"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen") else raw.rpush(name, "x")
     with pytest.raises(StoreError):
