@@ -69,7 +69,7 @@ class Host:
         if "\0" in path:
             raise HostError(f"{path!r} holds a null byte")
         if not self._mounted:
-            return Path(path)
+            return _followed(path) if follow else Path(path)
         waiting = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         at: list[str] = []
         links = 0
@@ -303,6 +303,17 @@ class Host:
     def _search_path(self) -> list[str]:
         own = HOST_PATH if self._mounted else os.environ.get("PATH", "") + ":" + HOST_PATH
         return [place for place in own.split(":") if place.startswith("/")]
+
+
+def _followed(path: str) -> Path:
+    """What a path of this machine leads to: a file is replaced where it is, not where a link to it is."""
+    place = Path(path)
+    if not place.is_symlink():
+        return place
+    try:
+        return place.resolve()
+    except RuntimeError as error:
+        raise HostError(f"'{path}': too many levels of symbolic links") from error
 
 
 def _communicate(

@@ -7,10 +7,12 @@ it. Owner and mode of the old file stay unless others are wanted.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import shutil
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,12 @@ from statecore.ports import ManagedHost
 
 #: What ``show_changes: False`` shows.
 HIDDEN_DIFF = "<show_changes=False>"
+
+#: Bytes read at a time for a digest.
+_BLOCK = 1024 * 1024
+
+#: Length of a hexadecimal digest -> the algorithm that makes it.
+_ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
 #: Bytes looked at to tell text from binary, as diff and git do.
 _SNIFF = 8192
@@ -53,12 +61,36 @@ def shown_mode(mode: int) -> str:
     return f"{mode:04o}"
 
 
-def read(path: Path) -> bytes | None:
-    """The bytes of a regular file; None when there is none."""
+def read(path: Path, name: str) -> bytes | None:
+    """The bytes of a regular file that the host knows as ``name``; None when there is none. Raises HostError for what is no file."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            # Reading a pipe would wait for ever.
+            raise HostError(f"{name} is no regular file")
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def digest(path: Path, algorithm: str, block: int = _BLOCK) -> str:
+    """Hexadecimal digest of a file. Raises InvocationError for an algorithm that there is not."""
+    try:
+        made = hashlib.new(algorithm)
+    except ValueError as error:
+        raise InvocationError(f"there is no digest '{algorithm}'") from error
+    with path.open("rb") as file:
+        while data := file.read(block):
+            made.update(data)
+    return made.hexdigest()
+
+
+def parse_digest(text: str) -> tuple[str, str]:
+    """(algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises InvocationError."""
+    algorithm, _, hexadecimal = text.replace(":", "=").rpartition("=")
+    algorithm = algorithm or _ALGORITHMS.get(len(hexadecimal), "")
+    if not algorithm:
+        raise InvocationError(f"'{text}' is no digest; write algorithm=hexadecimal")
+    return algorithm, hexadecimal.lower()
 
 
 def is_binary(data: bytes) -> bool:
@@ -84,16 +116,27 @@ def unified(old: bytes | None, new: bytes) -> str:
 
 
 def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, Any]:
-    """Owner, group and mode of an existing file that differ from the wanted ones. Raises HostError for unknown names."""
+    """Owner, group and mode of an existing file that differ from the wanted ones.
+
+    A name that the host does not know differs: in test mode the state that would make it has not run.
+    """
     found = path.lstat()
     changes: dict[str, Any] = {}
-    if wanted.user is not None and host.uid(wanted.user) != found.st_uid:
+    if wanted.user is not None and _number(host.uid, wanted.user) != found.st_uid:
         changes["user"] = wanted.user
-    if wanted.group is not None and host.gid(wanted.group) != found.st_gid:
+    if wanted.group is not None and _number(host.gid, wanted.group) != found.st_gid:
         changes["group"] = wanted.group
     if wanted.mode is not None and not stat.S_ISLNK(found.st_mode) and wanted.mode != stat.S_IMODE(found.st_mode):
         changes["mode"] = shown_mode(wanted.mode)
     return changes
+
+
+def know_owner(host: ManagedHost, wanted: Attributes) -> None:
+    """Raises HostError when the host does not know the wanted user or group."""
+    if wanted.user is not None:
+        host.uid(wanted.user)
+    if wanted.group is not None:
+        host.gid(wanted.group)
 
 
 def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
@@ -115,7 +158,8 @@ def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> N
     """Puts bytes in place of a file, atomically. Raises HostError when the place cannot be written."""
     temporary = path.with_name(f".{path.name}.saltern-{os.urandom(6).hex()}")
     try:
-        old = path.stat() if path.exists() else None
+        # A link is replaced like something that is not there: what it leads to has no say, and may lie outside the root.
+        old = path.lstat() if path.exists() and not path.is_symlink() else None
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -123,13 +167,20 @@ def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> N
             os.fsync(file.fileno())
         if old is not None:
             _keep_owner(temporary, old)
-        temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else 0o666 & ~_umask())
+        temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else usual_mode())
         set_attributes(host, temporary, wanted)
         temporary.replace(path)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
+    """Keeps a copy of a file, with its owner and mode, under its name and a suffix. Raises HostError."""
+    found = path.stat()
+    kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
+    replace(host, path.with_name(path.name + suffix), path.read_bytes(), kept)
 
 
 def back_up(path: Path, directory: Path) -> str:
@@ -142,6 +193,7 @@ def back_up(path: Path, directory: Path) -> str:
 
 def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Path) -> None:
     """Makes a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises HostError."""
+    know_owner(host, wanted)
     missing = []
     at = path
     while not at.is_dir() and at != stop:
@@ -166,6 +218,13 @@ def remove(path: Path) -> None:
         raise HostError(f"{error.filename} cannot be removed: {error.strerror}") from error
 
 
+def usual_mode() -> int:
+    """Mode of a file that this process makes without saying one."""
+    current = os.umask(0o022)
+    os.umask(current)
+    return 0o666 & ~current
+
+
 def directory_mode(mode: int) -> int:
     """Mode of a directory that files of this mode are made in: whoever may read may enter."""
     return mode | (mode & 0o444) >> 2
@@ -180,7 +239,8 @@ def _keep_owner(path: Path, old: os.stat_result) -> None:
             raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
 
 
-def _umask() -> int:
-    current = os.umask(0o022)
-    os.umask(current)
-    return current
+def _number(ask: Callable[[str | int], int], name: str | int) -> int | None:
+    try:
+        return ask(name)
+    except HostError:
+        return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import os
 import re
 import shutil
@@ -15,12 +14,6 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.managed_file import Attributes
-
-#: Bytes read at a time for a digest.
-_BLOCK = 1024 * 1024
-
-#: Length of a hexadecimal digest -> the algorithm that makes it.
-_LENGTHS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
 
 def file_exists(ctx: Context, path: str) -> bool:
@@ -64,7 +57,7 @@ def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
     """Puts lines at the end of a file."""
     lines = _lines(args, kwargs)
     place = ctx.host.path(path)
-    old = managed_file.read(place) or b""
+    old = managed_file.read(place, path) or b""
     gap = b"" if not old or old.endswith(b"\n") else b"\n"
     managed_file.replace(ctx.host, place, old + gap + "".join(f"{line}\n" for line in lines).encode(), Attributes())
     return f'Wrote {len(lines)} lines to "{path}"'
@@ -293,18 +286,11 @@ def chgrp(ctx: Context, path: str, group: Any) -> str | None:
     return chown(ctx, path, None, group)
 
 
-def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = _BLOCK) -> str:
+def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
     """Digest of a file, hexadecimal."""
-    try:
-        digest = hashlib.new(form)
-    except ValueError as error:
-        raise InvocationError(f"there is no digest '{form}'") from error
     place = ctx.host.path(path)
     _lstat(place, path)
-    with place.open("rb") as file:
-        while block := file.read(chunk_size):
-            digest.update(block)
-    return digest.hexdigest()
+    return managed_file.digest(place, form, chunk_size)
 
 
 def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
@@ -314,11 +300,8 @@ def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
 
 def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
     """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
-    algorithm, _, digest = file_hash.replace(":", "=").rpartition("=")
-    algorithm = algorithm or _LENGTHS.get(len(digest), "")
-    if not algorithm:
-        raise InvocationError(f"'{file_hash}' is no digest; write algorithm=hexadecimal")
-    return get_hash(ctx, path, algorithm) == digest.lower()
+    algorithm, digest = managed_file.parse_digest(file_hash)
+    return get_hash(ctx, path, algorithm) == digest
 
 
 def contains(ctx: Context, path: str, text: str) -> bool:
@@ -331,9 +314,9 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
     """Whether a line of a file matches a regular expression."""
     place = ctx.host.path(path)
     pattern = _compiled(regex, 0)
+    skipped = lchar.encode()
     return place.is_file() and any(
-        pattern.search(line.lstrip(lchar) if lchar else line)
-        for line in place.read_text("utf-8", "replace").splitlines()
+        pattern.search(line.lstrip(skipped) if skipped else line) for line in place.read_bytes().splitlines()
     )
 
 
@@ -341,18 +324,16 @@ def search(
     ctx: Context,
     path: str,
     pattern: str,
-    flags: int = 8,
-    bufsize: int = 1,
+    flags: Any = 8,
+    bufsize: Any = 1,
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
     """Whether a file matches a regular expression."""
     place = ctx.host.path(path)
-    if not place.is_file():
-        if ignore_if_missing:
-            return False
-        raise InvocationError(f"File not found: {path}")
-    return _compiled(pattern, flags).search(place.read_text("utf-8", "replace")) is not None
+    if ignore_if_missing and not place.is_file():
+        return False
+    return _compiled(pattern, flags).search(_read(ctx, path)) is not None
 
 
 def replace(
@@ -361,22 +342,47 @@ def replace(
     pattern: str,
     repl: str,
     count: int = 0,
-    flags: int = 8,
+    flags: Any = 8,
+    bufsize: Any = 1,
+    append_if_not_found: bool = False,
+    prepend_if_not_found: bool = False,
+    not_found_content: str | None = None,
     backup: Any = ".bak",
     dry_run: bool = False,
-) -> str:
-    """Replaces what a regular expression matches; returns the diff, "" when nothing matched."""
+    search_only: bool = False,
+    show_changes: bool = True,
+    ignore_if_missing: bool = False,
+    backslash_literal: bool = False,
+) -> Any:
+    """Replaces what a regular expression matches; returns the diff, "" when there is nothing to do.
+
+    search_only
+        only says whether anything matches
+    show_changes
+        False: returns whether there was something to do
+    """
     place = ctx.host.path(path)
+    if ignore_if_missing and not place.is_file():
+        return "" if show_changes and not search_only else False
     old = _read(ctx, path)
-    new = _compiled(pattern, flags).sub(str(repl), old.decode("utf-8", "surrogateescape"), count=count)
-    changed = new.encode("utf-8", "surrogateescape")
-    if changed == old:
-        return ""
-    if not dry_run:
+    compiled = _compiled(pattern, flags)
+    if search_only:
+        return compiled.search(old) is not None
+    replacement = str(repl).encode()
+    try:
+        new, matched = compiled.subn((lambda _: replacement) if backslash_literal else replacement, old, count=count)
+    except (re.error, IndexError) as error:
+        raise InvocationError(f"'{repl}' is no replacement for '{pattern}': {error}") from error
+    if not matched and (append_if_not_found or prepend_if_not_found):
+        content = not_found_content if not_found_content is not None else repl
+        new = _with_line(old, str(content).encode(), at_end=append_if_not_found)
+    if new != old and not dry_run:
         if backup and isinstance(backup, str):
-            managed_file.replace(ctx.host, place.with_name(place.name + backup), old, Attributes())
-        managed_file.replace(ctx.host, place, changed, Attributes())
-    return managed_file.unified(old, changed)
+            managed_file.keep_beside(ctx.host, place, backup)
+        managed_file.replace(ctx.host, place, new, Attributes())
+    if not show_changes:
+        return new != old
+    return managed_file.unified(old, new) if new != old else ""
 
 
 def get_diff(ctx: Context, file1: str, file2: str) -> str:
@@ -400,7 +406,7 @@ def join(ctx: Context, *args: str) -> str:
 
 
 def _read(ctx: Context, path: str) -> bytes:
-    data = managed_file.read(ctx.host.path(path))
+    data = managed_file.read(ctx.host.path(path), path)
     if data is None:
         raise CommandError(f"File not found: {path}")
     return data
@@ -419,8 +425,31 @@ def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     return [str(line) for part in flat for line in (part if isinstance(part, list) else [part])]
 
 
-def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
+    """The bytes with a line, or lines, at one end, unless they have them."""
+    if re.search(rb"^" + re.escape(content) + rb"$", data, re.MULTILINE):
+        return data
+    if at_end:
+        return data + (b"" if not data or data.endswith(b"\n") else b"\n") + content + b"\n"
+    return content + b"\n" + data
+
+
+def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
+    """A pattern for bytes, as in Salt: a file need not be text."""
     try:
-        return re.compile(str(pattern), flags)
+        return re.compile(str(pattern).encode(), _flags(flags))
     except re.error as error:
         raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+
+
+def _flags(flags: Any) -> int:
+    """Flags by number (8, Salt's default, is MULTILINE) or by names."""
+    if isinstance(flags, int):
+        return flags & ~re.UNICODE
+    total = 0
+    for name in flags if isinstance(flags, list) else [flags]:
+        flag = getattr(re, str(name).upper(), None)
+        if not isinstance(flag, re.RegexFlag):
+            raise CommandError(f"Invalid re flag given: {name}")
+        total |= int(flag)
+    return total & ~re.UNICODE

@@ -11,13 +11,15 @@ A case (``cases/*.yaml``) is written with ROOT for its own directory on the host
 ``left``
     the directory afterwards: path -> "mode content", ``/`` for a directory, ``-> target`` for a link
 ``differs``
-    why Salt's answer is another; such a case is not compared with it
+    why Salt's answer is another, and ``in`` what: ``would.comment``, ``left``, ...; that much is not compared with Salt's
 """
 
 from __future__ import annotations
 
+import json
+import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,10 +68,14 @@ PILLAR: Mapping[str, Any] = {"app": {"text": "from pillar", "more": "more\nlines
 
 GRAINS: Mapping[str, Any] = {"motd": "from grains"}
 
+#: Who owns what is made here, should it not be root.
+_ME = f"{Host().user_name(os.geteuid())}:{Host().group_name(os.getegid())}"
+
 #: Ports that no file or command asks.
 _UNUSED: Any = None
 
 _DIRECTORY = Path(__file__).parent / "cases"
+_SALT = Path(__file__).parent / "salt_states.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +92,27 @@ class Case:
     left: Mapping[str, str] = field(default_factory=dict)
     also: tuple[Mapping[str, Any], ...] = ()
     needs: str = ""
-    differs: str = ""
+    differs: Mapping[str, Any] = field(default_factory=dict)
 
     def expected(self) -> dict[str, Any]:
         """What every phase is to give."""
         return {"would": self.would, "does": self.does, "again": self.again or self.does, "left": dict(self.left)}
+
+    def agreed(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What was told by phase and key, without that in which ours and Salt's differ."""
+        flat = {f"{phase}.{key}": value for phase in PHASES for key, value in told[phase].items()}
+        flat["left"] = told["left"]
+        for phase in PHASES:
+            flat[f"{phase}.comment"] = _sections(flat[f"{phase}.comment"])
+        if self.state == "file.recurse":
+            for phase in ("does", "again"):
+                # Of the directories that it made, Salt tells those that a set's order has before what is in them.
+                flat[f"{phase}.changes"] = {
+                    path: change
+                    for path, change in flat[f"{phase}.changes"].items()
+                    if change != {path: {"directory": "new"}}
+                }
+        return {key: value for key, value in flat.items() if key not in self.differs.get("in", ())}
 
 
 def load(prefix: str) -> list[Case]:
@@ -134,7 +156,8 @@ class Ours:
         told: dict[str, Any] = {}
         for phase, test in PHASES.items():
             running = run(chunks(case, self.root), self._context(test), self._loader, Options())
-            told[phase] = shown(next(entry for entry in running.values() if entry["__id__"] == case.id), self.root)
+            own = next(entry for entry in running.values() if entry["__id__"] == case.id)
+            told[phase] = shown(own, self.root, self.tree)
         return told | {"left": tree(self.place, self.root)}
 
     def _context(self, test: bool) -> Context:
@@ -158,6 +181,14 @@ class Ours:
         return attached(ctx, self._loader, finish)
 
 
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """The cases tell modes."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture
 def ours(tmp_path: Path) -> Ours:
     """Our engine on this machine, below tmp_path."""
@@ -170,19 +201,46 @@ def ours_mounted(tmp_path: Path) -> Ours:
     return Ours(tmp_path, mounted=True)
 
 
+@pytest.fixture(scope="module")
+def salts(oracle: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Salt tells of all cases of the module, by case: asked once, in three runs of one process."""
+    directory = tmp_path_factory.mktemp("salt")
+    write_tree(directory / "tree")
+    cases = load(request.module.CASES)
+    roots = {case.id: str(directory / "hosts" / str(number)) for number, case in enumerate(cases)}
+    whole: dict[str, Any] = {}
+    for case in cases:
+        lay_out(case, Path(roots[case.id]), roots[case.id])
+        whole |= high(case, roots[case.id])
+    asked = {"directory": str(directory), "tree": str(directory / "tree"), "pillar": PILLAR, "grains": GRAINS}
+    asked["phases"] = [[test, whole] for test in PHASES.values()]
+    runs = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked)))
+    told: dict[str, Any] = {case.id: {} for case in cases}
+    for phase, running in zip(PHASES, runs, strict=True):
+        for entry in running.values():
+            if entry["__id__"] in told:
+                told[entry["__id__"]][phase] = shown(entry, roots[entry["__id__"]], directory / "tree")
+    return {id_: each | {"left": tree(Path(roots[id_]), roots[id_])} for id_, each in told.items()}
+
+
 def place(value: Any, root: str) -> Any:
     """A value with ROOT replaced by the case's directory."""
     return _mapped(value, "ROOT", root)
 
 
-def shown(entry: Mapping[str, Any], root: str) -> dict[str, Any]:
-    """result, changes and comment of a running entry, with ROOT for the case's directory; pids are no two times the same."""
+def shown(entry: Mapping[str, Any], root: str, state_tree: Path) -> dict[str, Any]:
+    """result, changes and comment of a running entry, ROOT and TREE for directories.
+
+    Left out: pids, which are no two times the same, and space behind a comment.
+    """
+
+    def named(value: Any) -> Any:
+        return _mapped(_mapped(_mapped(value, root, "ROOT"), str(state_tree), "TREE"), _ME, "root:root")
+
     changes = {key: value for key, value in entry["changes"].items() if key != "pid"}
-    return {
-        "result": entry["result"],
-        "changes": _mapped(changes, root, "ROOT"),
-        "comment": _mapped(entry["comment"], root, "ROOT"),
-    }
+    if isinstance(changes.get("removed"), list):
+        changes["removed"] = sorted(changes["removed"])
+    return {"result": entry["result"], "changes": named(changes), "comment": named(entry["comment"]).rstrip()}
 
 
 def lay_out(case: Case, directory: Path, root: str) -> None:
@@ -250,6 +308,14 @@ def _chunk(id_: str, state: str, args: Mapping[str, Any], root: str) -> dict[str
     module, _, function = state.partition(".")
     own = {"name": f"{root}/f", **place(args, root)}
     return {"state": module, "fun": function, "__id__": id_, "__sls__": "case", "__env__": "base", **own}
+
+
+def _sections(comment: str) -> str:
+    """A comment with its sections, one for each path, in order: Salt has them as a set has its members."""
+    if not comment.startswith("#### "):
+        return comment
+    sections = ["\n".join(sorted(each.split("\n"))) for each in comment.strip().replace("\n\n\n", "\n\n").split("\n\n")]
+    return "\n\n".join(sorted(sections))
 
 
 def _told(path: Path, root: str) -> str:

@@ -1,19 +1,28 @@
-"""Run by the oracle's Python: applies state cases with real Salt, as ``state_cases.run`` does with ours.
+"""Run by the oracle's Python: applies state cases with real Salt, as ``conftest.Ours`` does with ours.
 
 Standard input: one JSON object: ``directory`` (scratch), ``tree`` (file root), ``pillar``, ``grains``, and ``phases``, a list of
 [test, high data]. Standard output: the list of running dictionaries, one for each phase.
 """
 
 import json
+import os
 import sys
+from pathlib import Path
 
-import salt.config
-import salt.minion
+# Commands run by the shell that a minion as a service has, files get the usual modes.
+os.environ["SHELL"] = "/bin/sh"
+os.umask(0o022)
+
+import salt.config  # noqa: E402
+import salt.minion  # noqa: E402
 
 
 def main() -> None:
     asked = json.load(sys.stdin)
     root = asked["directory"]
+    Path(root, "etc").mkdir()
+    with open(f"{root}/etc/minion", "w") as file:
+        json.dump({"grains": asked["grains"]}, file)
     opts = salt.config.minion_config(f"{root}/etc/minion")
     opts.update(
         id="web1",
@@ -26,7 +35,6 @@ def main() -> None:
         extension_modules=f"{root}/extmods",
         file_roots={"base": [asked["tree"]]},
         pillar_roots={"base": []},
-        grains=asked["grains"],
         enable_fqdns_grains=False,
     )
     minion = salt.minion.SMinion(opts)

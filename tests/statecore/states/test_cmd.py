@@ -13,3 +13,9 @@ def test_case(case, ours):
     if os.geteuid() != 0 and "runas" in case.args:
         pytest.skip("only root becomes another user")
     assert ours.apply(case) == case.expected()
+
+
+@pytest.mark.oracle
+def test_case_is_as_salt_has_it(case, salts):
+    told = salts[case.id]
+    assert case.agreed(told) == case.agreed(case.expected())

@@ -24,3 +24,9 @@ def test_case_in_a_mounted_host(case, ours_mounted):
     if "check_cmd" in case.args:
         pytest.skip("the mounted host has no shell")
     assert ours_mounted.apply(case) == case.expected()
+
+
+@pytest.mark.oracle
+def test_case_is_as_salt_has_it(case, salts):
+    told = salts[case.id]
+    assert case.agreed(told) == case.agreed(case.expected())

@@ -2,56 +2,104 @@
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore import managed_file
 from statecore.context import Context
 from statecore.states.file.places import Refused
+
+#: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
+_KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "contents_pillar": ("pillar.get", "Pillar", {"unmask": True}),
+    "contents_grains": ("grains.get", "Grain", {}),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How a content is made."""
+    """How a content is made. Raises Refused."""
 
     saltenv: str
     template: str | None
     context: Mapping[str, Any] | None
     defaults: Mapping[str, Any] | None
-    encoding: str | None
-    encoding_errors: str
+    encoding: str | None = None
+    encoding_errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        for name, value in (("Context", self.context), ("Defaults", self.defaults)):
+            if value and not isinstance(value, Mapping):
+                raise Refused(f"{name} must be formed as a dict")
+
+    def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
+        """A template's text. Raises SlsError, located."""
+        values = {**(self.defaults or {}), **(self.context or {}), "name": name, "source": address}
+        return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
+
+    def encoded(self, text: str) -> bytes:
+        """The text as it is written. Raises Refused."""
+        try:
+            return text.encode(self.encoding or "utf-8", self.encoding_errors)
+        except (LookupError, UnicodeEncodeError) as error:
+            raise Refused(f"Unable to manage file: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """The arguments of ``file.managed`` that hold the content, or say where it is kept."""
+
+    contents: Any
+    contents_pillar: Any
+    contents_grains: Any
+    delimiter: str
+    allow_empty: bool
     newline: bool
 
+    def read(self, ctx: Context, source: Any) -> str | bytes | None:
+        """The content, its lines ended in one way; bytes that are no text as they are; None when no argument gives one."""
+        given = {key: getattr(self, key) for key in ("contents", *_KEPT) if getattr(self, key) is not None}
+        if not given:
+            return None
+        if len(given) > 1:
+            raise Refused("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
+        if source:
+            raise Refused(
+                "'source' cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
+            )
+        argument, value = next(iter(given.items()))
+        shown = f"'{argument}'"
+        if argument in _KEPT:
+            shown = f"{argument} {value}"
+            value = self._kept(ctx, argument, value)
+        if not value and not self.allow_empty:
+            raise Refused(
+                f"{shown} value would result in empty contents. Set allow_empty to True to allow the managed file to be empty."
+            )
+        return self._text(value)
 
-def literal_content(
-    ctx: Context, contents: Any, from_pillar: Any, from_grains: Any, delimiter: str, allow_empty: bool, source: Any
-) -> str | bytes | None:
-    """The literal content, None when there is none of the three arguments."""
-    given = {"contents": contents, "contents_pillar": from_pillar, "contents_grains": from_grains}
-    named = [key for key, value in given.items() if value is not None]
-    if not named:
-        return None
-    if len(named) > 1 or source:
-        raise Refused("Only one of 'source', 'contents', 'contents_pillar' and 'contents_grains' is permitted")
-    value = contents
-    if named[0] != "contents":
-        function = "pillar.get" if named[0] == "contents_pillar" else "grains.get"
-        names = given[named[0]]
-        parts = [ctx.call(function, key, None, delimiter) for key in (names if isinstance(names, list) else [names])]
-        if any(part is None for part in parts):
-            raise Refused(f"{named[0].removeprefix('contents_').title()} {names} does not exist")
-        value = parts[0] if len(parts) == 1 else parts
-    if isinstance(value, bytes):
-        return value
-    text = "\n".join(str(line).rstrip("\n") for line in value) if isinstance(value, list) else str(value)
-    if not text and not allow_empty:
-        raise Refused(
-            f"{named[0]} value would result in empty contents. Set allow_empty to True to allow the managed file to be empty."
-        )
-    return text
+    def _kept(self, ctx: Context, argument: str, names: Any) -> Any:
+        function, word, options = _KEPT[argument]
+        parts = []
+        for name in names if isinstance(names, list) else [names]:
+            found = ctx.call(function, name, None, delimiter=self.delimiter, **options)
+            if found is None:
+                raise Refused(f"{word} {name} does not exist")
+            parts.append(found)
+        return parts if isinstance(names, list) else parts[0]
+
+    def _text(self, value: Any) -> str | bytes:
+        if isinstance(value, bytes):
+            try:
+                value = value.decode()
+            except UnicodeDecodeError:
+                return bytes(value)
+        parts = value if isinstance(value, list | tuple) else [value]
+        text = "".join(f"{line}\n" for part in parts for line in str(part).splitlines())
+        return text if self.newline else text.rstrip("\n")
 
 
 def wanted_bytes(
@@ -68,36 +116,18 @@ def wanted_bytes(
     if isinstance(literal, bytes):
         return literal, None
     if literal is not None:
-        text = _rendered(ctx, spec, literal, "", name) if spec.template else literal
-        if spec.newline and text and not text.endswith("\n"):
-            text += "\n"
-        return _encoded(text, spec), None
+        return spec.encoded(spec.rendered(ctx, literal, "", name) if spec.template else literal), None
     address, place, source_mode = find_source(ctx, source, spec.saltenv)
-    data = place.read_bytes()
     if source_hash and not skip_verify:
-        _verify(place, source_hash, address)
-    if spec.template:
+        _verify(place, source_hash, name)
+    data = place.read_bytes()
+    if spec.template or spec.encoding:
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
-            raise Refused(f"Source file {address} is not UTF-8 text: byte {error.start}; templates are text") from error
-        return _encoded(_rendered(ctx, spec, text, address, name), spec), source_mode
-    if spec.encoding:
-        return _encoded(data.decode(), spec), source_mode
+            raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
+        return spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text), source_mode
     return data, source_mode
-
-
-def _rendered(ctx: Context, spec: Spec, text: str, address: str, name: str) -> str:
-    values = {**(spec.defaults or {}), **(spec.context or {})}
-    values |= {"name": name, "source": address}
-    return ctx.templates.render(text, str(spec.template), values, saltenv=spec.saltenv, source=address)
-
-
-def _encoded(text: str, spec: Spec) -> bytes:
-    try:
-        return text.encode(spec.encoding or "utf-8", spec.encoding_errors)
-    except (LookupError, UnicodeEncodeError) as error:
-        raise Refused(f"the content cannot be written as {spec.encoding}: {error}") from error
 
 
 def find_source(ctx: Context, source: Any, saltenv: str) -> tuple[str, Path, int | None]:
@@ -114,31 +144,19 @@ def find_source(ctx: Context, source: Any, saltenv: str) -> tuple[str, Path, int
             found = ctx.files.fetch(relative, env)
             if found is not None:
                 return address, found, ctx.files.mode(relative, env)
+            tried.append(f"Source file {address} not found in saltenv '{env}'")
         else:
             found = ctx.host.path(path.removeprefix("file://"))
             if found.is_file():
                 return address, found, stat.S_IMODE(found.stat().st_mode)
-        tried.append(address)
+            tried.append(f"Local file source {address} does not exist")
     if isinstance(source, list):
-        raise Refused(f"none of the specified sources were found: {', '.join(tried)} (in saltenv '{saltenv}')")
-    raise Refused(f"Source file {tried[0]} not found in saltenv '{saltenv}'")
+        raise Refused("\n".join(["Unable to manage file: none of the specified sources were found", *tried]))
+    raise Refused(f"Unable to manage file: {tried[0]}")
 
 
-def _verify(place: Path, source_hash: str, address: str) -> None:
-    algorithm, _, digest = source_hash.partition("=") if "=" in source_hash else ("", "", source_hash)
-    lengths = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
-    algorithm = algorithm or lengths.get(len(digest), "")
-    if not algorithm:
-        raise Refused(f"source_hash '{source_hash}' is no digest; write algorithm=hexadecimal")
-    found = _digest(place, algorithm)
-    if found.lower() != digest.lower():
-        raise Refused(
-            f"Specified {algorithm} checksum for {address} ({digest}) does not match actual checksum ({found})"
-        )
-
-
-def _digest(place: Path, algorithm: str) -> str:
-    try:
-        return hashlib.new(algorithm, place.read_bytes()).hexdigest()
-    except ValueError as error:
-        raise Refused(f"there is no digest '{algorithm}'") from error
+def _verify(place: Path, source_hash: str, name: str) -> None:
+    algorithm, wanted = managed_file.parse_digest(source_hash)
+    found = managed_file.digest(place, algorithm)
+    if found != wanted:
+        raise Refused(f"Specified {algorithm} checksum for {name} ({wanted}) does not match actual checksum ({found})")

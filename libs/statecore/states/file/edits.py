@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import HostError, InvocationError, SlsError
+from statecore.errors import CommandError, HostError, InvocationError, SlsError
 from statecore.managed_file import Attributes
-from statecore.states.file.content import find_source
-from statecore.states.file.places import Refused, need_parent, place_of
-from statecore.types import Outcome, Plan, Step
+from statecore.states.file.content import Spec, find_source
+from statecore.states.file.places import Refused, need_parent, place_of, step
+from statecore.types import Outcome, Plan
 
 
 def append(
@@ -30,10 +32,20 @@ def append(
     context: Mapping[str, Any] | None = None,
     ignore_whitespace: bool = True,
 ) -> Plan:
-    """The file holds these lines; those that are missing are put at its end."""
-    return _lines_at(
-        ctx, name, text, source, sources, template, {**(defaults or {}), **(context or {})}, makedirs, ignore_whitespace
-    )
+    """The file holds this text; each text of a list that is missing is put at its end, whole."""
+    try:
+        spec = Spec(ctx.saltenv, template, context, defaults)
+        texts = _texts(ctx, spec, name, text, source, sources)
+        place, old = _found(ctx, name)
+    except (Refused, HostError, SlsError) as error:
+        return Plan.failed(str(error))
+    lacking = [one for one in texts if not _present(one, old or "", ignore_whitespace)]
+    lines = [line for one in lacking for line in one.splitlines()]
+    now = old or ""
+    gap = "" if not now or now.endswith("\n") else "\n"
+    new = now + gap + "".join(f"{line}\n" for line in lines)
+    diff = "\n".join(difflib.unified_diff(now.splitlines(), new.splitlines()))
+    return _Addition(ctx, name, place, makedirs, "Appended", len(lines)).plan(old, new, diff)
 
 
 def prepend(
@@ -48,10 +60,26 @@ def prepend(
     source_hashes: Any = None,
     defaults: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
+    header: bool = False,
 ) -> Plan:
-    """The file holds these lines; those that are missing are put before its first."""
-    values = {**(defaults or {}), **(context or {})}
-    return _lines_at(ctx, name, text, source, sources, template, values, makedirs, ignore_whitespace=True, at_end=False)
+    """The file holds this text; each text of a list that is missing is put before its first line, whole.
+
+    header
+        the file begins with the text: one that is there already, but further down, does not count
+    """
+    try:
+        spec = Spec(ctx.saltenv, template, context, defaults)
+        texts = _texts(ctx, spec, name, text, source, sources)
+        place, old = _found(ctx, name)
+    except (Refused, HostError, SlsError) as error:
+        return Plan.failed(str(error))
+    now = old or ""
+    lines = [line for one in texts if header or not _present(one, now, True) for line in one.splitlines()]
+    if header and now.splitlines()[: len(lines)] == lines:
+        lines = []
+    new = "".join(f"{line}\n" for line in lines) + now
+    diff = "".join(difflib.unified_diff(now.splitlines(keepends=True), new.splitlines(keepends=True)))
+    return _Addition(ctx, name, place, makedirs, "Prepended", len(lines)).plan(old, new, diff)
 
 
 def replace(
@@ -71,131 +99,88 @@ def replace(
     backslash_literal: bool = False,
 ) -> Plan:
     """Every match of a regular expression (``count``: the first so many) is replaced by ``repl``."""
+    options = {
+        "count": count,
+        "flags": flags,
+        "append_if_not_found": append_if_not_found,
+        "prepend_if_not_found": prepend_if_not_found,
+        "not_found_content": not_found_content,
+        "backup": backup,
+        "show_changes": show_changes,
+        "ignore_if_missing": ignore_if_missing,
+        "backslash_literal": backslash_literal,
+    }
     try:
         place = place_of(ctx, name)
-        if not place.is_file():
-            text = f"{name}: file not found"
-            return Plan.unchanged(text) if ignore_if_missing else Plan.failed(text)
-        old = place.read_bytes()
-        new = _substituted(old, pattern, repl, int(count), flags, backslash_literal=backslash_literal)
-        if new == old and (append_if_not_found or prepend_if_not_found):
-            new = _with_line(
-                old, not_found_content if not_found_content is not None else repl, at_end=append_if_not_found
-            )
-    except (Refused, HostError, InvocationError) as error:
+        if not place.is_file() and not ignore_if_missing:
+            raise Refused(f"{name}: file not found")
+        diff = ctx.call("file.replace", name, pattern, repl, dry_run=True, **options)
+    except (Refused, CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if new == old:
+    if not diff:
         return Plan.unchanged("No changes needed to be made")
-    changes = {"diff": managed_file.unified(old, new) if show_changes else managed_file.HIDDEN_DIFF}
 
     def work() -> Outcome:
-        if backup and isinstance(backup, str):
-            managed_file.replace(ctx.host, place.with_name(place.name + backup), old, Attributes())
-        managed_file.replace(ctx.host, place, new, Attributes())
-        return Outcome("Changes were made", changes)
+        return Outcome("Changes were made", {"diff": ctx.call("file.replace", name, pattern, repl, **options)})
 
-    return Plan.change("Changes would have been made", (Step(f"edit {name}", work),), changes)
+    return Plan.change("Changes would have been made", (step(f"edit {name}", work),), {"diff": diff})
 
 
-def _lines_at(
-    ctx: Context,
-    name: str,
-    text: Any,
-    source: Any,
-    sources: Any,
-    template: str,
-    values: Mapping[str, Any],
-    makedirs: bool,
-    ignore_whitespace: bool,
-    at_end: bool = True,
-) -> Plan:
-    try:
-        place = place_of(ctx, name)
-        wanted = _wanted_lines(ctx, text, source, sources, template, values)
-        old = managed_file.read(place)
-        now = (old or b"").decode("utf-8", "surrogateescape")
-    except (Refused, HostError) as error:
-        return Plan.failed(str(error))
-    except (SlsError, IsADirectoryError) as error:
-        return Plan.failed(f"Unable to edit {name}: {error}")
-    have = {_squeezed(line, ignore_whitespace) for line in now.splitlines()}
-    lacking = [line for line in wanted if _squeezed(line, ignore_whitespace) not in have or (not line and old is None)]
-    if not lacking:
-        return Plan.unchanged(f"File {name} is in correct state")
-    lines = now.splitlines()
-    after = [*lines, *lacking] if at_end else [*lacking, *lines]
-    new = "".join(f"{line}\n" for line in after).encode("utf-8", "surrogateescape")
-    diff = {"diff": _line_diff(lines, after)}
-    verb = "Appended" if at_end else "Prepended"
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """Lines put into a file."""
 
-    def work() -> Outcome:
-        need_parent(ctx, place, makedirs, Attributes())
-        managed_file.replace(ctx.host, place, new, Attributes())
-        return Outcome(f"{verb} {len(lacking)} lines", diff)
+    ctx: Context
+    name: str
+    place: Path
+    makedirs: bool
+    verb: str
+    count: int
 
-    step = Step(f"add {len(lacking)} lines to {name}", work)
-    if old is None:
-        return Plan.change(f"File {name} is set to be created", (step,), {"new": name})
-    return Plan.change(f"File {name} is set to be updated", (step,), diff)
+    def plan(self, old: str | None, new: str, diff: str) -> Plan:
+        """Writes ``new``, unless it is what is there."""
+        if new == (old or ""):
+            return Plan.unchanged(f"File {self.name} is in correct state")
+        changes = {"diff": diff}
+
+        def work() -> Outcome:
+            need_parent(self.ctx, self.place, self.makedirs, Attributes(), f"{self.name}: file not found")
+            managed_file.replace(self.ctx.host, self.place, new.encode("utf-8", "surrogateescape"), Attributes())
+            return Outcome(f"{self.verb} {self.count} lines", changes)
+
+        write = step(f"add {self.count} lines to {self.name}", work)
+        if old is None:
+            return Plan.change(f"File {self.name} is set to be created", (write,), {"new": self.name})
+        return Plan.change(f"File {self.name} is set to be updated", (write,), changes)
 
 
-def _wanted_lines(
-    ctx: Context, text: Any, source: Any, sources: Any, template: str, values: Mapping[str, Any]
-) -> list[str]:
+def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
+    """Where the file is, and its text; bytes that are no text come through unharmed."""
+    place = place_of(ctx, name)
+    old = managed_file.read(place, name)
+    return place, None if old is None else old.decode("utf-8", "surrogateescape")
+
+
+def _texts(ctx: Context, spec: Spec, name: str, text: Any, source: Any, sources: Any) -> list[str]:
+    """The texts that the file is to hold, each whole."""
     if text is not None:
-        return [
-            line for part in (text if isinstance(text, list) else [text]) for line in str(part).rstrip("\n").split("\n")
-        ]
+        return [str(one) for one in (text if isinstance(text, list | tuple) else [text])]
     addresses = sources if sources else [source] if source else []
     if not addresses:
         raise Refused("Need to specify one of: text, source, sources")
-    lines: list[str] = []
+    found = []
     for entry in addresses:
-        address, place, _ = find_source(ctx, entry, ctx.saltenv)
+        try:
+            address, place, _ = find_source(ctx, entry, spec.saltenv)
+        except Refused as error:
+            raise Refused(f"Failed to load template file {entry}") from error
         content = place.read_text("utf-8")
-        rendered = (
-            ctx.templates.render(content, template, values, saltenv=ctx.saltenv, source=address)
-            if template
-            else content
-        )
-        lines += rendered.splitlines()
-    return lines
+        found.append(spec.rendered(ctx, content, address, name) if spec.template else content)
+    return found
 
 
-def _squeezed(line: str, ignore_whitespace: bool) -> str:
-    return " ".join(line.split()) if ignore_whitespace else line
-
-
-def _line_diff(old: Sequence[str], new: Sequence[str]) -> str:
-    return "\n".join(difflib.unified_diff(list(old), list(new)))
-
-
-def _substituted(data: bytes, pattern: str, repl: str, count: int, flags: Any, *, backslash_literal: bool) -> bytes:
-    try:
-        compiled = re.compile(str(pattern).encode(), _flags(flags))
-        replacement = str(repl).encode()
-        return compiled.sub((lambda match: replacement) if backslash_literal else replacement, data, count=count)
-    except (re.error, IndexError) as error:
-        raise Refused(f"pattern '{pattern}' with repl '{repl}': {error}") from error
-
-
-def _flags(flags: Any) -> int:
-    if isinstance(flags, int):
-        # Salt's default, 8, is MULTILINE; bytes cannot be matched as UNICODE.
-        return flags & ~re.UNICODE
-    total = 0
-    for name in flags if isinstance(flags, list) else [flags]:
-        flag = getattr(re, str(name).upper(), None)
-        if not isinstance(flag, re.RegexFlag):
-            raise Refused(f"'{name}' is no flag of regular expressions, such as MULTILINE or IGNORECASE")
-        total |= int(flag)
-    return total & ~re.UNICODE
-
-
-def _with_line(data: bytes, line: str, *, at_end: bool) -> bytes:
-    content = str(line).encode()
-    if content in data.splitlines():
-        return data
-    if at_end:
-        return data + (b"" if not data or data.endswith(b"\n") else b"\n") + content + b"\n"
-    return content + b"\n" + data
+def _present(text: str, now: str, ignore_whitespace: bool) -> bool:
+    """Whether whole lines of a file hold the text: in full, or with any space, or none, between its words."""
+    pattern = r"\s*".join(map(re.escape, text.split())) if ignore_whitespace else re.escape(text.rstrip("\n"))
+    space = r"\s*" if ignore_whitespace else ""
+    return re.search(f"^{space}{pattern}{space}$", now, re.MULTILINE) is not None

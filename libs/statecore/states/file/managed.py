@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,18 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, SlsError, StateFailure
 from statecore.managed_file import Attributes
-from statecore.states.file.content import Spec, literal_content, wanted_bytes
-from statecore.states.file.places import NOTE, Refused, attributes, need_parent, parent_attributes, place_of, refuse
-from statecore.types import Outcome, Plan, Step
+from statecore.states.file.content import Literal, Spec, wanted_bytes
+from statecore.states.file.places import (
+    NOTE,
+    Refused,
+    attributes,
+    need_parent,
+    parent_attributes,
+    place_of,
+    refuse,
+    step,
+)
+from statecore.types import Outcome, Plan
 
 #: Where ``backup: minion`` keeps copies, below the minion's cache directory.
 _BACKUPS = "file_backup"
@@ -67,36 +77,39 @@ def managed(
     """
     try:
         refuse({"attrs": attrs, "selinux": selinux})
-        place = place_of(ctx, name, follow=follow_symlinks)
-        if place.is_dir():
+        place, real = place_of(ctx, name, follow=follow_symlinks), place_of(ctx, name)
+        if real.is_dir():
             raise Refused(f"Specified target {name} is a directory")
-        if not create and not os.path.lexists(place):
+        if not create and not real.is_file():
             return Plan.unchanged(f"File {name} is not present and is not set for creation")
-        literal = literal_content(
-            ctx, contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, source
-        )
+        literal = Literal(
+            contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
+        ).read(ctx, source)
         wish, keep = attributes(user, group, mode)
-        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, contents_newline)
-        old = managed_file.read(place)
-        if old is not None and not replace:
-            return _attributes_alone(ctx, name, place, wish, "exists with proper permissions. No changes made.")
-        if literal is None and not source:
-            return _touch_only(ctx, name, place, old, wish, makedirs, dir_mode)
+        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors)
+        old = managed_file.read(real, name)
+        no_content = literal is None and source in (None, "", False)
+        if old is not None and (no_content or not replace):
+            return _attributes_alone(ctx, name, place, wish)
+        if no_content:
+            return _empty(ctx, name, place, wish, makedirs, dir_mode)
         new, source_mode = wanted_bytes(
             ctx, spec, literal, source, name, skip_verify=skip_verify, source_hash=source_hash
         )
         if keep:
             wish = Attributes(wish.user, wish.group, source_mode)
-        elif old is None and wish.mode is None and source and template:
-            wish = Attributes(wish.user, wish.group, 0o644)
-        write = _Write(ctx, name, place, old, new, wish, makedirs, dir_mode, str(backup or ""), show_changes, check_cmd)
-        return write.plan()
+        elif old is None and wish.mode is None and literal is None:
+            # A file made from a source has its mode set, and told, though nobody asked for one; Salt does so.
+            wish = Attributes(wish.user, wish.group, managed_file.usual_mode())
+        return _Write(
+            ctx, name, place, real, old, new, wish, makedirs, dir_mode, str(backup or ""), show_changes, check_cmd
+        ).plan()
     except (Refused, InvocationError, HostError) as error:
         return Plan.failed(str(error))
     except SlsError as error:
         return Plan.failed(f"Unable to manage file: {error}")
     except OSError as error:
-        return Plan.failed(f"Unable to manage file: {error.filename}: {error.strerror}")
+        return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +118,10 @@ class _Write:
 
     ctx: Context
     name: str
+    #: What is replaced: a link itself, where links are not followed.
     place: Path
+    #: What the name leads to now.
+    real: Path
     old: bytes | None
     new: bytes
     wish: Attributes
@@ -121,10 +137,10 @@ class _Write:
         if not changes:
             return Plan.unchanged(f"File {self.name} is in the correct state")
         predicted = {"newfile": self.name} if self.old is None else changes
-        what = "write" if self.new != self.old else "set owner and mode of"
+        what = "write" if "diff" in changes else "set owner and mode of"
         return Plan.change(
             f"The file {self.name} is set to be changed\n{NOTE}",
-            (Step(f"{what} {self.name}", self._apply),),
+            (step(f"{what} {self.name}", self._apply),),
             predicted,
         )
 
@@ -134,6 +150,8 @@ class _Write:
             changes["diff"] = (
                 managed_file.unified(self.old, self.new) if self.show_changes else managed_file.HIDDEN_DIFF
             )
+        if self.place.is_symlink():
+            return {"diff": "Replace symbolic link with regular file"} | changes
         if self.old is not None:
             return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
         return changes
@@ -145,11 +163,11 @@ class _Write:
         if self.check_cmd:
             self._check()
         if self.old is not None and self.backup in ("minion", "both"):
-            managed_file.back_up(self.place, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
-        if self.old != self.new:
+            managed_file.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
+        if "diff" in changes:
             managed_file.replace(ctx.host, self.place, self.new, self.wish)
             if self.old is None:
-                changes |= _told_attributes(self.wish, self.place)
+                changes |= _told_attributes(ctx, self.wish)
         else:
             managed_file.set_attributes(ctx.host, self.place, self.wish)
         return Outcome(f"File {self.name} updated", changes)
@@ -169,37 +187,42 @@ class _Write:
             raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
 
 
-def _told_attributes(wish: Attributes, place: Path) -> dict[str, Any]:
-    """What Salt tells of a new file's attributes: those that were asked for and that the process would not have made so."""
-    return {"mode": managed_file.shown_mode(wish.mode)} if wish.mode is not None else {}
+def _told_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
+    """What Salt tells of a new file's attributes: those asked for that a temporary file of this process would not have."""
+    told: dict[str, Any] = {}
+    if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
+        told["user"] = wish.user
+    if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():
+        told["group"] = wish.group
+    if wish.mode not in (None, 0o600):
+        told["mode"] = managed_file.shown_mode(wish.mode or 0)
+    return told
 
 
-def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, fine: str) -> Plan:
+def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes) -> Plan:
     changes = managed_file.attribute_changes(ctx.host, place, wish)
     if not changes:
-        return Plan.unchanged(f"File {name} {fine}")
+        return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
 
     def work() -> Outcome:
         managed_file.set_attributes(ctx.host, place, wish)
         return Outcome(f"File {name} updated", changes)
 
-    return Plan.change(
-        f"The file {name} is set to be changed\n{NOTE}", (Step(f"set owner and mode of {name}", work),), changes
-    )
+    would = f"The file {name} is set to be changed\n{NOTE}"
+    if "mode" in changes:
+        now = managed_file.shown_mode(stat.S_IMODE(place.lstat().st_mode))
+        would = f"File {name} will be updated with permissions {changes['mode']} from its current state of {now}"
+    return Plan.change(would, (step(f"set owner and mode of {name}", work),), changes)
 
 
-def _touch_only(
-    ctx: Context, name: str, place: Path, old: bytes | None, wish: Attributes, makedirs: bool, dir_mode: Any
-) -> Plan:
-    """No content is asked for: the file need only be there."""
-    if old is not None:
-        return _attributes_alone(ctx, name, place, wish, "exists with proper permissions. No changes made.")
+def _empty(ctx: Context, name: str, place: Path, wish: Attributes, makedirs: bool, dir_mode: Any) -> Plan:
+    """No content is asked for, and no file is there."""
 
     def work() -> Outcome:
         need_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
         managed_file.replace(ctx.host, place, b"", wish)
-        return Outcome("Empty file", {"new": f"file {name} created"} | _told_attributes(wish, place))
+        return Outcome("Empty file", {"new": f"file {name} created"} | _told_attributes(ctx, wish))
 
     return Plan.change(
-        f"The file {name} is set to be changed\n{NOTE}", (Step(f"create {name}", work),), {"newfile": name}
+        f"The file {name} is set to be changed\n{NOTE}", (step(f"create {name}", work),), {"newfile": name}
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import StateFailure
+from statecore.errors import HostError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.types import Outcome, Step
 
 #: What test mode adds to every managed file's comment.
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."
@@ -31,17 +31,32 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
     return ctx.host.path(str(name), follow=follow)
 
 
+def step(what: str, work: Callable[[], Outcome]) -> Step:
+    """A step whose refusal by the host is the state's comment as it is."""
+
+    def run() -> Outcome:
+        try:
+            return work()
+        except HostError as error:
+            raise StateFailure(str(error)) from error
+
+    return Step(what, run)
+
+
 def refuse(given: Mapping[str, Any]) -> None:
     for argument, value in given.items():
         if value:
             raise Refused(f"not supported: {argument} ({_UNSUPPORTED.get(argument, 'nothing here sets it')})")
 
 
-def need_parent(ctx: Context, place: Path, makedirs: bool, wish: Attributes) -> None:
+def need_parent(
+    ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
+) -> None:
+    """Makes the directory that a file goes into, if it may. Raises StateFailure that says ``why`` not."""
     if place.parent.is_dir():
         return
     if not makedirs:
-        raise StateFailure("Parent directory not present")
+        raise StateFailure(why)
     managed_file.make_directories(ctx.host, place.parent, wish, ctx.host.root)
 
 
@@ -57,38 +72,3 @@ def attributes(user: Any, group: Any, mode: Any) -> tuple[Attributes, bool]:
     if mode == "keep":
         return Attributes(user, group), True
     return Attributes(user, group, managed_file.parse_mode(mode)), False
-
-
-def patterns(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(str(pattern) for pattern in value) if isinstance(value, list) else (str(value),)
-
-
-def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
-    """(path, depth from 0, whether it is a directory), parents first; links are not followed."""
-    for place, names, files in os.walk(top):
-        here = Path(place)
-        depth = len(here.relative_to(top).parts)
-        for entry in sorted(files):
-            yield here / entry, depth, False
-        for entry in sorted(names):
-            yield here / entry, depth, not (here / entry).is_symlink()
-
-
-def managed_elsewhere(ctx: Context, name: str) -> set[str]:
-    """Names below a directory that this run's file states manage, with the directories on the way to them."""
-    keep: set[str] = set()
-    top = Path(name)
-    for low in ctx.lowstate:
-        path = Path(str(low.get("name", "")))
-        if (
-            low.get("state") == "file"
-            and low.get("fun") not in ("absent", "missing")
-            and path != top
-            and path.is_relative_to(top)
-        ):
-            keep |= {str(one) for one in (path, *path.parents) if one.is_relative_to(top)}
-            if low.get("fun") == "recurse":
-                keep |= {str(path)}
-    return keep

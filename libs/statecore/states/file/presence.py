@@ -10,8 +10,8 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError
 from statecore.managed_file import Attributes
-from statecore.states.file.places import Refused, need_parent, place_of
-from statecore.types import Outcome, Plan, Step
+from statecore.states.file.places import Refused, need_parent, place_of, step
+from statecore.types import Outcome, Plan
 
 
 def absent(ctx: Context, name: str) -> Plan:
@@ -30,7 +30,7 @@ def absent(ctx: Context, name: str) -> Plan:
         managed_file.remove(place)
         return Outcome(f"Removed {kind} {name}", {"removed": name})
 
-    return Plan.change(f"{kind.title()} {name} is set for removal", (Step(f"remove {name}", work),), {"removed": name})
+    return Plan.change(f"{kind.title()} {name} is set for removal", (step(f"remove {name}", work),), {"removed": name})
 
 
 def exists(ctx: Context, name: str) -> Plan:
@@ -64,7 +64,7 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedir
     kind = "directory" if place.is_dir() else "file"
 
     def work() -> Outcome:
-        need_parent(ctx, place, makedirs, Attributes())
+        need_parent(ctx, place, makedirs, Attributes(), f"Directory not present to touch file {name}")
         if not there:
             place.touch()
         os.utime(place, times)
@@ -74,6 +74,6 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedir
 
     if there:
         return Plan.change(
-            f"Times set to be updated on {kind} {name}", (Step(f"touch {name}", work),), {"touched": name}
+            f"Times set to be updated on {kind} {name}", (step(f"touch {name}", work),), {"touched": name}
         )
-    return Plan.change(f"File {name} is set to be created", (Step(f"create {name}", work),), {"new": name})
+    return Plan.change(f"File {name} is set to be created", (step(f"create {name}", work),), {"new": name})

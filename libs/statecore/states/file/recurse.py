@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StatecoreError, StateFailure
+from statecore.managed_file import Attributes
 from statecore.states.file.directory import directory
 from statecore.states.file.managed import managed
-from statecore.states.file.places import Refused, managed_elsewhere, patterns, place_of, walk
+from statecore.states.file.places import Refused, place_of, step
 from statecore.states.file.symlink import symlink
+from statecore.states.file.tree import Tree, strays
 from statecore.types import Outcome, Plan, Step
 
 
@@ -48,177 +47,87 @@ def recurse(
     saltenv: str | None = None,
 ) -> Plan:
     """A whole directory of the state tree below ``name``; ``clean`` removes what the tree does not have."""
+    given = {**locals(), "name": name.rstrip("/") or name}
     try:
         place = place_of(ctx, name)
         if place.exists() and not place.is_dir():
             raise Refused(f"The path {name} exists and is not a directory")
-        tree = _Tree.find(
-            ctx, source, saltenv or ctx.saltenv, include_pat, exclude_pat, maxdepth, keep_symlinks=keep_symlinks
-        )
-        parts = dict(_recurse_parts(ctx, name, tree, locals()))
+        tree = Tree.of(ctx, given)
+        parts = dict(_parts(ctx, tree, given))
+        gone = strays(ctx, given["name"], place, parts, exclude_pat) if clean else []
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
-    return _joined(ctx, name, place, parts, tree if clean else None)
+    return _joined(ctx, name, parts, gone, Attributes(user, group))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """A directory of the state tree, as far as ``recurse`` wants it; paths are relative to it."""
-
-    top: str
-    saltenv: str
-    files: tuple[str, ...]
-    dirs: tuple[str, ...]
-    empty: tuple[str, ...]
-    links: Mapping[str, str]
-
-    @classmethod
-    def find(
-        cls,
-        ctx: Context,
-        source: Any,
-        saltenv: str,
-        include: Any,
-        exclude: Any,
-        maxdepth: int | None,
-        *,
-        keep_symlinks: bool,
-    ) -> _Tree:
-        """The first source that exists."""
-        tried = [str(one) for one in (source if isinstance(source, list) else [source])]
-        for address in tried:
-            if not address.startswith("salt://"):
-                raise Refused(f"Invalid source '{address}' (must be a salt:// URI)")
-            env = address.partition("?saltenv=")[2] or saltenv
-            top = address.removeprefix("salt://").partition("?")[0].strip("/")
-            prefix = f"{top}/" if top else ""
-            paths = [path[len(prefix) :] for path in ctx.files.paths(env, prefix)]
-            dirs = [path[len(prefix) :] for path in ctx.files.dirs(env, prefix)]
-            if not paths and not dirs and top not in ctx.files.dirs(env):
-                continue
-
-            def wanted(path: str) -> bool:
-                deep = maxdepth is not None and path.count("/") > int(maxdepth)
-                return not deep and _wanted(path, include, exclude)
-
-            links = (
-                {path[len(prefix) :]: to for path, to in ctx.files.symlinks(env, prefix).items()}
-                if keep_symlinks
-                else {}
-            )
-            kept = tuple(path for path in paths if wanted(path) and path not in links)
-            empty = tuple(path[len(prefix) :] for path in ctx.files.empty_dirs(env, prefix))
-            below = sorted({str(parent) for path in kept for parent in Path(path).parents if str(parent) != "."})
-            return cls(top, env, kept, tuple(below), empty, links)
-        raise Refused(
-            f"Recurse failed: none of the specified sources were found: {', '.join(tried)} (in saltenv '{saltenv}')"
-        )
-
-
-def _wanted(path: str, include: Any, exclude: Any) -> bool:
-    included = include is None or any(_pattern_matches(path, pattern) for pattern in patterns(include))
-    return included and not any(_pattern_matches(path, pattern) for pattern in patterns(exclude))
-
-
-def _pattern_matches(path: str, pattern: str) -> bool:
-    if pattern.startswith("E@"):
-        try:
-            return re.search(pattern[2:], path) is not None
-        except re.error as error:
-            raise Refused(f"'{pattern}' is no regular expression: {error}") from error
-    return fnmatch.fnmatchcase(path, pattern)
-
-
-def _recurse_parts(ctx: Context, name: str, tree: _Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
+def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
     """(path of the host, plan) for the directory, each directory in it, each file, each link."""
-    top = name.rstrip("/")
+    top = given["name"]
     owner = {"user": given["user"], "group": given["group"]}
     dirs = {"dir_mode": given["dir_mode"], "makedirs": True, **owner}
-    yield name, directory(ctx, name, **dirs)
+    yield top, directory(ctx, top, **dirs)
     for relative in (*tree.dirs, *(tree.empty if given["include_empty"] else ())):
         yield f"{top}/{relative}", directory(ctx, f"{top}/{relative}", **dirs)
+    shared = ("dir_mode", "template", "context", "defaults", "replace", "backup", "show_changes", "follow_symlinks")
+    files = {**{name: given[name] for name in shared}, "saltenv": tree.saltenv, "makedirs": True, **owner}
+    files["mode"] = given["file_mode"] if given["file_mode"] is not None else "0644"
     for relative in tree.files:
-        yield (
-            f"{top}/{relative}",
-            managed(
-                ctx,
-                f"{top}/{relative}",
-                source=f"salt://{tree.top}/{relative}" if tree.top else f"salt://{relative}",
-                mode=given["file_mode"] if given["file_mode"] is not None else "0644",
-                dir_mode=given["dir_mode"],
-                makedirs=True,
-                template=given["template"],
-                context=given["context"],
-                defaults=given["defaults"],
-                replace=given["replace"],
-                backup=given["backup"],
-                show_changes=given["show_changes"],
-                follow_symlinks=given["follow_symlinks"],
-                saltenv=tree.saltenv,
-                **owner,
-            ),
-        )
+        source = f"salt://{tree.top}/{relative}" if tree.top else f"salt://{relative}"
+        yield f"{top}/{relative}", managed(ctx, f"{top}/{relative}", source=source, **files)
     for relative, target in tree.links.items():
-        yield (
-            f"{top}/{relative}",
-            symlink(ctx, f"{top}/{relative}", target, force=given["force_symlinks"], makedirs=True, **owner),
-        )
+        link = symlink(ctx, f"{top}/{relative}", target, force=given["force_symlinks"], makedirs=True, **owner)
+        yield f"{top}/{relative}", link
 
 
-def _joined(ctx: Context, name: str, place: Path, parts: Mapping[str, Plan], clean: _Tree | None) -> Plan:
+def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str], owner: Attributes) -> Plan:
     """One plan of many: its changes are theirs by path."""
     failed = {path: plan.comment for path, plan in parts.items() if not plan.steps and not plan.result}
     if failed:
         return Plan.failed("\n".join(f"#### {path} ####\n{why}" for path, why in failed.items()))
-    steps: list[Step] = []
-    changes: dict[str, Any] = {}
-    lines: list[str] = []
-    for path, plan in parts.items():
-        if plan.steps:
-            changes[path] = dict(plan.changes)
-            lines.append(f"#### {path} ####\n{plan.comment}")
-            steps += [Step(step.what, _nested(path, step)) for step in plan.steps]
-    for path in _not_in_tree(ctx, name, place, parts) if clean is not None else ():
-        changes.setdefault("removed", []).append(path)
-        lines.append(f"#### removed ####\n{path}")
-        steps.append(Step(f"remove {path}", _removal(ctx.host.path(path, follow=False), path)))
-    if not steps:
+    changing = {path: plan for path, plan in parts.items() if plan.steps}
+    if not changing and not gone:
         return Plan.unchanged(f"The directory {name} is in the correct state")
+    changes: dict[str, Any] = {path: dict(plan.changes) for path, plan in changing.items()}
+    lines = [f"#### {path} ####\n{plan.comment}" for path, plan in changing.items()]
+    steps = [step("know the owner", lambda: _known(ctx, owner))]
+    for path, plan in changing.items():
+        steps += _nested(path, plan)
+    if gone:
+        changes["removed"] = gone
+        lines.append("\n".join(["#### removed ####", *gone]))
+        steps.append(step(f"remove what is not of the tree from {name}", lambda: _cleared(ctx, gone)))
     steps.append(Step("say so", lambda: Outcome(f"Recursively updated {name}")))
     return Plan.change("\n\n".join(lines), steps, changes)
 
 
-def _nested(path: str, step: Step) -> Callable[[], Outcome]:
-    def work() -> Outcome:
+def _known(ctx: Context, owner: Attributes) -> Outcome:
+    managed_file.know_owner(ctx.host, owner)
+    return Outcome()
+
+
+def _nested(path: str, plan: Plan) -> Iterator[Step]:
+    """The steps of one path, which tell their changes under it; each tells those of the steps before it too."""
+    told: dict[str, Any] = {}
+
+    def work(one: Step) -> Outcome:
         try:
-            outcome = step.run()
+            outcome = one.run()
         except StatecoreError as error:
             raise StateFailure(f"#### {path} ####\n{error}") from error
-        return Outcome(
-            "" if outcome.ok else outcome.comment, {path: dict(outcome.changes)} if outcome.changes else {}, outcome.ok
-        )
+        told.update(outcome.changes)
+        comment = "" if outcome.ok else f"#### {path} ####\n{outcome.comment}"
+        return Outcome(comment, {path: dict(told)} if told else {}, outcome.ok)
 
-    return work
+    for one in plan.steps:
+        yield Step(one.what, partial(work, one))
 
 
-def _removal(place: Path, path: str) -> Callable[[], Outcome]:
-    def work() -> Outcome:
+def _cleared(ctx: Context, gone: list[str]) -> Outcome:
+    removed = []
+    for path in gone:
+        place = ctx.host.path(path, follow=False)
+        # What is below a removed directory went with it.
         if os.path.lexists(place):
             managed_file.remove(place)
-        return Outcome("", {"removed": [path]})
-
-    return work
-
-
-def _not_in_tree(ctx: Context, name: str, place: Path, parts: Mapping[str, Plan]) -> list[str]:
-    """What ``clean`` removes: what neither the tree nor another state has. A directory stands for all that is in it."""
-    keep = set(parts) | managed_elsewhere(ctx, name)
-    keep |= {str(parent) for path in keep for parent in Path(path).parents}
-    found: list[str] = []
-    if not place.is_dir():
-        return found
-    for path, _, _ in walk(place):
-        shown = f"{name.rstrip('/')}/{path.relative_to(place).as_posix()}"
-        if shown not in keep and not any(shown.startswith(f"{gone}/") for gone in found):
-            found.append(shown)
-    return found
+            removed.append(path)
+    return Outcome("", {"removed": removed})

@@ -10,8 +10,8 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
 from statecore.managed_file import Attributes
-from statecore.states.file.places import Refused, place_of
-from statecore.types import Outcome, Plan, Step
+from statecore.states.file.places import Refused, place_of, step
+from statecore.types import Outcome, Plan
 
 
 def symlink(
@@ -50,8 +50,9 @@ def symlink(
         if os.path.lexists(place):
             return _in_the_way(ctx, name, place, target, wanted, makedirs, force=force, backupname=backupname)
         would = f"Symlink {name} to {target} is set for creation"
-        if not place.parent.is_dir() and not makedirs:
-            would += f"\nDirectory {Path(name).parent} for symlink is not present"
+        if not place.parent.is_dir():
+            top = Path(name).parent
+            would += f"\n{top} will be created" if makedirs else f"\nDirectory {top} for symlink is not present"
         return _make_link(ctx, name, place, target, wanted, makedirs, would, "new")
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
@@ -69,8 +70,8 @@ def _link_owner(ctx: Context, name: str, place: Path, wanted: Attributes) -> Pla
         managed_file.set_attributes(ctx.host, place, wanted)
         return Outcome(f"Set ownership of symlink {name} to {owner}", {"ownership": owner})
 
-    would = f"Ownership of symlink {name} would be set to {owner}"
-    return Plan.change(would, (Step(f"set the owner of {name}", work),), {"ownership": owner})
+    would = f"The symlink {name} is present, but the ownership of the symlink would be changed from {user}:{group} to {owner}"
+    return Plan.change(would, (step(f"set the owner of {name}", work),), {"ownership": owner})
 
 
 def _make_link(
@@ -93,7 +94,7 @@ def _make_link(
             aside.unlink(missing_ok=True)
         return Outcome(f"Created new symlink {name} -> {target}", {"new": name})
 
-    return Plan.change(would, (Step(f"link {name} to {target}", work),), {kind: name})
+    return Plan.change(would, (step(f"link {name} to {target}", work),), {kind: name})
 
 
 def _in_the_way(
@@ -110,18 +111,19 @@ def _in_the_way(
     kind = "Directory" if place.is_dir() else "File"
     link = _make_link(ctx, name, place, target, wanted, makedirs, "", "new")
     if backupname:
-        aside = place_of(
-            ctx, backupname if backupname.startswith("/") else str(Path(name).parent / backupname), follow=False
-        )
+        kept = str(Path(name).parent / backupname)
+        aside = place_of(ctx, kept, follow=False)
         if os.path.lexists(aside) and not force:
-            raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {backupname}")
+            raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
 
         def move() -> Outcome:
+            if os.path.lexists(aside):
+                managed_file.remove(aside)
             place.rename(aside)
             return Outcome("", {"moved": f"File {name} moved to backup {backupname}"})
 
         would = f"{name} exists and is set to be moved to {backupname}\nSymlink {name} to {target} is set for creation"
-        return Plan.change(would, (Step(f"move {name} aside", move), *link.steps), {"new": name})
+        return Plan.change(would, (step(f"move {name} aside", move), *link.steps), {"new": name})
     if not force:
         raise Refused(f"{kind} exists where the symlink {name} should be. Did you mean to use force?")
 
@@ -130,4 +132,4 @@ def _in_the_way(
         return Outcome("", {"forced": "Symlink was forcibly replaced"})
 
     would = f"The file or directory {name} is set for removal to make way for a new symlink targeting {target}"
-    return Plan.change(would, (Step(f"remove {name}", clear), *link.steps), {"forced": "Symlink was forcibly replaced"})
+    return Plan.change(would, (step(f"remove {name}", clear), *link.steps), {"forced": "Symlink was forcibly replaced"})
