@@ -29,8 +29,8 @@ def _loop(role: Role) -> None:
         one.setsockopt(zmq.SNDHWM, size)
         one.setsockopt(zmq.LINGER, 500)
         one.setsockopt(zmq.MAXMSGSIZE, 4 * role.options.max_event_size)
-    # Every subscription is passed up, repeated ones too: each probe must be seen.
-    pub.setsockopt(zmq.XPUB_VERBOSE, 1)
+    # Every subscription and every end of one is passed up, repeated ones too: each probe must be seen.
+    pub.setsockopt(zmq.XPUB_VERBOSER, 1)
     doorkeeper.serve(pull, "event_pull")
     doorkeeper.serve(pub, "event_pub")
     try:

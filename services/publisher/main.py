@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import zmq
+
 from masterstore.errors import StoreUnavailable
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import seal_job, serial_of_stream_id, topic
-
 from services.kit.links import bind
 from services.kit.masterkeys import MasterKeys
 from services.kit.service import Role, run_role
@@ -34,6 +34,9 @@ _COMEBACK_JOBS = 1000
 
 #: Target types whose minions are known by name, so that a filtered publication can name them (protocol section 1.2).
 _NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
+
+#: Name of the cursor that all publishers share: a replaced container has another host name and goes on from here.
+_ANY = "*"
 
 #: Fields of the stored load that are the master's own business.
 _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
@@ -65,13 +68,15 @@ class Publisher:
         try:
             if self._cursor is None:
                 self._cursor = self._first_cursor()
+                # So that what comes from now on is not lost even if this publisher ends before it sends anything.
+                self._save_cursor()
             entries = self._store.publications.follow(self._cursor, _BLOCK)
             if entries:
                 aes = self._current_aes()
                 for stream_id, load in entries:
                     self._publish(stream_id, load, aes)
                     self._cursor = stream_id
-                self._store.publications.save_cursor(self._name, self._cursor)
+                self._save_cursor()
         except StoreUnavailable as error:
             self._wait_for_store(error)
         else:
@@ -85,9 +90,9 @@ class Publisher:
         self._pub.close(linger=1000)
 
     def _first_cursor(self) -> str:
-        """Where this publisher stopped, else where the others are, if that is not longer ago than the replay window."""
+        """Where this publisher stopped, else where the others are, but not longer ago than the replay window."""
         oldest = f"{int((time.time() - self._role.options.replay_window) * 1000)}-0"
-        saved = self._store.publications.cursor(self._name)
+        saved = self._store.publications.cursor(self._name) or self._store.publications.cursor(_ANY)
         last = self._store.publications.last_id()
         if saved is None:
             return last
@@ -96,6 +101,11 @@ class Publisher:
             if serial_of_stream_id(saved) >= serial_of_stream_id(oldest)
             else min(last, oldest, key=serial_of_stream_id)
         )
+
+    def _save_cursor(self) -> None:
+        if self._cursor is not None:
+            for name in (self._name, _ANY):
+                self._store.publications.save_cursor(name, self._cursor)
 
     def _current_aes(self) -> Crypticle:
         epoch = self._store.epochs.current().aes
@@ -149,9 +159,9 @@ class Publisher:
         return None
 
 
-#: Protocol section 1.2; every subscription is passed up (verbose), so that each minion that comes back is seen.
+#: Protocol section 1.2; every subscription and every end of one is passed up, so that each minion that comes back is seen.
 _OPTIONS: Mapping[int, int] = {
-    zmq.XPUB_VERBOSE: 1,
+    zmq.XPUB_VERBOSER: 1,
     zmq.SNDHWM: 1000,
     zmq.RCVHWM: 1000,
     zmq.BACKLOG: 1000,

@@ -114,9 +114,11 @@ def test_an_unknown_server_is_named(role_keys: Path) -> None:
 
 def test_a_port_that_is_taken_is_named(context: Context, new_options: NewOptions) -> None:
     port = new_options().ret_port
-    bind(context.socket(zmq.ROUTER), "127.0.0.1", port, "ret_port")
+    taker = context.socket(zmq.ROUTER)
+    bind(taker, "127.0.0.1", port, "ret_port")
     with pytest.raises(ConfigError, match=f"ret_port: cannot listen on 127.0.0.1:{port}: Address already in use"):
         bind(context.socket(zmq.ROUTER), "127.0.0.1", port, "ret_port")
+    taker.close()
 
 
 def test_rows_name_names() -> None:

@@ -1,0 +1,128 @@
+"""The event publisher as a role: what it drops, what it counts, how it ends. The bus itself is in kit/test_bus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from services.eventpublisher import main as eventpublisher
+from services.kit.bus import EventSender, EventSubscriber
+from services.kit.config import ConfigError, MasterOptions
+from services.kit.links import LinkKeys, bind, connect
+from services.kit.service import Role
+
+
+@dataclass
+class Live:
+    """A running event publisher and its clients."""
+
+    role: Role
+    context: Any
+    keys: Path
+    eventually: Callable[[Callable[[], Any]], Any]
+
+    def subscriber(self, *prefixes: str) -> EventSubscriber:
+        made = EventSubscriber(self.context, self.role.options, LinkKeys.load(self.keys / "cli"))
+        for prefix in prefixes:
+            made.subscribe(prefix)
+        assert made.ready(10)
+        return made
+
+    def sender(self) -> EventSender:
+        return EventSender(self.context, self.role.options, LinkKeys.load(self.keys / "mworker"))
+
+    def raw_sender(self) -> zmq.Socket[bytes]:
+        made: zmq.Socket[bytes] = self.context.socket(zmq.PUSH)
+        connect(made, "event_pull", self.role.options, LinkKeys.load(self.keys / "mworker"))
+        return made
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.role.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@pytest.fixture
+def live(
+    context: Any,
+    role_keys: Path,
+    new_options: Callable[..., MasterOptions],
+    new_role: Callable[[str, MasterOptions], Role],
+    running: Callable[..., Any],
+    eventually: Callable[[Callable[[], Any]], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Live]:
+    monkeypatch.setattr(eventpublisher, "_TICK", 20)
+    role = new_role("eventpublisher", new_options(max_event_size=10_000))
+    with running(role, eventpublisher._loop):
+        yield Live(role, context, role_keys, eventually)
+
+
+def test_messages_that_are_no_events_are_dropped_and_counted(live: Live) -> None:
+    listener, raw, sender = live.subscriber(""), live.raw_sender(), live.sender()
+    raw.send_multipart([b"tag\n\n\x80", b"more"])
+    live.eventually(lambda: live.metric("salt_messages_dropped_total", port="event_pull_port") == 1)
+    raw.send(b"no event at all")
+    sender.fire("salt/auth", {})
+    event = listener.next(10)
+    assert event is not None
+    assert event[0] == "salt/auth"
+
+
+def test_a_message_beyond_all_measure_ends_only_its_sender(live: Live) -> None:
+    listener, raw, sender = live.subscriber(""), live.raw_sender(), live.sender()
+    raw.send(b"t\n\n" + b"x" * 100_000)
+    sender.fire("salt/auth", {})
+    event = listener.next(10)
+    assert event is not None
+    assert event[0] == "salt/auth"
+
+
+def test_events_are_counted_by_a_few_words(live: Live) -> None:
+    listener, sender = live.subscriber(""), live.sender()
+    for tag in ("salt/job/1/new", "salt/job/1/ret/a", "salt/auth", "salt/mine/x", "my/job", "job", "salt"):
+        sender.fire(tag, {})
+    live.eventually(lambda: listener.next(0.05) is None and live.metric("salt_events_fired_total", prefix="other") == 4)
+    assert live.metric("salt_events_fired_total", prefix="job") == 2
+    assert live.metric("salt_events_fired_total", prefix="auth") == 1
+
+
+def test_subscriptions_are_counted_without_the_probes(live: Live) -> None:
+    listeners = [live.subscriber("salt/", "key") for _ in range(3)]
+    live.eventually(lambda: live.metric("salt_subscribers") == 6)
+    for number, listener in enumerate(listeners):
+        listener.close()
+        live.eventually(lambda left=4 - 2 * number: live.metric("salt_subscribers") == left)
+
+
+def test_what_was_fired_before_the_end_still_goes_out(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener, sender = live.subscriber("t/"), live.sender()
+    # The loop that moves nothing: all events wait when the signal comes.
+    moved = eventpublisher._forward
+    monkeypatch.setattr(eventpublisher, "_forward", lambda role, pull, pub: None)
+    for number in range(20):
+        sender.fire(f"t/{number}", {})
+    # The order of one sender's connection: once the probe of a later subscriber is back, the loop has turned.
+    assert live.subscriber("x").ready(10)
+    monkeypatch.setattr(eventpublisher, "_forward", moved)
+    live.role.stop.requested = True
+    tags = [(listener.next(10) or ("", {}))[0] for _ in range(20)]
+    assert tags == [f"t/{number}" for number in range(20)]
+
+
+@pytest.mark.parametrize("option", ["event_pull_port", "event_pub_port"])
+def test_a_port_that_is_taken_is_named(
+    option: str,
+    context: Any,
+    new_options: Callable[..., MasterOptions],
+    new_role: Callable[[str, MasterOptions], Role],
+) -> None:
+    options = new_options()
+    taker = context.socket(zmq.PUB)
+    bind(taker, "127.0.0.1", getattr(options, option), option)
+    with pytest.raises(ConfigError, match=f"{option}: cannot listen on 127.0.0.1"):
+        eventpublisher._loop(new_role("eventpublisher", options))
+    taker.close()

@@ -1,0 +1,304 @@
+"""From the stream in Redis to a subscriber on 4505: order, restarts, replay, filtering, key changes. Real sockets, real Redis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from masterstore.store import Store
+from saltwire.crypticle import Crypticle, SerialGate
+from saltwire.keys import derive_key_string
+from saltwire.pack import unpackb
+from saltwire.publication import open_job, serial_of_stream_id, topic
+from services.kit.config import ConfigError, MasterOptions
+from services.kit.masterkeys import MasterKeys
+from services.kit.service import Role
+from services.publisher import main as publisher_module
+from services.publisher.main import Publisher
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture(autouse=True)
+def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher_module, "_BLOCK", 20)
+
+
+@dataclass
+class Fleet:
+    """A stream that jobs are put into, publishers that come and go, and minions that listen."""
+
+    store: Store
+    options: MasterOptions
+    context: Any
+    keys: MasterKeys
+    new_role: Callable[[str, MasterOptions], Role]
+    eventually: Callable[[Callable[[], Any]], Any]
+    jobs: int = 0
+    publishers: list[Publisher] = field(default_factory=list)
+    role: Role | None = None
+
+    def publish(self, fun: str = "test.ping", *, tgt: Any = "*", tgt_type: str = "glob", **more: Any) -> str:
+        """The stream id of a new job."""
+        self.jobs += 1
+        load = {"jid": f"20260101{self.jobs:012d}", "fun": fun, "arg": [], "tgt": tgt, "tgt_type": tgt_type, **more}
+        published = self.store.jobs.publish(
+            load, ["web1", "web2"], request_id=str(self.jobs), ttl=600, now_ms=int(time.time() * 1000)
+        )
+        return published.stream_id
+
+    def publisher(self) -> Publisher:
+        self.role = self.new_role("publisher", self.options)
+        made = Publisher(self.role, self.context, self.store)
+        self.publishers.append(made)
+        return made
+
+    def minion(self, publisher: Publisher, subscription: bytes = b"") -> zmq.Socket[bytes]:
+        """A subscriber that is heard."""
+        assert self.role is not None
+        before = self.subscribers()
+        socket: zmq.Socket[bytes] = self.context.socket(zmq.SUB)
+        socket.setsockopt(zmq.SUBSCRIBE, subscription)
+        socket.connect(f"tcp://127.0.0.1:{self.options.publish_port}")
+        self.eventually(lambda: publisher.turn() or self.subscribers() > before)
+        return socket
+
+    def subscribers(self) -> float:
+        assert self.role is not None
+        return self.role.metrics.registry.get_sample_value("salt_subscribers") or 0.0
+
+    def heard(self, publisher: Publisher, socket: zmq.Socket[bytes], number: int) -> list[list[bytes]]:
+        """The next messages, while the publisher turns."""
+        messages: list[list[bytes]] = []
+
+        def hear() -> bool:
+            publisher.turn()
+            while socket.poll(0):
+                messages.append(socket.recv_multipart())
+            return len(messages) >= number
+
+        self.eventually(hear)
+        return messages
+
+    def opened(self, payload: bytes, epoch: int | None = None) -> dict[str, Any] | None:
+        public = self.keys.private.public
+        return open_job(payload, self.aes(epoch), gate=SerialGate(), master_pub=public, verify=True)
+
+    def serial(self, payload: bytes) -> int:
+        number: int = self.aes().loads(unpackb(payload, raw=True)["load"])["serial"]
+        return number
+
+    def aes(self, epoch: int | None = None) -> Crypticle:
+        number = self.store.epochs.current().aes if epoch is None else epoch
+        return Crypticle(derive_key_string(self.keys.secret, purpose="aes", epoch=number))
+
+    def funs(self, messages: list[list[bytes]]) -> list[str]:
+        return [(self.opened(frames[-1]) or {})["fun"] for frames in messages]
+
+
+@pytest.fixture
+def fleet(
+    redis_url: str,
+    new_options: Callable[..., MasterOptions],
+    context: Any,
+    role_keys: Path,
+    new_role: Callable[[str, MasterOptions], Role],
+    eventually: Callable[[Callable[[], Any]], Any],
+) -> Iterator[Fleet]:
+    store = Store.open(redis_url, client_name="test")
+    made = Fleet(
+        store, new_options(redis_url=redis_url), context, MasterKeys.load(role_keys / "publisher"), new_role, eventually
+    )
+    yield made
+    for publisher in made.publishers:
+        publisher.close()
+
+
+def test_a_job_is_sealed_signed_and_stripped_of_what_is_the_masters(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    stream_id = fleet.publish(user="root", ret="", request_id="r", key="secret", kwargs={"a": 1})
+    ((payload,),) = fleet.heard(publisher, minion, 1)
+    job = fleet.opened(payload)
+    assert job is not None
+    assert fleet.serial(payload) == serial_of_stream_id(stream_id)
+    assert job == {
+        "jid": "20260101000000000001",
+        "fun": "test.ping",
+        "arg": [],
+        "tgt": "*",
+        "tgt_type": "glob",
+        "user": "root",
+        "ret": "",
+    }
+
+
+def test_jobs_come_once_and_in_order(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    for number in range(250):
+        fleet.publish(str(number))
+    assert fleet.funs(fleet.heard(publisher, minion, 250)) == [str(number) for number in range(250)]
+    publisher.turn()
+    assert not minion.poll(20)
+
+
+def test_two_publishers_agree_on_serials(fleet: Fleet, new_options: Callable[..., MasterOptions]) -> None:
+    one = fleet.publisher()
+    first = fleet.minion(one)
+    fleet.options = new_options(redis_url=fleet.options.redis_url)
+    other = fleet.publisher()
+    second = fleet.minion(other)
+    fleet.publish()
+    serials = [fleet.serial(fleet.heard(*pair, 1)[0][0]) for pair in ((one, first), (other, second))]
+    assert serials[0] == serials[1]
+
+
+def test_a_restarted_publisher_goes_on_where_it_stopped(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("before")
+    fleet.heard(publisher, minion, 1)
+    publisher.close()
+    fleet.publish("meanwhile")
+    publisher = fleet.publisher()
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["after-a-job", "before-any-job"])
+def test_a_replaced_publisher_goes_on_where_the_other_stopped(
+    fleet: Fleet, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    if sent:
+        fleet.publish("before")
+        fleet.heard(publisher, minion, 1)
+    publisher.close()
+    fleet.publish("meanwhile")
+    monkeypatch.setattr(publisher_module.socket, "gethostname", lambda: "another-container")
+    publisher = fleet.publisher()
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
+
+
+def test_the_first_publisher_of_all_sends_nothing_old(fleet: Fleet) -> None:
+    fleet.publish("old")
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("new")
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["new"]
+
+
+def test_what_is_older_than_the_window_is_not_sent_again(
+    fleet: Fleet, new_options: Callable[..., MasterOptions]
+) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    publisher.close()
+    fleet.publish("too old")
+    fleet.options = new_options(redis_url=fleet.options.redis_url, replay_window=-1)
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("new")
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["new"]
+
+
+def test_who_comes_back_soon_after_the_start_gets_what_was_sent_since(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("a")
+    publisher.turn()
+    fleet.publish("b")
+    publisher.turn()
+    minions = []
+    for _ in range(2):
+        minions.append(fleet.minion(publisher))
+        assert fleet.funs(fleet.heard(publisher, minions[-1], 2)) == ["a", "b"]
+
+
+def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("early")
+    publisher.turn()
+    monkeypatch.setattr(publisher_module, "_COMEBACK_SECONDS", -1.0)
+    minion = fleet.minion(publisher)
+    fleet.publish("new")
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["new"]
+
+
+def test_a_rotated_key_seals_the_next_job(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("old key")
+    ((old,),) = fleet.heard(publisher, minion, 1)
+    epoch = fleet.store.epochs.current().aes
+    fleet.store.epochs.rotate_aes()
+    fleet.publish("new key")
+    ((new,),) = fleet.heard(publisher, minion, 1)
+    assert (fleet.opened(old, epoch) or {})["fun"] == "old key"
+    assert (fleet.opened(new, epoch + 1) or {})["fun"] == "new key"
+
+
+@pytest.mark.parametrize(
+    ("tgt", "tgt_type", "heard"),
+    [
+        ("web1", "glob", {"web1", "web2"}),
+        (["web1"], "list", {"web1", "web2"}),
+        ("os:Debian", "grain", {"web1", "web2", "db1"}),
+    ],
+)
+def test_filtered_publications_reach_the_minions_they_are_for(
+    fleet: Fleet, new_options: Callable[..., MasterOptions], tgt: Any, tgt_type: str, heard: set[str]
+) -> None:
+    fleet.options = new_options(redis_url=fleet.options.redis_url, zmq_filtering=True)
+    publisher = fleet.publisher()
+    minions = {}
+    for name in ("web1", "web2", "db1"):
+        minions[name] = fleet.minion(publisher, topic(name).encode())
+        minions[name].setsockopt(zmq.SUBSCRIBE, b"broadcast")
+    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 6)
+    fleet.publish(tgt=tgt, tgt_type=tgt_type)
+    got = set()
+    for name in sorted(heard):
+        (frames,) = fleet.heard(publisher, minions[name], 1)
+        assert len(frames) == 2
+        assert fleet.opened(frames[1]) is not None
+        got.add(name)
+    assert got == heard
+    assert not any(minions[name].poll(20) for name in minions.keys() - heard)
+
+
+def test_subscriptions_are_counted_up_and_down(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    minions = [fleet.minion(publisher) for _ in range(3)]
+    assert fleet.subscribers() == 3
+    minions[0].close()
+    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 2)
+    minions[1].close()
+    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 1)
+
+
+def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    away = Store.open(f"redis://127.0.0.1:{fleet.options.ret_port}/0", client_name="test")
+    role = fleet.new_role("publisher", fleet.options)
+    publisher = Publisher(role, fleet.context, away)
+    fleet.publishers.append(publisher)
+    for _ in range(3):
+        publisher.turn()
+    assert caplog.text.count("publications wait until it is back") == 1
+    (why,) = role.health.unready()
+    assert why.startswith("redis: redis at ")
+    assert role.metrics.registry.get_sample_value("salt_redis_up") == 0
+
+
+def test_a_port_that_is_taken_is_named(fleet: Fleet) -> None:
+    fleet.publisher()
+    with pytest.raises(ConfigError, match="publish_port: cannot listen"):
+        fleet.publisher()
