@@ -6,6 +6,7 @@ file, spool file) is its own.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -32,7 +33,9 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
     with procs.record(load):
         result = run(runtime, load)
         spool.put(result)
-    notify.send(SPOOLED)
+    # Without a main process to tell, the result waits for the next one's look into the spool.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        notify.send(SPOOLED)
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:

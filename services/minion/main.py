@@ -13,7 +13,6 @@ import os
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from services.minion.channel import endpoint, session_of, sign_in_once
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
 from services.minion.returns import Outbox
+from services.minion.seen import SeenJobs
 from services.minion.spool import Spool
 from statecore.match import Subject, TargetError, matches
 
@@ -46,6 +46,9 @@ _LOG = logging.getLogger("saltern.minion")
 
 #: Milliseconds between looks at the clock when nothing happens.
 _TICK = 250
+
+#: Seconds between looks into the spool without being told: a jobber outlives the process that would tell of its result.
+_SPOOL_LOOK = 2.0
 
 #: Seconds that jobs in hand have to finish when the minion is told to end.
 _DRAIN_SECONDS = 5.0
@@ -74,12 +77,15 @@ class Minion:
         self._requests = RequestSocket(self._context, endpoint(options))
         self._spool = Spool(Path(options.cachedir) / "spool")
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
-        self._seen: deque[str] = deque(maxlen=options.minion_jid_queue_hwm)
+        self._seen = SeenJobs(Path(options.cachedir) / "jids", options.minion_jid_queue_hwm)
+        #: Jobs that the preloaded process has not taken yet: a new one gets them when it dies.
+        self._handed: dict[str, dict[str, Any]] = {}
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
         self._pair: socket.socket | None = None
         self._zygote = 0
         self._nonce = ""
+        self._looked = 0.0
         health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
 
     def run(self) -> None:
@@ -167,6 +173,9 @@ class Minion:
         ready = dict(poller.poll(_TICK))
         if self._pair.fileno() in ready:
             self._hear_zygote()
+        elif os.waitpid(self._zygote, os.WNOHANG)[0]:
+            # Jobbers hold the other end of the pair, too: it does not close while one of them works.
+            self._zygote_died()
         if self._requests.socket in ready:
             self._hear_master()
         if self._sub is not None and self._sub in ready:
@@ -180,11 +189,13 @@ class Minion:
         job = self._opened(frames[-1])
         if job is None or not self._wanted(job):
             return
-        self._seen.append(str(job["jid"]))
+        jid = str(job["jid"])
+        self._seen.add(jid)
         if self._spool.size() > self._options.spool_max_bytes:
             _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": job["jid"]})
             return
         _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+        self._handed[jid] = job
         self._tell({"job": job})
 
     def _opened(self, payload: bytes) -> dict[str, Any] | None:
@@ -243,6 +254,9 @@ class Minion:
 
     def _send_outbox(self) -> None:
         now = time.monotonic()
+        if now - self._looked > _SPOOL_LOOK:
+            self._looked = now
+            self._outbox.spooled()
         if self._outbox.overdue(now):
             _LOG.info("no answer to a return; it is sent again")
             self._outbox.failed(now)
@@ -273,6 +287,8 @@ class Minion:
             self._zygote_died()
         elif message == SPOOLED:
             self._outbox.spooled()
+        elif message.startswith(zygote.TAKEN):
+            self._handed.pop(message[len(zygote.TAKEN) :].decode(), None)
         elif message.startswith(zygote.READY):
             known = msgpack.unpackb(message[len(zygote.READY) :], strict_map_key=False)
             first = self._subject is None
@@ -287,6 +303,8 @@ class Minion:
         assert self._pair is not None
         self._pair.close()
         self._start_zygote()
+        for job in self._handed.values():
+            self._tell({"job": job})
 
     def _announce(self) -> None:
         """Start events, as stock minions send them (protocol section 7.1)."""

@@ -7,12 +7,13 @@ fork of it is safe. The main process sends msgpack maps with one key:
     {"credentials": ...}   from now on these
     {"end": seconds}       wait so long for jobbers, then end
 
-and receives ``SPOOLED`` (a result waits in the spool), ``READY`` plus msgpack (grains and pillar for targeting: at the start
-and after each refresh).
+and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result waits in the spool), ``READY`` plus msgpack
+(grains and pillar for targeting: at the start and after each refresh).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
@@ -40,6 +41,9 @@ _LOG = logging.getLogger("saltern.minion")
 
 #: Marks a message with grains and pillar.
 READY = b"ready"
+
+#: Marks a message with the JID of a job that is about to be forked.
+TAKEN = b"taken"
 
 #: Largest message of the pair: a job with its arguments, or grains and pillar.
 MAX_MESSAGE = 8 * 1024 * 1024
@@ -89,7 +93,7 @@ class Zygote:
         while not self._ending:
             readable, _, _ = select.select([self._pair], [], [], 0.5)
             if readable:
-                message = self._pair.recv(MAX_MESSAGE)
+                message = self._received()
                 if not message:
                     return
                 self._handle(msgpack.unpackb(message, strict_map_key=False))
@@ -99,6 +103,19 @@ class Zygote:
         while self._jobbers and time.monotonic() < deadline:
             self._reap()
             select.select([], [], [], 0.02)
+
+    def _received(self) -> bytes:
+        """A message of the main process; empty when that is gone."""
+        try:
+            return self._pair.recv(MAX_MESSAGE)
+        except ConnectionResetError:
+            # It was killed with messages of ours unread; what it sent before is still there.
+            return self._pair.recv(MAX_MESSAGE)
+
+    def _say(self, message: bytes) -> None:
+        """Tells the main process; one that is gone is noticed by the loop."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._pair.send(message)
 
     def _handle(self, message: Mapping[str, Any]) -> None:
         handlers: Mapping[str, Callable[[Any], None]] = {
@@ -111,6 +128,8 @@ class Zygote:
 
     def _fork(self, load: Mapping[str, Any]) -> None:
         self._refresh()
+        # Before the fork: a job that is lost between the two is one that never ran, and never one that ran twice.
+        self._say(TAKEN + str(load["jid"]).encode())
         pid = os.fork()
         if pid:
             self._jobbers.add(pid)
@@ -166,7 +185,7 @@ class Zygote:
                 return
 
     def _told_to_end(self) -> bool:
-        message = self._pair.recv(MAX_MESSAGE)
+        message = self._received()
         if message:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
         return not message or bool(self._ending)
@@ -189,7 +208,7 @@ class Zygote:
         message = msgpack.packb(
             {"grains": dict(self._runtime.grains), "pillar": dict(self._runtime.pillar)}, default=str
         )
-        self._pair.send(READY + message)
+        self._say(READY + message)
 
 
 def _close_all_but(keep: int) -> None:

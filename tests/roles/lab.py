@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -46,6 +48,9 @@ STARTUP = 30.0
 
 #: Seconds that one command of an operator may take.
 COMMAND = 40.0
+
+#: Seconds for something to happen in the background.
+SOON = 15.0
 
 #: A module as users write them for Salt: its job is held by files of the test, so that roles can be killed in the middle.
 HELD_MODULE = '''\
@@ -292,6 +297,10 @@ class Lab:
             float(line.rsplit(" ", 1)[1]) for line in lines if line.partition("{")[0].partition(" ")[0] == metric
         )
 
+    def jobbers(self) -> list[str]:
+        """JIDs that some minion says to run, by its proc files."""
+        return [path.name for minion in self.minions for path in (self.cache(minion) / "proc").glob("[0-9]*")]
+
     def dead(self) -> dict[str, int]:
         """Processes that ended by themselves, with their exit codes."""
         return {name: code for name, one in self.processes.items() if (code := one.poll()) is not None}
@@ -391,6 +400,48 @@ class Lab:
         """Names of processes that said "Traceback" or crashed below Python."""
         names = [path.name for path in sorted((self.root / "log").iterdir())]
         return [name for name in names if "Traceback" in self.log(name) or "Fatal Python error" in self.log(name)]
+
+
+class Held:
+    """A job on every minion that waits for a word of the test. The minions must have synced their modules."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.directory = lab.root / f"held-{next(self._numbers)}"
+        self.directory.mkdir()
+
+    def words(self, target: str = "*") -> tuple[str, ...]:
+        """What runs it as a function."""
+        return (target, "held.wait", str(self.directory))
+
+    def state_words(self, target: str = "*") -> tuple[str, ...]:
+        """What applies the same as a state."""
+        name = f"held{self.directory.name.rpartition('-')[2]}"
+        text = f"hold:\n  module.run:\n    - held.wait:\n      - {self.directory}\n"
+        (self.lab.tree / "salt" / f"{name}.sls").write_text(text)
+        return (target, "state.apply", name)
+
+    def await_started(self) -> None:
+        """Waits until it runs on every minion."""
+
+        def started() -> bool:
+            return all((self.directory / f"started-{minion}").exists() for minion in self.lab.minions)
+
+        until(started, SOON, "the held job runs on every minion")
+
+    def publish(self) -> str:
+        """The JID of a held job that runs."""
+        said = self.lab.ok("salt", "--async", *self.words()).out
+        found = re.fullmatch(r"Executed command with job ID: (\d{20})\n", said)
+        assert found, said
+        self.await_started()
+        return found[1]
+
+    def let_go(self) -> None:
+        """It ends by itself."""
+        (self.directory / "go").touch()
 
 
 def _environments() -> Iterator[tuple[int, list[bytes]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -15,16 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.roles.lab import Lab, until
+from tests.roles.lab import SOON, Held, Lab, until
 
 pytestmark = pytest.mark.roles
 
 BOTH = ["web1", "web2"]
 TITLES = {"web1": "The shop", "web2": "The blog"}
 MANAGED = ("etc/motd", "etc/sysctl.d/60-managed.conf", "etc/cron.d/tidy", "var/www/html/index.html")
-
-#: Seconds for something to happen in the background.
-SOON = 15.0
 
 Run = dict[str, dict[str, Any]]
 
@@ -47,37 +43,6 @@ def files(lab: Lab, minion: str) -> dict[str, tuple[bytes, int]]:
     root = lab.host(minion)
     found = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
-
-
-class Held:
-    """A job on both minions that waits for a word of the test."""
-
-    _numbers = itertools.count()
-
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-        self.directory = lab.root / f"held-{next(self._numbers)}"
-        self.directory.mkdir()
-
-    def words(self, target: str = "*") -> tuple[str, ...]:
-        return (target, "held.wait", str(self.directory))
-
-    def await_started(self) -> None:
-        def started() -> bool:
-            return all((self.directory / f"started-{minion}").exists() for minion in self.lab.minions)
-
-        until(started, SOON, "the held job runs on every minion")
-
-    def publish(self) -> str:
-        """The JID of a held job that runs."""
-        said = self.lab.ok("salt", "--async", *self.words()).out
-        found = re.fullmatch(r"Executed command with job ID: (\d{20})\n", said)
-        assert found, said
-        self.await_started()
-        return found[1]
-
-    def let_go(self) -> None:
-        (self.directory / "go").touch()
 
 
 @pytest.fixture
@@ -308,10 +273,10 @@ def test_a_running_job_is_seen_from_everywhere(lab: Lab, held: Held) -> None:
     assert active[jid]["Returned"] == []
 
     running = lab.salt("*", "saltutil.running")
-    assert {minion: [job["jid"] for job in jobs] for minion, jobs in running.items()} == dict.fromkeys(BOTH, [jid])
+    assert {minion: [job["jid"] for job in jobs] for minion, jobs in running.items()} == {name: [jid] for name in BOTH}
     found = lab.salt("*", "saltutil.find_job", jid)
     assert {minion: job["fun"] for minion, job in found.items()} == dict.fromkeys(BOTH, "held.wait")
-    assert all(os.path.exists(f"/proc/{job['pid']}") for job in found.values())
+    assert all(Path(f"/proc/{job['pid']}").exists() for job in found.values())
     assert lab.salt("*", "saltutil.is_running", "held.*") == running
     assert lab.salt("*", "saltutil.is_running", "state.*") == {"web1": [], "web2": []}
     assert lab.salt("*", "saltutil.find_job", "20200101000000000000") == {"web1": {}, "web2": {}}
@@ -326,7 +291,7 @@ def test_a_job_is_killed(lab: Lab, held: Held) -> None:
     pids = {minion: job["pid"] for minion, job in lab.salt("*", "saltutil.find_job", jid).items()}
     said = lab.salt("*", "saltutil.kill_job", jid)
     assert said == {minion: f"Signal 9 sent to job {jid} at pid {pid}" for minion, pid in pids.items()}
-    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids.values()), SOON, "the jobbers are gone")
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids.values()), SOON, "the jobbers are gone")
     assert lab.salt("*", "saltutil.running") == {"web1": [], "web2": []}
     lab.pings()
 
@@ -362,13 +327,12 @@ def test_salt_waits_for_a_job_that_still_runs(lab: Lab, held: Held) -> None:
 
 
 def test_two_state_runs_at_once_are_refused(lab: Lab, held: Held) -> None:
-    (lab.tree / "salt" / "held.sls").write_text(f"hold:\n  module.run:\n    - held.wait:\n      - {held.directory}\n")
-    jid = lab.ok("salt", "--async", "*", "state.apply", "held").out.split()[-1]
+    jid = lab.ok("salt", "--async", *held.state_words()).out.split()[-1]
     held.await_started()
     refused = lab.run("salt", "--out", "json", "--static", "*", "state.apply", "base.motd")
     assert refused.code == 1, refused
     for minion in BOTH:
-        assert f'The function "state.apply" is running as PID' in refused.data[minion][0], refused
+        assert 'The function "state.apply" is running as PID' in refused.data[minion][0], refused
     held.let_go()
     until(lambda: sorted(lab.redis().hkeys(f"ret:{jid}")) == BOTH, SOON, "the run's results")
 
@@ -400,7 +364,9 @@ def test_events_as_lines(lab: Lab) -> None:
 def test_a_file_comes_from_the_master_in_pieces(lab: Lab) -> None:
     content = os.urandom(3 * 1024 * 1024 + 17)
     (lab.tree / "salt" / "big.bin").write_bytes(content)
-    (result,) = lab.salt("web1", "state.single", "file.managed", "/var/tmp/big.bin", "source=salt://big.bin")["web1"].values()
+    (result,) = lab.salt("web1", "state.single", "file.managed", "/var/tmp/big.bin", "source=salt://big.bin")[
+        "web1"
+    ].values()
     assert result["result"] is True, result
     assert (lab.host("web1") / "var/tmp/big.bin").read_bytes() == content
 
@@ -409,7 +375,7 @@ def test_a_users_module_comes_and_goes(lab: Lab) -> None:
     path = lab.tree / "salt" / "_modules" / "shop.py"
     path.write_text('def till(x=1):\n    """Counts."""\n    return {"till": x, "id": __grains__["id"]}\n')
     synced = lab.salt("*", "saltutil.sync_all")
-    assert {minion: kinds["modules"] for minion, kinds in synced.items()} == dict.fromkeys(BOTH, ["modules.shop"])
+    assert {minion: kinds["modules"] for minion, kinds in synced.items()} == {name: ["modules.shop"] for name in BOTH}
     assert lab.salt("*", "shop.till", "x=3") == {name: {"till": 3, "id": name} for name in BOTH}
     path.unlink()
     lab.salt("*", "saltutil.sync_all")

@@ -1,0 +1,61 @@
+"""Jobs that this minion was handed before: it runs none twice, also when it was restarted between the two deliveries.
+
+A publisher that comes back sends what it sent lately once more (see services/publisher); a minion that was restarted
+meanwhile must know what it has had. The JIDs are appended to a file before the job begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import deque
+from pathlib import Path
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: The file is written anew when it holds so many times the JIDs that are remembered.
+_SLACK = 10
+
+
+class SeenJobs:
+    """The last JIDs, in memory and in a file."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        """``limit``: how many are remembered (option minion_jid_queue_hwm). A file that cannot be read is a warning."""
+        self._path = path
+        self._limit = max(1, limit)
+        lines: list[str] = []
+        try:
+            lines = path.read_text("ascii", "replace").split()
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            _LOG.warning("%s: %s; jobs of before this start may run a second time", path, error.strerror)
+        self._jids = deque(lines, maxlen=self._limit)
+        self._lines = len(lines)
+
+    def __contains__(self, jid: str) -> bool:
+        return jid in self._jids
+
+    def add(self, jid: str) -> None:
+        """The job begins. What cannot be written is said, and the job runs all the same."""
+        self._jids.append(jid)
+        try:
+            if self._lines >= self._limit * _SLACK:
+                self._write_anew()
+            else:
+                with self._path.open("a", encoding="ascii") as file:
+                    file.write(f"{jid}\n")
+                self._lines += 1
+        except OSError as error:
+            _LOG.warning("%s: %s; after a restart the job may run a second time", self._path, error.strerror)
+
+    def _write_anew(self) -> None:
+        temporary = self._path.with_name(f".{self._path.name}")
+        try:
+            temporary.write_text("".join(f"{jid}\n" for jid in self._jids), "ascii")
+            temporary.replace(self._path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+        self._lines = len(self._jids)
