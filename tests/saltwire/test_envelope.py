@@ -290,6 +290,13 @@ def test_refused_requests(
     assert unpackb(caught.value.reply) == answer
 
 
+def test_nobody_speaks_for_another_even_with_its_token(minion_key: PrivateKey, other_key: PrivateKey) -> None:
+    both = Master({"a": minion_key.public, "b": other_key.public})
+    with pytest.raises(PeerFault, match="the load's id is not the envelope's") as caught:
+        both.open(request(other_key, id="b"))
+    assert caught.value.reply == BAD_LOAD
+
+
 def test_keys_are_never_looked_up_for_what_is_no_id(master: Master, minion_key: PrivateKey) -> None:
     for bad in ("../a", "", "a\0", b"\xff", 5):
         with pytest.raises(PeerFault):
