@@ -110,6 +110,8 @@ class Host:
         """Runs on the host and waits; a str runs through ``shell``. Raises HostError when it cannot be started."""
         argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         self._startable(argv[0])
+        if cwd is not None and not (cwd.startswith("/") and self.path(cwd).is_dir()):
+            raise HostError(f"Specified cwd '{cwd}' either not absolute or does not exist")
         account = self._account(runas) if runas is not None else None
         ids = self._identity(account, group)
         directory = cwd or (account.home if account else "/root" if os.geteuid() == 0 else None)
@@ -125,7 +127,7 @@ class Host:
                 preexec_fn=lambda: self._enter(ids, directory, required=cwd is not None, umask=umask),
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise HostError(self._why_not(argv[0], cwd, runas, error)) from error
+            raise HostError(self._why_not(argv[0], runas, error)) from error
         data = stdin.encode() if isinstance(stdin, str) else stdin
         out, err, timed_out = _communicate(process, data, timeout)
         return CommandResult(
@@ -291,9 +293,7 @@ class Host:
                 with contextlib.suppress(OSError):
                     os.chdir(directory)
 
-    def _why_not(self, program: str, cwd: str | None, runas: str | None, error: Exception) -> str:
-        if cwd is not None and not self.path(cwd).is_dir():
-            return f"Specified cwd '{cwd}' either not absolute or does not exist"
+    def _why_not(self, program: str, runas: str | None, error: Exception) -> str:
         where = f" in the host at {self._root}" if self._mounted else ""
         number = getattr(error, "errno", None)
         if number == errno.ENOENT:
