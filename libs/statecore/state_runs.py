@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from statecore import engine
-from statecore.compile import Compiled, compile_high, compile_sls
+from statecore.compile import Compiled, compile_high, compile_sls, gather_sls
 from statecore.context import Context
 from statecore.errors import NotAvailable, SlsError, SlsFault
 from statecore.loader import Loader
@@ -96,24 +96,30 @@ class StateRuns:
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """High data of the top file (None) or of SLS references."""
-        compiled = self._shown(mods, options)
+        compiled = self._shown(mods, options, gather_sls)
         return compiled if isinstance(compiled, list) else compiled.high
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
         """Low chunks in order of evaluation, or the list of errors (strings)."""
-        compiled = self._shown(mods, options)
+        compiled = self._shown(mods, options, compile_sls)
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
-    def _shown(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> Compiled | list[str]:
+    def _shown(
+        self,
+        mods: Sequence[str] | None,
+        options: Mapping[str, Any],
+        make: Callable[[SlsTree, Mapping[str, Sequence[str]], Mapping[str, Any]], Compiled],
+    ) -> Compiled | list[str]:
         stage = self._stage(options)
         if errors := _pillar_errors(stage, options):
             return errors
         try:
             matches = self._matches(stage, options) if mods is None else {stage.ctx.saltenv: list(mods)}
-            compiled = compile_sls(stage.tree, matches, stage.opts)
+            compiled = make(stage.tree, matches, stage.opts)
         except SlsError as error:
             return error.lines()
-        return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
+        faults = compiled.faults or _unresolved(stage.tree, compiled.chunks)
+        return [str(fault) for fault in faults] if faults else compiled
 
     def _matches(self, stage: Stage, options: Mapping[str, Any]) -> dict[str, list[str]]:
         """What the top file and the master's tops give this minion, limited by ``whitelist``. Raises SlsError."""

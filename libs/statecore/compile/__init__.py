@@ -18,6 +18,7 @@ from statecore.compile import (
     low,
     names,
     order,
+    references,
     requisite_in,
     shape,
     sort,
@@ -46,6 +47,7 @@ REFINE: tuple[Pass, ...] = (
     use.borrow,
     exclude.exclude,
     low.chunks,
+    references.check,
     names.expand,
     sort.sort,
 )
@@ -65,6 +67,12 @@ class Compiled:
     #: In order of evaluation but for requisites, which the engine follows.
     chunks: tuple[Low, ...]
     faults: tuple[SlsFault, ...]
+
+
+def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
+    """The high data of SLS references and nothing further: what can be shown of a tree that does not compile."""
+    gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches))
+    return Compiled(_shown(gathered), (), gathered.faults)
 
 
 def compile_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
@@ -90,12 +98,17 @@ def compile_high(high: High, opts: Mapping[str, object], tree: SlsTree | None = 
     return _compiled(_through((declarations.expand,), draft))
 
 
-def _compiled(gathered: Draft) -> Compiled:
+def _shown(gathered: Draft) -> High:
     shown: High = dict(gathered.high)
     if gathered.extends:
         shown["__extend__"] = [{each.id: each.body} for each in gathered.extends]
     if gathered.excludes:
         shown["__exclude__"] = list(gathered.excludes)
+    return shown
+
+
+def _compiled(gathered: Draft) -> Compiled:
+    shown = _shown(gathered)
     if gathered.faults:
         return Compiled(shown, (), gathered.faults)
     refined = _through(REFINE, gathered)
@@ -110,4 +123,4 @@ def _through(passes: Sequence[Pass], draft: Draft) -> Draft:
     return draft
 
 
-__all__ = ["PASSES", "Compiled", "compile_high", "compile_sls"]
+__all__ = ["PASSES", "Compiled", "compile_high", "compile_sls", "gather_sls"]

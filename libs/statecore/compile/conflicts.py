@@ -69,5 +69,5 @@ def _conflict(draft: Draft, name: str, known: Mapping[str, Any], origin: Mapping
         f"    The conflicting ID is '{name}' and is found in SLS '{known['__env__']}:{known['__sls__']}'"
         f" and SLS '{origin['__env__']}:{origin['__sls__']}'"
     )
-    first = draft.fault("", known, name).mark
-    return draft.fault(text, origin, name, hint=f"it is declared first at {first}" if first is not None else "")
+    first = draft.fault("", known, str(name)).mark
+    return draft.fault(text, origin, str(name), hint=f"it is declared first at {first}" if first is not None else "")

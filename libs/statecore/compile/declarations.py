@@ -39,7 +39,7 @@ def _expanded(draft: Draft, name: str, body: Mapping[str, Any], faults: list[Sls
         if state in seen and faults is not None:
             text = f"ID '{name}' in SLS '{body.get('__sls__')}' contains multiple state declarations of the same type"
             hint = f"give one of the '{state}' states an ID of its own"
-            faults.append(draft.fault(text, body, name, key, hint=hint))
+            faults.append(draft.fault(text, body, str(name), key, hint=hint))
             continue
         seen.add(state)
         dotted[state] = [*run, fun]
@@ -51,6 +51,6 @@ def _malformed(draft: Draft, name: str, body: Any) -> SlsFault:
     return draft.fault(
         f"ID {name} in SLS {origin.get('__sls__')} is not a dictionary",
         origin,
-        name,
+        str(name),
         hint="an ID holds states (pkg.installed: ...), or is one short declaration (pkg.installed)",
     )

@@ -82,6 +82,12 @@ class Draft:
         return replace(self, faults=(*self.faults, *faults)) if faults else self
 
 
+def disabled(opts: Mapping[str, Any]) -> frozenset[str]:
+    """Requisites that the option ``disabled_requisites`` switches off."""
+    named = opts.get("disabled_requisites") or []
+    return frozenset({named} if isinstance(named, str) else map(str, named))
+
+
 def states(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """(state module, its list) of a body, without the keys that are the compiler's own."""
     return ((key, value) for key, value in body.items() if not key.startswith("__"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from statecore.compile.draft import Draft, arguments, states
+from statecore.compile.draft import Draft, arguments, disabled, states
 from statecore.types import Low
 
 #: Keys of a body that its chunks carry.
@@ -14,9 +14,10 @@ _ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
 
 
 def chunks(draft: Draft) -> Draft:
-    """Chunks in order of declaration; ``names`` is still in them."""
+    """Chunks in order of declaration; ``names`` is still in them, ``disabled_requisites`` are not."""
+    off = disabled(draft.opts)
     found = [
-        _chunk(name, state, run, body)
+        {key: value for key, value in _chunk(name, state, run, body).items() if key not in off}
         for name, body in draft.high.items()
         if not name.startswith("__")
         for state, run in states(body)

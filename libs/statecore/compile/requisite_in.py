@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.compile.draft import REQUISITES_IN, Draft, Extension, states
+from statecore.compile.draft import REQUISITES_IN, Draft, Extension, disabled, states
 from statecore.compile.extend import extended
 from statecore.errors import SlsFault
 
 
 def turn(draft: Draft) -> Draft:
     """High data in which every ``X_in`` has become an ``X`` of its target. Faults: dots in references, unknown targets."""
-    disabled = draft.opts.get("disabled_requisites") or []
-    disabled = {disabled} if isinstance(disabled, str) else set(disabled)
+    off = disabled(draft.opts)
     extensions: list[Extension] = []
     faults: list[SlsFault] = []
     for name, body in draft.high.items():
         for state, run in states(body):
             for key, references in _declared(run):
-                if key in disabled:
+                if key in off:
                     continue
                 for target_state, target in _targets(references, draft):
                     if "." in target_state:

@@ -14,8 +14,11 @@ def check(draft: Draft) -> Draft:
     return draft.with_faults([fault for name, body in draft.high.items() for fault in _of_id(draft, name, body)])
 
 
-def _of_id(draft: Draft, name: str, body: Mapping[str, Any]) -> Iterator[SlsFault]:
+def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
+    if not isinstance(name, str):
+        text = f"ID '{name}' in SLS '{sls}' is not formed as a string, but is type {type(name).__name__}."
+        yield draft.fault(f"{text} It may need to be quoted.", body, str(name))
     for state, run in states(body):
         if run is None:
             yield draft.fault(

@@ -6,22 +6,23 @@ second time with a mark in front of each of its own lines. Success pays nothing 
 
 from __future__ import annotations
 
-import json
 import re
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
 from jinja2 import nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
+from jinja2.sandbox import SandboxedEnvironment
 
 from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
 from statecore.ports import Files
 from statecore.render.filters import FILTERS, TESTS
+from statecore.render.filters.text import load_json, load_yaml, printable
 
 #: Salt's arrow behind the faulty line of an excerpt.
 ARROW = "    <======================"
@@ -32,21 +33,25 @@ _AROUND = 4
 #: Marks a line's origin in a second rendering; no text holds it by accident.
 _MARKED = re.compile("\x01(\\d+)\x02")
 
-_IMPORTERS: Mapping[str, Callable[[str], Any]] = {
-    "yaml": lambda text: yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
-    "json": json.loads,
-    "text": lambda text: text,
-}
+_IMPORTERS: Mapping[str, Callable[[str], Any]] = {"yaml": load_yaml, "json": load_json, "text": str}
 
 
 class SerializerExtension(Extension):
     """``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}`` and their kin."""
 
-    tags = {f"{verb}_{kind}" for verb in ("import", "load") for kind in _IMPORTERS}  # noqa: RUF012 - Jinja's interface
+    tags = {  # noqa: RUF012 - Jinja's interface
+        *(f"{verb}_{kind}" for verb in ("import", "load") for kind in _IMPORTERS),
+        "profile",
+    }
 
     def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
         """One statement."""
         token = next(parser.stream)
+        if token.value == "profile":
+            # Salt logs how long the block took; here it is only its content.
+            parser.stream.expect("name:as")
+            parser.parse_expression()
+            return parser.parse_statements(("name:endprofile",), drop_needle=True)
         verb, _, kind = token.value.partition("_")
         if verb == "import":
             source = parser.parse_expression()
@@ -79,10 +84,7 @@ class SerializerExtension(Extension):
         return self._loaded(kind, text)
 
     def _loaded(self, kind: str, text: Any) -> Any:
-        try:
-            return _IMPORTERS[kind](_MARKED.sub("", str(text)))
-        except (ValueError, yaml.YAMLError) as error:
-            raise jinja2.TemplateRuntimeError(f"Unable to load {kind}: {error}") from error
+        return _IMPORTERS[kind](_MARKED.sub("", str(text)))
 
 
 class FilesLoader(jinja2.BaseLoader):
@@ -96,11 +98,18 @@ class FilesLoader(jinja2.BaseLoader):
         """Text, path, and "still fresh"."""
         path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
         if path is None:
-            raise jinja2.TemplateNotFound(template, f"'{template}' is not in saltenv '{self._saltenv}'")
+            raise jinja2.TemplateNotFound(template, f"{template} is not in saltenv '{self._saltenv}'")
         return path.read_text("utf-8"), str(path), lambda: True
 
 
-class _Environment(jinja2.Environment):
+class _Environment(SandboxedEnvironment):
+    def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> jinja2.Template:
+        """A template that is imported knows where it is itself, as in Salt; one that is included belongs to the SLS."""
+        path = self.join_path(name, parent) if isinstance(name, str) and parent is not None else name
+        return super().get_template(
+            path, None, {**(globals or {}), **place(path)} if isinstance(path, str) else globals
+        )
+
     def join_path(self, template: str, parent: str) -> str:
         """``./x`` and ``../x`` are meant from the importing file's directory."""
         if not template.startswith((".", "/")):
@@ -111,11 +120,22 @@ class _Environment(jinja2.Environment):
         for part in template.split("/"):
             if part == "..":
                 if not parts:
-                    raise jinja2.TemplateNotFound(template, f"'{template}' leads out of the tree from '{parent}'")
+                    raise jinja2.TemplateNotFound(template, f"{template} leads out of the tree from '{parent}'")
                 parts.pop()
             elif part != ".":
                 parts.append(part)
         return "/".join(parts)
+
+
+def place(path: str) -> dict[str, str]:
+    """Names of templates that say where in the tree they are."""
+    directory = path.rpartition("/")[0]
+    return {
+        "tplfile": path,
+        "tpldir": directory or ".",
+        "tpldot": directory.replace("/", "."),
+        "tplroot": path.split("/")[0],
+    }
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):
@@ -125,10 +145,13 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
+        """The function; what is not available is undefined: a template may ask, and calling it says why."""
         try:
             return self._functions[name]
+        except NotAvailable as missing:
+            return jinja2.StrictUndefined(hint=str(missing), name=name)
         except KeyError:
-            raise NotAvailable(name) from None
+            return jinja2.StrictUndefined(hint=str(NotAvailable(name)), name=name)
 
     def __getattr__(self, module: str) -> Any:
         if module.startswith("__"):
@@ -149,10 +172,8 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The function, or the default when it is not available."""
-        try:
-            return self[name]
-        except NotAvailable:
-            return default
+        found = self[name]
+        return default if isinstance(found, jinja2.Undefined) else found
 
 
 class _Module:
@@ -173,14 +194,15 @@ def environment(
     env = _Environment(
         loader=FilesLoader(files, saltenv),
         undefined=jinja2.StrictUndefined,
+        finalize=printable,
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerExtension],
-        keep_trailing_newline=True,
         **{name: value for name, value in options.items() if name not in ("extensions", "loader", "undefined")},
     )
     env.filters.update(FILTERS)
     env.tests.update(TESTS)
     env.globals.update(context)
     env.globals["raise"] = _raise
+    env.globals["odict"] = OrderedDict
     env.globals["show_full_context"] = lambda: dict(context)
     return env
 
@@ -190,12 +212,11 @@ def render(
 ) -> str:
     """The rendered text. ``name``: path of the template in the tree. Raises TemplateFault, located."""
     env = environment(files, saltenv, context, options)
-    return _run(
-        env,
-        lambda: env.get_template(name) if _is_file(files, name, saltenv, text) else env.from_string(text),
-        text,
-        name,
+    rendered = _run(
+        lambda: env.get_template(name) if _is_file(files, name, saltenv, text) else env.from_string(text), text, name
     )
+    # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
+    return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
 
 
 def line_map(
@@ -242,7 +263,7 @@ class TemplateFault(SlsError):
         super().__init__([SlsFault(reason, mark, excerpt=self.excerpt)])
 
 
-def _run(env: jinja2.Environment, get: Callable[[], jinja2.Template], text: str, name: str) -> str:
+def _run(get: Callable[[], jinja2.Template], text: str, name: str) -> str:
     try:
         return get().render()
     except jinja2.TemplateSyntaxError as error:
@@ -251,14 +272,19 @@ def _run(env: jinja2.Environment, get: Callable[[], jinja2.Template], text: str,
         raise _fault(f"Jinja variable {error.message}", *_place(error, name), text) from error
     except jinja2.TemplateNotFound as error:
         raise _fault(f"Jinja error: {error.message}", *_place(error, name), text) from error
+    except jinja2.TemplateRuntimeError as error:
+        raise _fault(f"Jinja syntax error: {error.message}", *_place(error, name), text) from error
+    except jinja2.TemplateError as error:
+        raise _fault(f"Jinja error: {error.message}", *_place(error, name), text) from error
     except SlsError:
         raise
     except StatecoreError as error:
-        raise _fault(f"Jinja error: {error}", *_place(error, name), text) from error
+        reason = f"Problem running salt function in Jinja template: {error}"
+        raise _fault(reason, *_place(error, name), text) from error
     except RecursionError as error:
         raise _fault("Jinja error: a macro or an include calls itself without end", name, 0, text) from error
     except Exception as error:
-        raise _fault(f"Jinja error: {type(error).__name__}: {error}", *_place(error, name), text) from error
+        raise _fault(f"Jinja error: {error} ({type(error).__name__})", *_place(error, name), text) from error
 
 
 def _fault(reason: str, file: str, line: int, text: str) -> TemplateFault:
@@ -271,11 +297,9 @@ def _place(error: BaseException, name: str) -> tuple[str, int]:
     """(file, line) of the innermost template in a traceback: Jinja rewrites its frames to template lines."""
     place = (name, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_name in ("root", "top-level template code") or "__jinja_template__" in frame.f_globals:
+        if "__jinja_exception__" in frame.f_globals:
             file = frame.f_code.co_filename
             place = (name if file == "<template>" else file, line)
-        elif frame.f_globals.get("__name__") is None and frame.f_code.co_filename not in ("<string>",):
-            place = (frame.f_code.co_filename, line)
     return place
 
 
@@ -294,4 +318,4 @@ def _markable(text: str, lines: list[str], index: int) -> bool:
 
 
 def _raise(message: str) -> None:
-    raise jinja2.TemplateRuntimeError(str(message))
+    raise jinja2.TemplateError(str(message))

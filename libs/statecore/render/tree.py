@@ -13,8 +13,8 @@ from typing import Any
 from statecore.errors import Mark, SlsError, SlsFault
 from statecore.match import Subject, TargetError, matches
 from statecore.ports import Files
-from statecore.render import yaml
-from statecore.render.jinja import SaltFunctions, TemplateFault, excerpt, line_map
+from statecore.render import python, yaml
+from statecore.render.jinja import SaltFunctions, TemplateFault, excerpt, line_map, place
 from statecore.render.jinja import render as render_jinja
 
 #: ``#!jinja|yaml`` in the first line names the pipe.
@@ -70,6 +70,10 @@ def _yaml(data: Any, stage: Stage) -> Any:
     return yaml.load(str(data)) if not isinstance(data, Mapping) else data
 
 
+def _py(data: Any, stage: Stage) -> Any:
+    return python.run(str(data), stage.source.file, stage.context)
+
+
 def _json(data: Any, stage: Stage) -> Any:
     try:
         return json.loads(str(data)) if str(data).strip() else {}
@@ -82,7 +86,7 @@ def _text(data: Any, stage: Stage) -> Any:
 
 
 #: Name in a shebang -> what it does with what came out of the one before.
-RENDERERS: Mapping[str, Renderer] = {"jinja": _jinja, "yaml": _yaml, "json": _json, "text": _text}
+RENDERERS: Mapping[str, Renderer] = {"jinja": _jinja, "yaml": _yaml, "json": _json, "py": _py, "text": _text}
 
 
 class SlsTree:
@@ -273,10 +277,7 @@ class SlsTree:
             "saltenv": source.saltenv,
             "env": source.saltenv,
             "tplpath": source.file,
-            "tplfile": source.path,
-            "tpldir": directory or ".",
-            "tpldot": directory.replace("/", "."),
-            "tplroot": source.path.split("/")[0],
+            **place(source.path),
             "slspath": directory,
             "slsdotpath": directory.replace("/", "."),
             "slscolonpath": directory.replace("/", ":"),
@@ -308,7 +309,7 @@ class SlsTree:
     def _key_lines(self, source: Source) -> dict[tuple[str, ...], int]:
         pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
         if "jinja" not in pipe:
-            return yaml.key_lines(source.text)
+            return yaml.key_lines(source.text) if "py" not in pipe else {}
         stage = Stage(source, self.files, self._names(source), _sls_options(self._opts))
         try:
             rendered = str(_jinja(body, stage))
@@ -345,15 +346,12 @@ class TreeTemplates:
             fault = SlsFault(f"'{engine}' is no template engine here; there is jinja", Mark(source) if source else None)
             raise SlsError([fault])
         path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
-        directory = path.rpartition("/")[0]
         names = {
             **self._context,
             "saltenv": saltenv,
             "env": saltenv,
+            **place(path),
             "tplfile": path or source,
-            "tpldir": directory or ".",
-            "tpldot": directory.replace("/", "."),
-            "tplroot": path.split("/")[0],
             **context,
         }
         options = {**_whitespace(self._opts), **(self._opts.get("jinja_env") or {})}

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.scanner import ScannerError
 
 #: C speed where libyaml is there; the pure loader reads the same language.
 _BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -75,6 +76,16 @@ def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
     mapping.update(loader.construct_mapping(node))
 
 
+def _construct_omap(loader: Any, node: Node) -> Any:
+    """An ordered map is a map: ours keep their order. Salt writes it as one, YAML as a list of single pairs."""
+    if isinstance(node, yaml.SequenceNode):
+        pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
+        return _construct_yaml_map(loader, MappingNode(node.tag, pairs, node.start_mark, node.end_mark))
+    if not isinstance(node, MappingNode):
+        raise ConstructorError(None, None, f"expected a mapping node, but found {type(node).__name__}", node.start_mark)
+    return _construct_yaml_map(loader, node)
+
+
 def _construct_int(loader: Any, node: ScalarNode) -> int:
     """``0644`` is octal in YAML 1.1 and a mode in Salt: Salt reads it as the decimal digits that it shows."""
     text = str(node.value).replace("_", "")
@@ -91,7 +102,7 @@ def _construct_undefined(loader: Any, node: Node) -> Any:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
-_Loader.add_constructor("tag:yaml.org,2002:omap", _construct_yaml_map)
+_Loader.add_constructor("tag:yaml.org,2002:omap", _construct_omap)
 _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _BASE.construct_yaml_str)
 _Loader.add_constructor(None, _construct_undefined)
@@ -180,5 +191,8 @@ def _bounded(text: str) -> None:
 def _fault(error: yaml.MarkedYAMLError) -> YamlFault:
     mark = error.problem_mark or error.context_mark
     parts = [error.context, error.problem if error.context != error.problem else None, error.note]
+    if isinstance(error, ScannerError):
+        # The problem first: it is what Salt says of these.
+        parts = [error.problem, error.context]
     message = ": ".join(part for part in parts if part)
     return YamlFault(message, mark.line + 1 if mark is not None else 0)

@@ -1,0 +1,103 @@
+"""Jinja filters over IP addresses and networks."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_KINDS: Mapping[str, str] = {
+    "global": "is_global",
+    "public": "is_global",
+    "link-local": "is_link_local",
+    "linklocal": "is_link_local",
+    "link_local": "is_link_local",
+    "ll": "is_link_local",
+    "loopback": "is_loopback",
+    "lo": "is_loopback",
+    "multicast": "is_multicast",
+    "private": "is_private",
+    "reserved": "is_reserved",
+    "site-local": "is_site_local",
+    "site_local": "is_site_local",
+    "sl": "is_site_local",
+    "unspecified": "is_unspecified",
+}
+
+
+def _one(value: Any, version: int | None, options: str | None) -> str | None:
+    """The address or interface in its own form; None if it is none, of another version, or of no kind asked for."""
+    try:
+        found: Any = ipaddress.ip_address(value)
+    except ValueError:
+        try:
+            found = ipaddress.ip_interface(value)
+        except ValueError:
+            return None
+    if version is not None and found.version != version:
+        return None
+    wanted = [option.strip() for option in (options or "").split(",") if option.strip() in _KINDS]
+    if wanted and not any(getattr(found, _KINDS[kind], False) for kind in wanted):
+        return None
+    return str(found)
+
+
+def _valid(version: int | None) -> Callable[..., Any]:
+    def filtered(value: Any, options: str | None = None) -> Any:
+        """The address, or those of a list; None without."""
+        if isinstance(value, list | tuple):
+            order = (4, 6) if version is None else (version,)
+            found = [_one(each, one, options) for one in order for each in value]
+            return [each for each in found if each is not None]
+        return _one(value, version, options)
+
+    return filtered
+
+
+ipaddr, ipv4, ipv6 = _valid(None), _valid(4), _valid(6)
+
+
+def is_address(version: int | None) -> Callable[..., bool]:
+    """A filter that tells whether a text is an address of this version."""
+
+    def filtered(value: Any, options: str | None = None) -> bool:
+        return _one(value, version, options) is not None
+
+    return filtered
+
+
+def _of_each(use: Callable[[str], Any]) -> Callable[..., Any]:
+    def filtered(value: Any, options: str | None = None, version: int | None = None) -> Any:
+        found = {4: ipv4, 6: ipv6}.get(version or 0, ipaddr)(value, options)
+        if not found:
+            return None
+        return [use(each) for each in found] if isinstance(found, list) else use(found)
+
+    return filtered
+
+
+ip_host = _of_each(lambda text: str(ipaddress.ip_interface(text)))
+network_hosts = _of_each(lambda text: [str(host) for host in ipaddress.ip_network(text, strict=False).hosts()])
+network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
+
+
+def ipwrap(value: Any) -> Any:
+    """IPv6 addresses in square brackets, all else as it is."""
+    if isinstance(value, list | tuple):
+        return [ipwrap(each) for each in value]
+    found = _one(value, 6, None)
+    return f"[{value}]" if found is not None else value
+
+
+def filter_by_networks(given: Any, networks: Iterable[str] | None) -> Any:
+    """Addresses of a list that lie in one of the networks; of a map of lists those of each."""
+    if networks is None:
+        return given
+    nets = [ipaddress.ip_network(each, strict=False) for each in networks]
+    if isinstance(given, Mapping):
+        return {key: _within(listed, nets) for key, listed in given.items()}
+    return _within(given, nets)
+
+
+def _within(listed: Iterable[str], nets: list[Any]) -> list[str]:
+    return [each for each in listed if any(ipaddress.ip_address(each) in net for net in nets)]

@@ -1,0 +1,38 @@
+"""The renderer ``py``: an SLS that is Python, whose ``run()`` gives high data. It may do what the minion may."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.errors import Mark
+from statecore.render.jinja import TemplateFault
+
+#: Names as Salt's modules know them -> names of templates.
+_DUNDERS: Mapping[str, str] = {
+    "__salt__": "salt",
+    "__grains__": "grains",
+    "__pillar__": "pillar",
+    "__opts__": "opts",
+    "__env__": "saltenv",
+    "__sls__": "sls",
+}
+
+
+def run(text: str, file: str, names: Mapping[str, Any]) -> Any:
+    """What ``run()`` of the file returns. Raises TemplateFault at its line."""
+    scope = {"__name__": "sls", "__file__": file, **names}
+    scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
+    try:
+        exec(compile(text, file, "exec"), scope)
+        if "run" not in scope:
+            raise TemplateFault("a #!py file must define run()", Mark(file, 1), text)
+        return scope["run"]()
+    except TemplateFault:
+        raise
+    except SyntaxError as error:
+        raise TemplateFault(f"{error.msg} (SyntaxError)", Mark(file, error.lineno or 0), text) from error
+    except Exception as error:
+        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+        raise TemplateFault(f"{error} ({type(error).__name__})", Mark(file, lines[-1] if lines else 0), text) from error

@@ -1,0 +1,78 @@
+"""Run by the oracle's Python: what real Salt makes of trees, as ``Ours`` in conftest.py asks of our own.
+
+Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``. Standard output:
+a JSON list of what each gives: ``pillar``, ``high``, ``low``, ``ran``.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import salt.config
+import salt.fileclient
+import salt.loader.lazy
+import salt.pillar
+import salt.state
+import salt.utils.secret
+
+
+def main() -> None:
+    read_modules_once()
+    asked = json.load(sys.stdin)
+    defaults = salt.config.DEFAULT_MINION_OPTS.copy()
+    sys.stdout.write(json.dumps([told(defaults, tree) for tree in asked], default=str))
+
+
+def read_modules_once() -> None:
+    """Salt looks at its module directories anew for each of some twenty loaders of each tree; here they never change."""
+    known = {}
+    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
+
+    def refresh(loader):
+        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
+        if key not in known:
+            look(loader)
+            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
+        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
+
+    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
+
+
+def told(defaults, tree):
+    root = tree["directory"]
+    opts = {
+        **defaults,
+        "id": "web1",
+        "file_client": "local",
+        "root_dir": root,
+        "cachedir": f"{root}/cache",
+        "pki_dir": f"{root}/pki",
+        "sock_dir": f"{root}/sock",
+        "conf_file": f"{root}/minion",
+        "extension_modules": f"{root}/extmods",
+        "state_events": False,
+        "autoload_dynamic_modules": False,
+        "grains": tree["grains"],
+        **tree["opts"],
+    }
+    pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
+    opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar())
+    with salt.state.HighState(opts, initial_pillar=opts["pillar"]) as states:
+        told = {"pillar": opts["pillar"]}
+        for key, function in (
+            ("high", states.compile_highstate),
+            ("low", states.compile_low_chunks),
+            ("ran", states.call_highstate),
+        ):
+            # As each is new in a function of the state module.
+            states.iorder = 10000
+            states.building_highstate.clear()
+            # What is shown is changed by the next step.
+            try:
+                told[key] = json.loads(json.dumps(function(), default=str))
+            except Exception as error:  # noqa: BLE001 - what Salt stumbles over is told, and must be named as a difference
+                told[key] = [f"{type(error).__name__}: {error}"]
+    return told
+
+
+main()
