@@ -41,7 +41,8 @@ def pack(tag: str, data: Mapping[str, Any], *, max_bytes: int = 0) -> bytes:
             break
         stamped[largest] = "VALUE_TRIMMED"
         body = msgpack.packb(stamped, default=str)
-    return tag.encode() + _SEPARATOR + body
+    # A tag may come from a minion; a line end in it would end it early, and what follows would be read as the event.
+    return tag.replace("\n", " ").encode() + _SEPARATOR + body
 
 
 def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:

@@ -171,7 +171,7 @@ class Door:
 def _fields(payload: bytes) -> Mapping[str, Any]:
     try:
         fields = msgpack.unpackb(payload, strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ControlError("BadRequest", f"not msgpack: {error}") from error
     if not isinstance(fields, dict):
         raise ControlError("BadRequest", f"a request is a map, not a {type(fields).__name__}")

@@ -70,7 +70,7 @@ def _full(desk: Desk, minion_id: str) -> bool:
     if not limit:
         return False
     present = desk.store.presence.present(int((time.time() - desk.options.presence_window) * 1000))
-    return len(present) > limit and minion_id not in present
+    return len(present) >= limit and minion_id not in present
 
 
 def _listed(path: str, minion_id: str) -> bool:

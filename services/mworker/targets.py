@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.mworker.desk import Desk
-from statecore.match import Subject, compile_target
+from statecore.match import Subject, TargetError, compile_target
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -46,6 +46,8 @@ def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pil
 
 
 def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:
+    if not isinstance(tgt, str | list | tuple):
+        raise TargetError(f"a list target is names with commas, or a list of names, not {tgt!r}")
     names = [name.strip() for name in tgt.split(",")] if isinstance(tgt, str) else [str(name) for name in tgt]
     wanted = dict.fromkeys(name for name in names if name)
     known = set(accepted)

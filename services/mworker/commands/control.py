@@ -6,7 +6,7 @@ import difflib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken
 from saltwire import tags
@@ -21,6 +21,8 @@ from statecore.match import TargetError, spelled_out
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
+
+Kind = TypeVar("Kind", list[Any], dict[str, Any])
 
 #: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
 _JID_TRIES = 100
@@ -39,7 +41,7 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
-    kwargs = fields.get("kwargs") or {}
+    arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
     try:
         # Minions do not know the master's node groups.
         tgt, tgt_type = spelled_out(tgt, tgt_type, desk.options.nodegroups)
@@ -51,7 +53,7 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
         return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
     load = {
         "fun": fun,
-        "arg": list(fields.get("arg") or []),
+        "arg": arg,
         "tgt": tgt,
         "tgt_type": tgt_type,
         "ret": str(fields.get("ret") or ""),
@@ -98,6 +100,16 @@ def _function(fun: Any) -> str | list[str]:
     raise ControlError("InvocationError", f"fun must be the name of a function or a list of names, not {fun!r}")
 
 
+def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
+    """A field that is a list or a map; empty where it is missing."""
+    value = fields.get(name)
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise ControlError("InvocationError", f"{name} must be a {kind.__name__}, not {value!r}")
+    return value
+
+
 def functions_of(fields: Mapping[str, Any]) -> list[str]:
     """The names of all functions that a publish asks for, for the access list."""
     fun = _function(fields.get("fun"))
@@ -118,7 +130,7 @@ def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]
         hint = f" The nearest is '{near[0]}'." if near else ""
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
     jid = next_jid(time.time(), "")
-    arg, kwarg = list(fields.get("arg") or []), dict(fields.get("kwarg") or {})
+    arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
     call = RunnerCall(jid=jid, fun=fun, function=function, arg=arg, kwarg=kwarg, user=str(fields.get("user") or client))
     options, key_dir = desk.options, desk.key_dir
     try:

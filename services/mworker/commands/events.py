@@ -9,6 +9,10 @@ from typing import Any
 from saltwire import tags
 from services.mworker.desk import Desk
 
+#: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:
+#: who listens acts on them.
+_OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start"})
+
 
 def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
     """Fires one event (the whole load under its tag) or a batch (each with its own data). Tags of the master's own are dropped."""
@@ -18,22 +22,29 @@ def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
     if isinstance(events, list):
         for event in events:
             if isinstance(event, Mapping) and isinstance(event.get("tag"), str):
-                _fire_one(desk, minion_id, event["tag"], event.get("data"), pretag)
+                _fire_one(desk, minion_id, event["tag"], event.get("data", event), pretag)
         return
     tag = load.get("tag")
-    if isinstance(tag, str) and tags.minion_may_fire(tag):
+    if isinstance(tag, str) and _allowed(desk, minion_id, tag):
         kept = {name: value for name, value in load.items() if name not in ("nonce", "tok", "sig")}
         desk.fire(tag, {**kept, "id": minion_id})
 
 
 def _fire_one(desk: Desk, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
     body = dict(data) if isinstance(data, Mapping) else {"data": data}
-    if isinstance(pretag, str) and pretag:
-        desk.fire(f"{pretag}/{tag}", body)
-    if tags.minion_may_fire(tag):
-        desk.fire(tag, body)
-    else:
-        desk.log.warning("the event %r is the master's own and was dropped", tag, extra={"minion": minion_id})
+    for one in ([f"{pretag}/{tag}"] if isinstance(pretag, str) and pretag else []) + [tag]:
+        if _allowed(desk, minion_id, one):
+            desk.fire(one, body)
+
+
+def _allowed(desk: Desk, minion_id: str, tag: str) -> bool:
+    """Whether the minion may fire it: nothing that only the master says, and nothing about another minion."""
+    about = tags.parse(tag)
+    own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
+    if own and tags.minion_may_fire(tag):
+        return True
+    desk.log.warning("the event %r is not for minions to fire and was dropped", tag, extra={"minion": minion_id})
+    return False
 
 
 def register_resources(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from services.mworker.desk import Desk
 from services.mworker.targets import resolve
+from statecore.match import TargetError
 
 
 def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
@@ -23,8 +24,12 @@ def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
 def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One function: {minion: value}; several: {function: {minion: value}}."""
     fun = load.get("fun", "")
-    functions = fun.split(",") if isinstance(fun, str) else list(fun)
-    target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
+    functions = fun.split(",") if isinstance(fun, str) else [str(name) for name in fun] if isinstance(fun, list) else []
+    try:
+        target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
+    except TargetError as error:
+        desk.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
+        return {}
     found = {name: desk.store.cache.mine_get(target.minions, name) for name in functions}
     return found[functions[0]] if isinstance(fun, str) and len(functions) == 1 else found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +74,10 @@ class RunnerTools:
         """Publishes a job and waits for its returns, at most ``timeout`` seconds (default: option timeout)."""
         self.events.subscribe("salt/job/")
         self.events.ready(_BUS_PATIENCE)
-        job = self.control.call("publish", tgt=tgt, tgt_type=tgt_type, fun=fun, arg=list(arg), user=self.user)
+        # With an id of its own, so that a request that is sent again is not a second job.
+        request_id = os.urandom(16).hex()
+        wanted = {"tgt": tgt, "tgt_type": tgt_type, "fun": fun, "arg": list(arg), "user": self.user}
+        job = self.control.call("publish", request_id=request_id, **wanted)
         jid, expected = job["jid"], tuple(job["minions"])
         if not jid:
             return Asked("", (), {})

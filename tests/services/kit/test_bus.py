@@ -27,7 +27,7 @@ _PLAIN = st.recursive(
 
 
 @given(
-    st.text().filter(lambda tag: "\n\n" not in tag and not tag.endswith("\n")),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")),
     st.dictionaries(st.text(), _PLAIN, max_size=4),
 )
 def test_what_is_packed_is_unpacked(tag: str, data: dict[str, Any]) -> None:
@@ -37,6 +37,14 @@ def test_what_is_packed_is_unpacked(tag: str, data: dict[str, Any]) -> None:
     stamp = event[1].pop("_stamp")
     assert data.get("_stamp") in (stamp, None) or not data["_stamp"]
     assert event[1] == {name: value for name, value in data.items() if name != "_stamp"}
+
+
+def test_a_tag_cannot_bring_an_event_of_its_own() -> None:
+    inner = msgpack.packb({"id": "victim"})
+    event = unpack(pack("salt/auth\n\n" + inner.decode("latin-1"), {"id": "me"}))
+    assert event is not None
+    assert event[0].startswith("salt/auth  ")
+    assert event[1]["id"] == "me"
 
 
 def test_an_event_is_stamped_once() -> None:
