@@ -18,7 +18,8 @@ TREE = {
     "top.sls": "base:\n  '*':\n    - many\n",
     "many.sls": (
         "{% for n in range(200) %}\n"
-        "file-{{ n }}:\n  file.managed:\n    - name: {{ grains['bench_root'] }}/f{{ n }}\n    - contents: line {{ n }}\n    - makedirs: true\n"
+        "file-{{ n }}:\n  file.managed:\n"
+        "    - name: {{ grains['bench_root'] }}/f{{ n }}\n    - contents: line {{ n }}\n    - makedirs: true\n"
         "{% if n %}    - require:\n      - file: file-{{ n - 1 }}\n{% endif %}\n"
         "{% endfor %}\n"
     ),

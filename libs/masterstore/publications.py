@@ -19,8 +19,11 @@ class Publications:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any]]]:
-        """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one. Raises StoreCorrupt."""
+    def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any] | StoreCorrupt]]:
+        """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one.
+
+        One that cannot be read comes as the error that says why: who follows must be able to go on behind it.
+        """
         deadline = time.monotonic() + block_ms / 1000
         # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
         longest = max(1, int(self._client.timeout * 500))
@@ -28,7 +31,7 @@ class Publications:
         while not answer and wait > 0:
             answer = self._client.call("xread", {keys.PUBLICATIONS: after}, count=count, block=wait)
             wait = min(int((deadline - time.monotonic()) * 1000), longest)
-        return [_entry(entry) for _, entries in answer or () for entry in entries]
+        return [_entry_or_fault(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:
         """Entries that are not older than ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
@@ -55,3 +58,10 @@ def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
     if b"load" not in fields:
         raise StoreCorrupt(where, "an entry without a load")
     return text(stream_id), values.loads_map(fields[b"load"], where)
+
+
+def _entry_or_fault(entry: Any) -> tuple[str, dict[str, Any] | StoreCorrupt]:
+    try:
+        return _entry(entry)
+    except StoreCorrupt as error:
+        return text(entry[0]), error

@@ -62,7 +62,7 @@ def shown_mode(mode: int) -> str:
 
 
 def read(path: Path, name: str) -> bytes | None:
-    """The bytes of a regular file that the host knows as ``name``; None when there is none. Raises HostError for what is no file."""
+    """The bytes of a regular file that the host knows as ``name``; None when there is none. HostError for what is no file."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             # Reading a pipe would wait for ever.

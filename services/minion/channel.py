@@ -15,12 +15,12 @@ import zmq
 
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
-from saltwire.errors import AuthenticationError, NonceError, PeerFault, SignatureError
+from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault, SignatureError
 from saltwire.handshake import Answer, Credentials, Outcome, SignIn
 from saltwire.keys import PublicKey
 from saltwire.pillar_transfer import open_pillar
 from saltwire.zmq.req import NoAnswer, RequestSocket
-from services.kit.config import MinionOptions
+from services.kit.config import ConfigError, MinionOptions
 from services.minion.identity import Identity
 
 _LOG = logging.getLogger("saltern.minion")
@@ -41,18 +41,24 @@ def endpoint(options: MinionOptions) -> str:
 def sign_in_once(
     socket: RequestSocket, options: MinionOptions, identity: Identity, grains: Mapping[str, Any]
 ) -> Answer:
-    """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned."""
-    machine = SignIn(
-        identity.id,
-        identity.private,
-        identity.master(),
-        enc_algo=options.encryption_algorithm,
-        sig_algo=options.signing_algorithm,
-        master_finger=options.master_finger,
-        hash_type=options.hash_type,
-        open_mode=options.open_mode,
-        autosign_grains={name: grains.get(name) for name in options.autosign_grains},
-    )
+    """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned.
+
+    Raises ConfigError for options that no sign-in can be made of.
+    """
+    try:
+        machine = SignIn(
+            identity.id,
+            identity.private,
+            identity.master(),
+            enc_algo=options.encryption_algorithm,
+            sig_algo=options.signing_algorithm,
+            master_finger=options.master_finger,
+            hash_type=options.hash_type,
+            open_mode=options.open_mode,
+            autosign_grains={name: grains.get(name) for name in options.autosign_grains},
+        )
+    except OwnFault as error:
+        raise ConfigError(str(error)) from error
     found: list[Answer] = []
 
     def ours(reply: bytes) -> bool:

@@ -55,6 +55,10 @@ class _Master:
             raise CommandError(str(error)) from error
 
 
+#: How often a file that changes on the master while it is fetched is fetched anew.
+_FETCH_TRIES = 3
+
+
 class RemoteFiles(_Master):
     """Implements ports.Files over 4506. A file is fetched when its digest is not the cached one's."""
 
@@ -104,14 +108,19 @@ class RemoteFiles(_Master):
         """The cached file, brought up to date; None when the master has none."""
         if not is_inside(path):
             return None
-        wanted = self.hash(path, saltenv)
-        if wanted is None:
-            return None
         place = self._cache / saltenv.replace("/", "_") / path
-        if place.is_file() and _digest(place, wanted.hash_type) == wanted.hsum:
-            return place
-        self._download(path, saltenv, place)
-        return place
+        for _ in range(_FETCH_TRIES):
+            wanted = self.hash(path, saltenv)
+            if wanted is None:
+                return None
+            if place.is_file() and _digest(place, wanted.hash_type) == wanted.hsum:
+                return place
+            self._download(path, saltenv, place)
+            if _digest(place, wanted.hash_type) == wanted.hsum:
+                return place
+            # It was changed on the master between question and answer.
+            self._known.pop(("_file_hash", saltenv, path), None)
+        raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
 
     def _download(self, path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)

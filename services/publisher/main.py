@@ -14,7 +14,7 @@ from typing import Any
 
 import zmq
 
-from masterstore.errors import StoreUnavailable
+from masterstore.errors import StoreCorrupt, StoreUnavailable
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
@@ -74,7 +74,10 @@ class Publisher:
             if entries:
                 aes = self._current_aes()
                 for stream_id, load in entries:
-                    self._publish(stream_id, load, aes)
+                    if isinstance(load, StoreCorrupt):
+                        self._role.log.error("not published: %s", load)
+                    else:
+                        self._publish(stream_id, load, aes)
                     self._cursor = stream_id
                 self._save_cursor()
         except StoreUnavailable as error:

@@ -8,6 +8,7 @@ import time
 import pytest
 import redis
 
+from masterstore.errors import StoreCorrupt
 from masterstore.publications import BEGINNING
 from masterstore.store import Store
 
@@ -76,3 +77,13 @@ def test_each_publisher_has_a_place_of_its_own(store: Store, second: Store, raw:
     assert second.publications.cursor("one") == "7-0"
     # Reading takes nothing away.
     assert len(store.publications.follow(BEGINNING, 1)) == len(second.publications.follow(BEGINNING, 1)) == 2
+
+
+def test_an_entry_that_cannot_be_read_comes_as_the_error_and_the_rest_follows(store: Store, raw: redis.Redis) -> None:
+    raw.xadd("salt:publications", {"load": b"\xff"}, id="1-0")
+    raw.xadd("salt:publications", {"load": b'{"jid": "1"}'}, id="2-0")
+    (first, fault), second = store.publications.follow(BEGINNING, 1)
+    assert first == "1-0"
+    assert isinstance(fault, StoreCorrupt)
+    assert fault.key == "salt:publications[1-0]"
+    assert second == ("2-0", {"jid": "1"})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import zmq
 
 from masterstore.store import Store
@@ -147,6 +148,20 @@ def test_jobs_come_once_and_in_order(fleet: Fleet) -> None:
     assert fleet.funs(fleet.heard(publisher, minion, 250)) == [str(number) for number in range(250)]
     publisher.turn()
     assert not minion.poll(20)
+
+
+def test_an_entry_that_cannot_be_read_is_passed_over_and_told(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, redis_url: str
+) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("before")
+    with redis.Redis.from_url(redis_url) as client:
+        client.xadd("salt:publications", {"load": b"\xff no JSON"})
+        client.xadd("salt:publications", {"other": b"x"})
+    fleet.publish("after")
+    assert fleet.funs(fleet.heard(publisher, minion, 2)) == ["before", "after"]
+    assert len([record for record in caplog.records if "not published" in record.message]) == 2
 
 
 def test_two_publishers_agree_on_serials(fleet: Fleet, new_options: Callable[..., MasterOptions]) -> None:
