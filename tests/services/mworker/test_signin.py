@@ -1,0 +1,167 @@
+"""Sign-ins through the door: what is answered, stored and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saltwire.envelope import clear_request
+from saltwire.handshake import Outcome
+from saltwire.pack import packb, unpackb
+
+pytestmark = pytest.mark.redis
+
+Worker = Any
+NewWorker = Callable[..., Any]
+
+
+def test_a_new_key_waits_then_is_let_in(worker: Worker) -> None:
+    minion = worker.minion(accepted=False)
+    assert minion.sign_in().outcome is Outcome.PENDING
+    assert worker.store.minion_keys.state_of("web1") == ("pending", minion.key.public.pem)
+    assert worker.events == [
+        ("salt/key", {"result": True, "act": "pend", "id": "web1", "pub": minion.key.public.pem}),
+        ("salt/auth", {"result": True, "act": "pend", "id": "web1", "pub": minion.key.public.pem}),
+    ]
+    assert minion.sign_in().outcome is Outcome.PENDING
+    assert worker.tags() == ["salt/key", "salt/auth", "salt/auth"], "a key that waits already is no news"
+    worker.store.minion_keys.store("web1", minion.key.public.pem, "accepted")
+    answer = minion.sign_in()
+    assert answer.outcome is Outcome.ACCEPTED
+    assert answer.credentials is not None
+    assert answer.credentials.aes == worker.desk.aes_key_string()
+    assert answer.credentials.session == worker.desk.session_key_string("web1", minion.key.public)
+    assert answer.credentials.publish_port == 4505
+    assert worker.store.presence.present(0) == {"web1"}
+    assert worker.count("salt_auth_attempts_total", result="pend") == 2
+    assert worker.count("salt_auth_attempts_total", result="accept") == 1
+
+
+def test_all_workers_give_the_same_keys(new_worker: NewWorker) -> None:
+    one, other = new_worker(), new_worker()
+    first = one.minion()
+    second = other.minion()
+    assert first.credentials == second.credentials
+
+
+@pytest.mark.parametrize(
+    ("state", "same", "outcome", "stored"),
+    [
+        ("rejected", True, Outcome.REJECTED, "rejected"),
+        ("rejected", False, Outcome.REJECTED, "rejected"),
+        ("accepted", False, Outcome.REJECTED, "accepted"),
+        ("pending", False, Outcome.REJECTED, "pending"),
+        ("denied", True, Outcome.PENDING, "pending"),
+    ],
+)
+def test_keys_that_are_known(worker: Worker, state: str, same: bool, outcome: Outcome, stored: str) -> None:
+    worker.store.minion_keys.store("web1", worker.keys[0 if same else 1].public.pem, state)
+    assert worker.minion(accepted=False).sign_in().outcome is outcome
+    kept = worker.store.minion_keys.state_of("web1")
+    assert kept is not None
+    assert kept[0] == stored
+    if not same and state in ("accepted", "pending"):
+        assert worker.store.minion_keys.ids("denied") == ["web1"]
+        assert kept[1] == worker.keys[1].public.pem, "another's key changed the one that is known"
+
+
+@pytest.mark.parametrize(
+    ("options", "outcome"),
+    [
+        ({"auto_accept": True}, Outcome.ACCEPTED),
+        ({"open_mode": True}, Outcome.ACCEPTED),
+        ({"published_port": 14505, "auto_accept": True}, Outcome.ACCEPTED),
+    ],
+)
+def test_labs_accept_at_once(new_worker: NewWorker, options: dict[str, Any], outcome: Outcome) -> None:
+    worker = new_worker(**options)
+    answer = worker.minion(accepted=False).sign_in()
+    assert answer.outcome is outcome
+    assert answer.credentials.publish_port == options.get("published_port", 4505)
+    assert worker.store.minion_keys.ids("accepted") == ["web1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "listed"),
+    [
+        ("web1\n", True),
+        ("web*\n", True),
+        ("# web1\n\n  db.*  \n", False),
+        ("web\\d+\n", True),
+        ("web\n", False),
+        ("[\n(\nweb1\n", True),
+        ("eb1\nweb\n1\n", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("option", "yes"), [("autosign_file", Outcome.ACCEPTED), ("autoreject_file", Outcome.REJECTED)]
+)
+def test_lists_of_minions(
+    new_worker: NewWorker, tmp_path: Path, lines: str, listed: bool, option: str, yes: Outcome
+) -> None:
+    (tmp_path / "list").write_text(lines)
+    worker = new_worker(**{option: str(tmp_path / "list")})
+    assert worker.minion(accepted=False).sign_in().outcome is (yes if listed else Outcome.PENDING)
+
+
+def test_a_list_that_is_not_there_lists_nobody(new_worker: NewWorker, tmp_path: Path) -> None:
+    worker = new_worker(autosign_file=str(tmp_path / "missing"))
+    assert worker.minion(accepted=False).sign_in().outcome is Outcome.PENDING
+
+
+def test_no_more_minions_than_allowed(new_worker: NewWorker) -> None:
+    worker = new_worker(max_minions=2, auto_accept=True)
+    assert [worker.minion(f"m{n}", accepted=False).sign_in().outcome for n in range(3)] == [
+        Outcome.ACCEPTED,
+        Outcome.ACCEPTED,
+        Outcome.FULL,
+    ]
+    assert worker.minion("m0", accepted=False).sign_in().outcome is Outcome.ACCEPTED
+    assert worker.events[-2][1]["result"] is not False
+
+
+def test_no_more_waiting_keys_than_allowed(new_worker: NewWorker) -> None:
+    worker = new_worker(max_pending_keys=2)
+    outcomes = [worker.minion(f"m{n}", accepted=False).sign_in().outcome for n in range(3)]
+    assert outcomes == [Outcome.PENDING, Outcome.PENDING, Outcome.FULL]
+    assert worker.store.minion_keys.ids("pending") == ["m0", "m1"]
+    assert worker.minion("m1", accepted=False).sign_in().outcome is Outcome.PENDING
+
+
+_PEM = "-----BEGIN PUBLIC KEY-----\nbroken\n-----END PUBLIC KEY-----"
+
+
+@pytest.mark.parametrize("options", [{}, {"auto_accept": True}, {"open_mode": True}])
+def test_a_key_that_is_none_is_refused_and_not_kept(new_worker: NewWorker, options: dict[str, Any]) -> None:
+    worker = new_worker(**options)
+    load = {"cmd": "_auth", "id": "web1", "pub": _PEM, "nonce": "0" * 32}
+    reply = unpackb(worker.door.answer(b"minion", "", clear_request(load)))
+    packed = reply["load"]
+    assert unpackb(packed if isinstance(packed, bytes) else packed.encode("utf-8", "surrogateescape"))["ret"] is False
+    assert worker.store.minion_keys.state_of("web1") is None
+    assert worker.events[-1][1]["act"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("change", "reply"),
+    [
+        ({"id": ""}, "bad load"),
+        ({"id": "../web1"}, "bad load"),
+        ({"id": "web1\0"}, "bad load"),
+        ({"id": 7}, "bad load"),
+        ({"id": None}, "bad load"),
+        ({"pub": None}, "bad load"),
+        ({"pub": ["x"]}, "bad load"),
+        ({"enc_algo": "ROT13"}, {"enc": "clear", "load": {"ret": "bad enc algo"}}),
+        ({"sig_algo": "none"}, {"enc": "clear", "load": {"ret": "bad sig algo"}}),
+    ],
+)
+def test_what_is_no_sign_in(worker: Worker, change: dict[str, Any], reply: Any) -> None:
+    load = {"cmd": "_auth", "id": "web1", "pub": worker.keys[0].public.pem, "nonce": "0" * 32} | change
+    assert worker.door.answer(b"minion", "", clear_request(load)) == packb(reply)
+    assert worker.events == []
+    assert not any(worker.store.minion_keys.all().values())
