@@ -46,7 +46,7 @@ class LocalFiles:
         return sorted({path for path, kind in self._walk(saltenv) if kind == "empty" and path.startswith(prefix)})
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Relative path -> target of the links to files in the tree."""
+        """Relative path -> target of every link in the tree, wherever it leads; a link's target is no file's content."""
         found: dict[str, str] = {}
         for root in reversed(self._roots_of(saltenv)):
             for path in _scan(root):
@@ -96,6 +96,9 @@ class LocalFiles:
         roots = self._roots.get(saltenv)
         if roots is not None:
             return roots
+        if saltenv in ("", ".", "..") or "/" in saltenv or "\0" in saltenv:
+            # Whoever asks names the environment: it must not become a way out of the roots.
+            return []
         return [Path(str(root).replace(_ANY_ENV, saltenv)) for root in self._roots.get(_ANY_ENV, [])]
 
     def _ignored(self, relative: str) -> bool:

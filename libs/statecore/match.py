@@ -201,9 +201,10 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
     if delimiter not in expression:
         raise TargetError(f"'{expression}' must be KEY{delimiter}VALUE")
     parts = expression.split(delimiter)
-    # Values may hold the delimiter, keys too: every place to cut is tried, longest key first, as Salt does.
+    # Values may hold the delimiter: every place to cut is tried, longest key first, as Salt does.
     splits = [(parts[:i], make_test(delimiter.join(parts[i:]))) for i in range(len(parts) - 1, 0, -1)]
-    whole_key = (parts, make_test("*")) if parts[-1] == "*" else None
+    # A last "*" means a map that is not empty, also where values are compared exactly.
+    any_map = parts[-1] == "*"
 
     def match(subject: Subject) -> bool:
         data = getattr(subject, where)
@@ -211,7 +212,7 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
             found = _walk(data, path)
             if any(_tested(value, test) for value in found):
                 return True
-        return whole_key is not None and bool(_walk(data, parts[:-1]))
+        return any_map and any(isinstance(value, Mapping) and bool(value) for value in _walk(data, parts[:-1]))
 
     return match
 
