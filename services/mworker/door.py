@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -24,6 +25,9 @@ from services.mworker.desk import Desk
 #: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
 BAD_LOAD = packb("bad load")
 
+#: Commands whose success says nothing about Redis.
+_WITHOUT_STORE = frozenset({"ping", "runner"})
+
 
 class Door:
     """Opens requests, checks who may, calls the handler, seals answers."""
@@ -32,6 +36,7 @@ class Door:
         self._desk = desk
         #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
         self._tokens: dict[Any, Any] = {}
+        self._away = False
 
     def answer(self, side: bytes, client: str, payload: bytes) -> bytes:
         """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``)."""
@@ -40,6 +45,9 @@ class Door:
             cmd, outcome, reply = self._control(client, payload)
         else:
             cmd, outcome, reply = self._minion(payload)
+        if self._away and outcome == "ok" and cmd not in _WITHOUT_STORE:
+            self._away = False
+            self._desk.log.warning("redis is back")
         self._desk.metrics.requests.labels(cmd, outcome).inc()
         self._desk.metrics.request_seconds.labels(cmd).observe(time.monotonic() - started)
         return reply
@@ -59,7 +67,7 @@ class Door:
             return cmd, "refused", fault.reply or BAD_LOAD
         except StoreUnavailable as error:
             # Not an encrypted answer: a minion must not take it for an acknowledgement.
-            self._desk.log.error("%s; a request was not served", error, extra={"cmd": cmd})
+            self._store_away(error, cmd)
             return cmd, "unavailable", packb(f"the master's memory is away: {error}")
         except Exception:
             self._desk.log.exception("a request failed", extra={"cmd": cmd})
@@ -96,7 +104,8 @@ class Door:
             return seal_reply(opened, {})
         try:
             value = row.handler(self._desk, opened.id, opened.load)
-        except (StoreUnavailable, PeerFault):
+        except (StoreError, PeerFault):
+            # Not sealed: a minion takes a sealed answer to a return for an acknowledgement.
             raise
         except Exception:
             # What a stock master answers when a handler fails; minions cope with it (protocol section 13.7).
@@ -138,7 +147,7 @@ class Door:
         except ControlError as error:
             return cmd, "refused", refused(error.name, error.message)
         except StoreUnavailable as error:
-            self._desk.log.error("%s; a command was not served", error, extra={"cmd": cmd, "client": client})
+            self._store_away(error, cmd)
             return cmd, "unavailable", refused("StoreUnavailable", str(error))
         except (StoreError, OwnFault) as error:
             self._desk.log.error("%s", error, extra={"cmd": cmd, "client": client})
@@ -150,6 +159,12 @@ class Door:
                 "error",
                 refused("InternalError", f"{cmd} failed on the master: {error}; its log has the details"),
             )
+
+    def _store_away(self, error: StoreUnavailable, cmd: str) -> None:
+        """Said once an outage: every minion asks again and again while it lasts."""
+        level = logging.DEBUG if self._away else logging.ERROR
+        self._away = True
+        self._desk.log.log(level, "%s; requests are not served until it is back", error, extra={"cmd": cmd})
 
     def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> None:
         acl = self._desk.options.control_acl
