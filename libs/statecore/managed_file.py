@@ -161,19 +161,20 @@ def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> N
         # A link is replaced like something that is not there: what it leads to has no say, and may lie outside the root.
         old = path.lstat() if path.exists() and not path.is_symlink() else None
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if old is not None:
-            _keep_owner(temporary, old)
-        temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else usual_mode())
-        set_attributes(host, temporary, wanted)
-        temporary.replace(path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if old is not None:
+                _keep_owner(temporary, old)
+            temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else usual_mode())
+            set_attributes(host, temporary, wanted)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
