@@ -66,11 +66,12 @@ clean: ## removes environments and caches; a running lab must be down
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON_FOUND) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	$(BIN)/python -m compileall -q libs services
 	@touch $@
 
 .oracle/.ready: tests/oracle.lock
 	$(PYTHON_FOUND) -m venv .oracle
-	.oracle/bin/pip install -q --disable-pip-version-check --no-compile --require-hashes -r tests/oracle.lock
+	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
 	@touch $@

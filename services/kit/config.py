@@ -41,8 +41,36 @@ def option(default: Any, doc: str) -> Any:
     return field(default=default, metadata={"doc": doc})
 
 
-@dataclass(frozen=True, kw_only=True)
-class StateOptions:
+class _Values:
+    """Keyword arguments become the fields; what is not given is the field's default.
+
+    Options are dataclasses for their fields alone: the methods that ``dataclass`` would write for a hundred fields take
+    longer to compile than everything else that `salt` imports of ours.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            if item.name in values:
+                value = values.pop(item.name)
+            else:
+                made = item.default_factory
+                value = item.default if made is dataclasses.MISSING else made()
+            object.__setattr__(self, item.name, value)
+        if values:
+            raise TypeError(f"{type(self).__name__} has no option {', '.join(values)}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class StateOptions(_Values):
     """What the state system reads, on master (pillar, reactor) and minion alike."""
 
     file_roots: dict[str, list[str]] = option({"base": ["/srv/salt"]}, "environment -> directories of the state tree")
@@ -72,7 +100,7 @@ class StateOptions:
     health_port: int = option(0, "port of /healthz, /readyz and /metrics; 0 serves none")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MasterOptions(StateOptions):
     """Options of every master role and of the commands that speak to them (file ``master``)."""
 
@@ -129,7 +157,7 @@ class MasterOptions(StateOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MinionOptions(StateOptions):
     """Options of the minion and of salt-call (file ``minion``)."""
 

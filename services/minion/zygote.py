@@ -194,7 +194,7 @@ class Zygote:
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials)
         minion = RemoteMinion(options, self._identity, lambda: self._credentials, lambda: self._runtime.grains)
-        return Runtime(
+        runtime = Runtime(
             as_opts(options),
             files=files,
             pillar=pillar,
@@ -203,6 +203,8 @@ class Zygote:
             jobs=self._procs,
             extension_dir=Path(options.cachedir) / "extmods",
         )
+        runtime.loader.preload()
+        return runtime
 
     def _announce(self) -> None:
         message = msgpack.packb(

@@ -60,6 +60,16 @@ class Loader:
         """Every file of the kind, users' first; nothing is imported."""
         return list(self._index(kind))
 
+    def preload(self) -> None:
+        """Imports every built-in module and lists all files: what is forked from this process finds them loaded.
+
+        Whether they are usable is still asked when they are first used; users' modules are not run.
+        """
+        for kind in NATIVE:
+            for source in self.sources(kind):
+                if source.native:
+                    _import_native(source)
+
     def serve(self, kind: str, name: str, ctx: Context) -> Served:
         """The module that serves ``name``. Raises NotAvailable with the reasons of all files that could have."""
         key = (kind, name)
