@@ -93,6 +93,20 @@ def parse_digest(text: str) -> tuple[str, str]:
     return algorithm, hexadecimal.lower()
 
 
+def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
+    """(access, modification) in seconds since 1970: what is not given is the other; None, which is now, for neither.
+
+    Raises InvocationError.
+    """
+    given = [value for value in (atime, mtime) if value is not None]
+    if not given:
+        return None
+    try:
+        return float(given[0]), float(given[-1])
+    except (TypeError, ValueError):
+        raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}") from None
+
+
 def is_binary(data: bytes) -> bool:
     """Whether bytes are no text."""
     if b"\0" in data[:_SNIFF]:

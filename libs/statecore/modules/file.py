@@ -64,11 +64,13 @@ def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
 
 
 def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
-    """Makes the file, or sets its times."""
+    """Makes the file, or sets its times (seconds since 1970; what is not given is the other, or now)."""
     place = ctx.host.path(name)
-    place.touch()
-    if atime is not None or mtime is not None:
-        os.utime(place, (float(atime or mtime), float(mtime or atime)))
+    try:
+        place.touch()
+        os.utime(place, managed_file.times(atime, mtime))
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror}") from error
     return True
 
 
@@ -88,14 +90,17 @@ def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existin
     source, target = ctx.host.path(src), ctx.host.path(dst)
     if not source.exists():
         raise CommandError(f"No such file or directory '{src}'")
-    if source.is_dir():
-        if not recurse:
-            raise InvocationError("Cannot copy overtop of directory unless recurse=True")
+    if source.is_dir() and not recurse:
+        raise InvocationError("Cannot copy overtop of directory unless recurse=True")
+    try:
+        if not source.is_dir():
+            shutil.copy2(source, target)
+            return True
         if remove_existing and target.exists():
             managed_file.remove(target)
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target)
+        _copy_tree(ctx, source, dst.rstrip("/"))
+    except OSError as error:
+        raise CommandError(f"Could not copy '{src}' to '{dst}': {error.strerror}") from error
     return True
 
 
@@ -135,7 +140,7 @@ def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
     if not place.is_symlink():
         raise InvocationError(f"A valid link was not specified: {path}")
     if canonicalize:
-        return "/" + str(ctx.host.path(path).relative_to(ctx.host.root))
+        return _named(ctx, ctx.host.path(path))
     return str(place.readlink())
 
 
@@ -219,7 +224,7 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
         "size": found.st_size,
         "mode": managed_file.shown_mode(stat_bits.S_IMODE(found.st_mode)),
         "type": next((kind for test, kind in kinds.items() if test(found.st_mode)), "unknown"),
-        "target": str(place),
+        "target": _named(ctx, place),
     }
     if hash_type and answer["type"] == "file":
         answer["sum"] = get_hash(ctx, path, hash_type)
@@ -410,6 +415,25 @@ def _read(ctx: Context, path: str) -> bytes:
     if data is None:
         raise CommandError(f"File not found: {path}")
     return data
+
+
+def _named(ctx: Context, place: Path) -> str:
+    """The host's name of one of our paths."""
+    return "/" + "/".join(place.relative_to(ctx.host.root).parts)
+
+
+def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
+    """Each target is looked up by itself: a link in what is there already must not lead the copy out of the host."""
+    for place, names, files in os.walk(source):
+        here = f"{dst}/{Path(place).relative_to(source).as_posix()}"
+        directory = ctx.host.path(here)
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copystat(place, directory)
+        for name in (*files, *(name for name in names if Path(place, name).is_symlink())):
+            target = ctx.host.path(f"{here}/{name}", follow=False)
+            if target.is_symlink():
+                target.unlink()
+            shutil.copy2(Path(place, name), target, follow_symlinks=False)
 
 
 def _lstat(place: Path, path: str) -> os.stat_result:

@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import HostError
+from statecore.errors import HostError, InvocationError
 from statecore.managed_file import Attributes
 from statecore.states.file.places import Refused, need_parent, place_of, step
 from statecore.types import Outcome, Plan
@@ -55,11 +55,9 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedir
     """A file of this name, with its times set (seconds since 1970; now where none are given)."""
     try:
         place = place_of(ctx, name)
-        times = None if atime is None and mtime is None else (float(atime or mtime), float(mtime or atime))
-    except (Refused, HostError) as error:
+        times = managed_file.times(atime, mtime)
+    except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
-    except (TypeError, ValueError):
-        return Plan.failed(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}")
     there = place.exists()
     kind = "directory" if place.is_dir() else "file"
 
