@@ -14,6 +14,7 @@ and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import select
@@ -204,6 +205,9 @@ class Zygote:
             extension_dir=Path(options.cachedir) / "extmods",
         )
         runtime.loader.preload()
+        # What lives now is shared by all jobbers: a collection in one of them would copy every page of it.
+        gc.collect()
+        gc.freeze()
         return runtime
 
     def _announce(self) -> None:
