@@ -86,24 +86,14 @@ def _list(first: Any, second: Any, lists: bool) -> Any:
     return {key: [value, second[key]] if key in second else value for key, value in first.items()}
 
 
-def _aggregate(first: Any, second: Any, lists: bool) -> Any:
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        merged = dict(first)
-        for key, value in second.items():
-            merged[key] = _aggregate(merged[key], value, lists) if key in merged else value
-        return merged
-    if isinstance(first, list) and isinstance(second, list):
-        return [*first, *second]
-    return second
-
-
 #: Strategy -> how two dicts become one (pillar_source_merging_strategy, slsutil.merge). The arguments are not changed.
 STRATEGIES: Mapping[str, Callable[[Any, Any, bool], Any]] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
     "overwrite": _overwrite,
-    "aggregate": _aggregate,
+    # Salt joins only what its yamlex renderer marked; of plain data the later value counts.
+    "aggregate": _overwrite,
     "list": _list,
 }
 

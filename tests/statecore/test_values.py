@@ -51,7 +51,7 @@ B = {"foo": {"baz": 2, "qux": False}, "hosts": ["b", "c"], "y": 1}
         (
             "aggregate",
             False,
-            {"foo": {"bar": 1, "qux": False, "baz": 2}, "hosts": ["a", "b", "b", "c"], "x": None, "y": 1},
+            {"foo": {"qux": False, "baz": 2}, "hosts": ["b", "c"], "x": None, "y": 1},
         ),
         ("list", False, {"foo": [A["foo"], B["foo"]], "hosts": [["a", "b"], ["b", "c"]], "x": None}),
     ],

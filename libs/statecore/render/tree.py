@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from statecore.ports import Files
 from statecore.render import python, yaml
 from statecore.render.jinja import SaltFunctions, TemplateFault, excerpt, line_map, place
 from statecore.render.jinja import render as render_jinja
+from statecore.render.top import INCLUDE, STRATEGIES, Chosen, choose, verify
 
 #: ``#!jinja|yaml`` in the first line names the pipe.
 _SHEBANG = re.compile(r"#!\s*([\w| =-]+?)\s*$")
@@ -125,40 +126,67 @@ class SlsTree:
 
     def top(self) -> dict[str, list[str]]:
         """saltenv -> SLS references for this minion, as the top files say. Raises SlsError."""
-        asked = self._opts.get("saltenv")
-        order = [str(env) for env in self._opts.get("env_order") or []]
-        envs = [env for env in order if env in self.files.envs()] + [
-            env for env in self.files.envs() if env not in order
-        ]
-        tops = {env: self._top_of(env) for env in envs if not asked or env == asked}
-        return _assigned({env: top for env, top in tops.items() if top}, self._opts, self._chosen)
+        strategy = str(self._opts.get("top_file_merging_strategy") or "merge")
+        return self.chosen(strategy, str(self._opts.get("saltenv") or "")).refs
 
-    def _top_of(self, saltenv: str) -> dict[str, Any]:
+    def chosen(self, strategy: str, only: str = "") -> Chosen:
+        """What the top files give this minion, joined by a strategy; those of one environment alone if ``only`` names it.
+
+        Raises SlsError with every fault of the top files.
+        """
+        tops = {env: self._tops_of(env) for env in self._envs() if not only or env == only}
+        sections = STRATEGIES.get(strategy, STRATEGIES["merge"])(tops, str(self._opts.get("default_top") or "base"))
+        if only:
+            sections = {env: targets for env, targets in sections.items() if env == only}
+        faults = [SlsFault(fault.message, self._in_top(fault.keys)) for fault in verify(sections)]
+        if faults:
+            raise SlsError(faults)
+        found = choose(sections, self._meant, self.files.envs())
+        return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
+
+    def _envs(self) -> list[str]:
+        """Environments whose top files count: those of ``env_order`` where that is set, else all, base first."""
+        known = self.files.envs()
+        order = [str(env) for env in self._opts.get("env_order") or []]
+        return [env for env in dict.fromkeys(order) if env in known] if order else known
+
+    def _tops_of(self, saltenv: str) -> list[dict[Any, Any]]:
+        """The top file of an environment and those that it includes; [] without."""
         name = str(self._opts.get("state_top") or "top.sls").removeprefix("salt://")
         path = self.files.fetch(name, saltenv)
         if path is None:
-            return {}
-        source = Source("top", saltenv, name, str(path), path.read_text("utf-8"))
-        self._sources["top", saltenv] = source
+            return []
+        tops = [self._rendered_top(Source("top", saltenv, name, str(path), path.read_text("utf-8")))]
+        seen: set[str] = set()
+        # Appended to while it is walked over: included files may include.
+        for top in tops:
+            for pattern in top.get(INCLUDE) or ():
+                for sls in self.find(str(pattern), saltenv):
+                    if sls not in seen:
+                        seen.add(sls)
+                        tops.append(self._rendered_top(self.source(sls, saltenv)))
+        return tops
+
+    def _rendered_top(self, source: Source) -> dict[Any, Any]:
+        self._sources[source.sls, source.saltenv] = source
         top = self._data(source)
         if not isinstance(top, dict):
             raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.file, 1))])
         return top
 
-    def _chosen(self, targets: Mapping[str, Any]) -> list[str]:
-        """References of the targets that mean this minion, in the order of the file."""
-        chosen: list[str] = []
+    def _in_top(self, keys: tuple[str, ...]) -> Mark | None:
+        """Where in the top files a path of keys stands."""
+        marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
+        return next((mark for mark in marks if mark is not None and mark.line), None)
+
+    def _meant(self, target: str, tgt_type: str, delimiter: str) -> bool:
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
-        for target, entries in targets.items():
-            tgt_type, delimiter, refs = _entries(target, entries)
-            try:
-                nodegroups = self._opts.get("nodegroups") or {}
-                meant = matches(str(target), tgt_type, subject, delimiter=delimiter, nodegroups=nodegroups)
-            except TargetError as error:
-                raise SlsError([SlsFault(f"The top file's target '{target}' cannot be understood: {error}")]) from error
-            if meant:
-                chosen += [ref for ref in refs if ref not in chosen]
-        return chosen
+        nodegroups = self._opts.get("nodegroups") or {}
+        try:
+            return matches(target, tgt_type, subject, delimiter=delimiter, nodegroups=nodegroups)
+        except TargetError as error:
+            text = f"The top file's target '{target}' cannot be understood: {error}"
+            raise SlsError([SlsFault(text)]) from error
 
     # -------------------------------------------------------------------------------------------------------------- SLS files
 
@@ -356,46 +384,6 @@ class TreeTemplates:
         }
         options = {**_whitespace(self._opts), **(self._opts.get("jinja_env") or {})}
         return render_jinja(text, path, self._files, saltenv, names, options)
-
-
-def _assigned(
-    tops: Mapping[str, dict[str, Any]], opts: Mapping[str, Any], chosen: Callable[[Mapping[str, Any]], list[str]]
-) -> dict[str, list[str]]:
-    """saltenv -> references, by top_file_merging_strategy (seed 000; Salt's ``merge``, ``merge_all``, ``same``)."""
-    strategy = str(opts.get("top_file_merging_strategy") or "merge")
-    found: dict[str, list[str]] = {}
-    if strategy == "same":
-        default = str(opts.get("default_top") or "base")
-        for env in {*tops, default} & set(tops):
-            section = tops[env].get(env) or tops.get(default, {}).get(env) or {}
-            found[env] = chosen(section)
-    else:
-        # An environment's section in its own top file wins; base speaks for those that have none.
-        order = sorted(tops, key=lambda env: env != "base") if strategy == "merge" else list(tops)
-        for env in order:
-            for section, targets in tops[env].items():
-                if not isinstance(targets, dict):
-                    raise SlsError([SlsFault(f"The top file's environment '{section}' must be a map of targets")])
-                if strategy == "merge" and section != env and section in tops and section in tops[section]:
-                    continue
-                refs = found.setdefault(section, [])
-                refs += [ref for ref in chosen(targets) if ref not in refs]
-    return {env: refs for env, refs in found.items() if refs}
-
-
-def _entries(target: Any, entries: Any) -> tuple[str, str, list[str]]:
-    """(target type, delimiter, references) of one target of a top file."""
-    rows: Sequence[Any] = [entries] if isinstance(entries, str) else entries if isinstance(entries, list) else []
-    if not rows:
-        raise SlsError([SlsFault(f"The top file's target '{target}' must have a list of SLS references")])
-    tgt_type, delimiter, refs = "compound", ":", []
-    for row in rows:
-        if isinstance(row, Mapping):
-            tgt_type = str(row.get("match", tgt_type))
-            delimiter = str(row.get("delimiter", delimiter))
-        else:
-            refs.append(str(row))
-    return tgt_type, delimiter, refs
 
 
 def _pipe(text: str, default: str) -> tuple[list[str], str]:

@@ -105,7 +105,12 @@ def salt_says(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """What real Salt makes of every tree, by id."""
     directory = tmp_path_factory.mktemp("salt")
     asked = [
-        {"directory": str(directory / str(number)), "grains": GRAINS, "opts": tree.write(directory / str(number))}
+        {
+            "directory": str(directory / str(number)),
+            "grains": GRAINS,
+            "opts": tree.write(directory / str(number)),
+            "pillar": bool(tree.pillar),
+        }
         for number, tree in enumerate(trees())
     ]
     told = json.loads(oracle.run("python", str(_HERE / "salt_trees.py"), stdin=json.dumps(asked), timeout=110))

@@ -1,6 +1,7 @@
 """Run by the oracle's Python: what real Salt makes of trees, as ``Ours`` in conftest.py asks of our own.
 
-Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``. Standard output:
+Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``, ``pillar`` (whether it has
+one). Standard output:
 a JSON list of what each gives: ``pillar``, ``high``, ``low``, ``ran``.
 """
 
@@ -55,10 +56,10 @@ def told(defaults, tree):
         "grains": tree["grains"],
         **tree["opts"],
     }
-    pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
-    opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar())
+    opts["pillar"] = pillar_of(opts) if tree["pillar"] else {}
     with salt.state.HighState(opts, initial_pillar=opts["pillar"]) as states:
         told = {"pillar": opts["pillar"]}
+        errors = opts["pillar"].get("_errors")
         for key, function in (
             ("high", states.compile_highstate),
             ("low", states.compile_low_chunks),
@@ -68,11 +69,20 @@ def told(defaults, tree):
             states.iorder = 10000
             states.building_highstate.clear()
             # What is shown is changed by the next step.
+            if errors and key != "ran":
+                # What the functions of the state module say then.
+                told[key] = ["Pillar failed to render with the following messages:", *errors]
+                continue
             try:
                 told[key] = json.loads(json.dumps(function(), default=str))
             except Exception as error:  # noqa: BLE001 - what Salt stumbles over is told, and must be named as a difference
                 told[key] = [f"{type(error).__name__}: {error}"]
     return told
+
+
+def pillar_of(opts):
+    pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
+    return salt.utils.secret.expose(pillar.compile_pillar())
 
 
 main()

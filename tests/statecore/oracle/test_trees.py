@@ -44,7 +44,8 @@ def _shown(told: dict[str, Any]) -> dict[str, Any]:
     pillar = dict(told["pillar"])
     errors = pillar.pop("_errors", None)
     return {
-        "pillar": pillar | ({"_errors": _first_lines(errors)} if errors else {}),
+        "pillar": pillar,
+        "errors": _first_lines(errors or []),
         "high": _first_lines(told["high"]),
         "low": _low(told["low"]),
         "ran": _ran(told["ran"]),
