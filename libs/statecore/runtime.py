@@ -130,6 +130,8 @@ class Runtime:
         self._scratch["retcode"] = 0
         # Pillar that an operator asks for is masked; states and templates reach it through other functions.
         self._scratch["pillar.mask"] = fun.startswith("pillar.")
+        # What an operator types runs through a shell; what a template or a module calls does not, unless it says so.
+        self._scratch["cmd.shell"] = fun.startswith("cmd.")
         try:
             served, function = self.loader.function("modules", fun, ctx)
         except NotAvailable as missing:

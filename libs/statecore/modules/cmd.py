@@ -1,7 +1,8 @@
 """Commands on the managed host (Salt's ``cmd`` module).
 
-A string runs through a shell where ``python_shell`` is true; called from the CLI a string always does, as users expect of
-``cmd.run 'a | b'``. The job's return code is the command's: it is left in ``ctx.scratch["retcode"]``.
+A string runs through a shell where ``python_shell`` is true, and where an operator called the function (the runtime leaves
+that in ``ctx.scratch["cmd.shell"]``) or the option ``cmd_safe`` is False. Else it is split into words, so that what a template
+puts into a command is no more than a word of it. The job's return code is the command's: ``ctx.scratch["retcode"]``.
 """
 
 from __future__ import annotations
@@ -254,13 +255,16 @@ def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> str | list[str]:
+    shell = options.get("python_shell")
     if isinstance(cmd, list | tuple):
         words = [str(word) for word in cmd]
-        return shlex.join(words) if options.get("python_shell") else words
+        return shlex.join(words) if shell else words
     text = str(cmd)
     if options.get("template"):
         text = ctx.templates.render(text, str(options["template"]), {}, saltenv=options.get("saltenv") or ctx.saltenv)
-    return _words(text) if options.get("python_shell") is False else text
+    if shell is None:
+        shell = ctx.scratch.get("cmd.shell") or ctx.opts.get("cmd_safe") is False
+    return text if shell else _words(text)
 
 
 def _words(text: str) -> list[str]:
