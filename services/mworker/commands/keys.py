@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -29,8 +31,12 @@ def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
     function = WHEELS.get(fun)
     if function is None:
         raise ControlError("UnknownFunction", f"'{fun}' is not available. Wheel functions: {', '.join(sorted(WHEELS))}")
-    kwarg = fields.get("kwarg")
-    return function(desk, kwarg if isinstance(kwarg, Mapping) else {})
+    kwarg = fields.get("kwarg") or {}
+    if not isinstance(kwarg, Mapping) or fields.get("arg"):
+        raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
+    if fun in _CHANGES and "match" not in kwarg:
+        raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
+    return function(desk, kwarg)
 
 
 def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
@@ -48,13 +54,16 @@ def list_all(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def list_match(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Ids that match ``match`` (a glob, or several by comma, or a list), by state; states without one are left out."""
+    """Ids that match ``match`` (a glob, or several by comma, or a list of ids), by state; states without one are left out."""
     return {name: ids for name, ids in _matching(desk, kwarg, tuple(LISTS)).items() if ids}
 
 
 def finger(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Fingerprints of the matching keys by state; the master's own under ``local`` when it matches ``master.pub``."""
     hash_type = str(kwarg.get("hash_type") or desk.options.hash_type)
+    if hash_type not in hashlib.algorithms_guaranteed:
+        known = ", ".join(sorted(hashlib.algorithms_guaranteed))
+        raise ControlError("InvocationError", f"there is no hash_type '{hash_type}'; there are {known}")
     answer: dict[str, dict[str, str]] = {}
     for state, name in LISTS.items():
         found = {}
@@ -111,6 +120,9 @@ WHEELS: Mapping[str, Wheel] = {
     "key.delete": delete,
 }
 
+#: Functions that change keys; none of them takes a missing ``match`` for all.
+_CHANGES = frozenset({"key.accept", "key.reject", "key.delete"})
+
 #: What was done -> act of the ``salt/key`` event.
 _ACTS: Mapping[str, str] = {"accept": "accept", "reject": "reject", "delete": "delete"}
 
@@ -125,6 +137,8 @@ def _change(desk: Desk, ids: Sequence[str], states: Sequence[str], to: str | Non
         lost_access = lost_access or stored[0] == "accepted"
         if to is None:
             desk.store.minion_keys.delete(minion)
+            desk.store.cache.forget(minion)
+            desk.store.presence.forget(minion)
         else:
             desk.store.minion_keys.store(minion, stored[1], to)
         changed.append(minion)
@@ -157,7 +171,8 @@ def _patterns(kwarg: Mapping[str, Any]) -> list[str]:
     if isinstance(match, str):
         return [part.strip() for part in match.split(",") if part.strip()]
     if isinstance(match, Sequence):
-        return [str(part) for part in match]
+        # Names that somebody has found already: one that looks like a glob stands for itself.
+        return [glob.escape(str(part)) for part in match]
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
 
 

@@ -1,0 +1,334 @@
+"""Commands of minions, each asked through the door with a session: returns, events, mine, files, pillar, revocation."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from saltwire.jid import is_jid
+
+pytestmark = pytest.mark.redis
+
+Worker = Any
+
+JID = "20260101000000000000"
+
+
+class TestReturn:
+    """``_return``."""
+
+    def ret(self, **more: Any) -> dict[str, Any]:
+        return {"jid": JID, "fun": "test.ping", "fun_args": [], "return": True, "retcode": 0, "success": True} | more
+
+    def test_it_is_stored_told_and_acknowledged(self, worker: Worker) -> None:
+        assert worker.minion().ask("_return", **self.ret(out="nested")) is None
+        stored = worker.store.jobs.returns(JID)["web1"]
+        assert stored == {**self.ret(out="nested"), "id": "web1"}
+        assert worker.events == [(f"salt/job/{JID}/ret/web1", {**stored, "cmd": "_return"})]
+        assert worker.store.presence.present(0) == {"web1"}
+
+    def test_twice_is_once(self, worker: Worker) -> None:
+        minion = worker.minion()
+        assert minion.ask("_return", **self.ret()) is None
+        assert minion.ask("_return", **self.ret(**{"return": "other"})) is None
+        assert worker.store.jobs.returns(JID)["web1"]["return"] is True
+        assert len(worker.events) == 1
+        assert worker.count("salt_job_returns_total", result="duplicate") == 1
+
+    def test_a_job_that_the_minion_began_gets_a_jid(self, worker: Worker) -> None:
+        assert worker.minion().ask("_return", **self.ret(jid="req", fun="state.apply")) is None
+        ((tag, data),) = worker.events
+        assert is_jid(data["jid"])
+        assert tag == f"salt/job/{data['jid']}/ret/web1"
+        job = worker.store.jobs.job(data["jid"])
+        assert (job.load["fun"], job.load["tgt"], job.expected) == ("state.apply", "web1", ("web1",))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"jid": "../../etc"},
+            {"jid": "1"},
+            {"jid": ""},
+            {"jid": None},
+            {"jid": 20260101},
+            {"jid": ["x"]},
+            {"fun": ...},
+            {"return": ...},
+            {"jid": ...},
+        ],
+    )
+    def test_what_is_no_return_is_dropped(self, worker: Worker, change: dict[str, Any]) -> None:
+        load = {name: value for name, value in (self.ret() | change).items() if value is not ...}
+        assert worker.minion().ask("_return", **load) is False
+        assert worker.events == []
+        assert worker.store.jobs.recent(10) == []
+
+    def test_results_of_any_kind_are_kept(self, worker: Worker) -> None:
+        value = {"n": [1, None, 2.5, "ä"], "bytes": b"\xff\xfe", 7: {"deep": {"er": []}}}
+        assert worker.minion().ask("_return", **self.ret(**{"return": value})) is None
+        assert "web1" in worker.store.jobs.returns(JID)
+
+
+class TestEvents:
+    """``_minion_event``."""
+
+    @pytest.mark.parametrize(
+        ("tag", "fired"),
+        [
+            ("minion_start", True),
+            ("salt/minion/web1/start", True),
+            ("my/own/tag", True),
+            ("salt/beacon/web1/load", True),
+            (f"salt/job/{JID}/prog/web1/3", True),
+            ("salt/minion/db1/start", False),
+            (f"salt/job/{JID}/prog/db1/3", False),
+            (f"salt/job/{JID}/ret/db1", False),
+            (f"salt/job/{JID}/ret/web1", False),
+            (f"salt/job/{JID}/new", False),
+            (f"salt/run/{JID}/ret", False),
+            ("salt/auth", False),
+            ("salt/key", False),
+            ("key", False),
+            ("salt/presence/change", False),
+            ("minion/refresh/db1", False),
+        ],
+    )
+    @pytest.mark.parametrize("form", ["single", "batch", "pretag"])
+    def test_who_may_fire_what(self, worker: Worker, tag: str, fired: bool, form: str) -> None:
+        minion = worker.minion()
+        if form == "single":
+            minion.ask("_minion_event", tag=tag, data={"a": 1}, pretag=None)
+        elif form == "batch":
+            minion.ask("_minion_event", events=[{"tag": tag, "data": {"a": 1}}], pretag=None)
+        else:
+            pretag, _, last = tag.rpartition("/")
+            minion.ask("_minion_event", events=[{"tag": last, "data": {"a": 1}}], pretag=pretag)
+        assert (tag in worker.tags()) is fired
+
+    def test_a_single_event_carries_the_whole_load(self, worker: Worker) -> None:
+        assert worker.minion().ask("_minion_event", tag="my/tag", data="text", pretag=None) is None
+        ((tag, data),) = worker.events
+        assert tag == "my/tag"
+        assert data == {"cmd": "_minion_event", "tag": "my/tag", "data": "text", "pretag": None, "id": "web1"}
+
+    def test_a_batch_carries_each_events_own_data(self, worker: Worker) -> None:
+        events = [{"tag": "a", "data": {"x": 1}}, {"tag": "b", "data": "text"}, {"tag": "c"}, {"no": "tag"}, "nonsense"]
+        worker.minion().ask("_minion_event", events=events, pretag="pre")
+        assert worker.events == [
+            ("pre/a", {"x": 1}),
+            ("a", {"x": 1}),
+            ("pre/b", {"data": "text"}),
+            ("b", {"data": "text"}),
+            ("pre/c", {"tag": "c"}),
+            ("c", {"tag": "c"}),
+        ]
+
+    @pytest.mark.parametrize("load", [{}, {"tag": 5}, {"tag": None, "data": {}}, {"events": None}, {"events": []}])
+    def test_what_is_no_event_fires_nothing(self, worker: Worker, load: dict[str, Any]) -> None:
+        assert worker.minion().ask("_minion_event", **load) is None
+        assert worker.events == []
+
+    def test_resources_are_taken_note_of(self, worker: Worker) -> None:
+        assert worker.minion().ask("_register_resources", resources={}) is True
+
+
+class TestMine:
+    """``_mine`` and its relatives."""
+
+    def test_what_one_offers_another_gets(self, worker: Worker) -> None:
+        web, db = worker.minion("web1"), worker.minion("db1", key=1)
+        assert web.ask("_mine", data={"network.ip_addrs": ["10.0.0.1"], "other": 1}) is True
+        assert db.ask("_mine", data={"network.ip_addrs": ["10.0.0.2"]}) is True
+        both = {"web1": ["10.0.0.1"], "db1": ["10.0.0.2"]}
+        assert db.ask("_mine_get", tgt="*", fun="network.ip_addrs") == both
+        assert db.ask("_mine_get", tgt="web*", fun="network.ip_addrs", tgt_type="glob") == {"web1": ["10.0.0.1"]}
+        assert db.ask("_mine_get", tgt="*", fun="network.ip_addrs,other") == {
+            "network.ip_addrs": both,
+            "other": {"web1": 1},
+        }
+        assert db.ask("_mine_get", tgt="*", fun=["other"]) == {"other": {"web1": 1}}
+        assert db.ask("_mine_get", tgt="*", fun="missing") == {}
+
+    def test_forgetting(self, worker: Worker) -> None:
+        web, db = worker.minion("web1"), worker.minion("db1", key=1)
+        for minion in (web, db):
+            minion.ask("_mine", data={"a": 1, "b": 2})
+        assert web.ask("_mine_delete", fun="a") is True
+        assert db.ask("_mine_get", tgt="*", fun="a") == {"db1": 1}
+        assert web.ask("_mine", data={"c": 3}, clear=True) is True
+        assert db.ask("_mine_get", tgt="*", fun="a,b,c") == {"a": {"db1": 1}, "b": {"db1": 2}, "c": {"web1": 3}}
+        assert web.ask("_mine_flush") is True
+        assert db.ask("_mine_get", tgt="*", fun="c") == {}
+        assert db.ask("_mine_get", tgt="*", fun="a") == {"db1": 1}, "one flushed another's"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"tgt": "(", "tgt_type": "pcre", "fun": "a"},
+            {"tgt": None, "fun": "a"},
+            {"tgt": 5, "tgt_type": "list", "fun": "a"},
+            {"tgt": "*", "tgt_type": "nonsense", "fun": "a"},
+            {"tgt": "*", "fun": 5},
+            {"tgt": "*", "fun": None},
+            {"tgt": "*"},
+        ],
+    )
+    def test_questions_that_mean_nothing_have_an_empty_answer(
+        self, worker: Worker, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert worker.minion().ask("_mine_get", **fields) == {}
+        assert "Traceback" not in caplog.text
+
+    @pytest.mark.parametrize("data", [None, "text", [1]])
+    def test_what_is_no_mine_data(self, worker: Worker, data: Any) -> None:
+        assert worker.minion().ask("_mine", data=data) is False
+
+
+class TestFiles:
+    """The file server."""
+
+    @pytest.fixture
+    def minion(self, worker: Worker, tmp_path: Path) -> Any:
+        root = tmp_path / "salt"
+        (root / "web" / "files").mkdir(parents=True)
+        (root / "empty").mkdir()
+        (root / "top.sls").write_text("base: {}\n")
+        (root / "web" / "init.sls").write_text("a: test.nop\n")
+        (root / "web" / "files" / "big").write_bytes(bytes(range(256)) * 5000)
+        (root / "web" / "link").symlink_to("init.sls")
+        (root / "out").symlink_to("/etc/passwd")
+        (tmp_path / "secret").write_text("s3cret")
+        return worker.minion()
+
+    def test_lists(self, minion: Any) -> None:
+        assert minion.ask("_file_envs") == ["base"]
+        paths = minion.ask("_file_list", saltenv="base", prefix="")
+        assert {"top.sls", "web/init.sls", "web/files/big"} <= set(paths)
+        assert paths == sorted(paths)
+        assert minion.ask("_file_list", saltenv="base", prefix="web/files") == ["web/files/big"]
+        assert set(minion.ask("_dir_list", saltenv="base")) >= {"web", "web/files", "empty"}
+        assert minion.ask("_file_list_emptydirs", saltenv="base") == ["empty"]
+        assert minion.ask("_symlink_list", saltenv="base")["web/link"] == "init.sls"
+        assert minion.ask("_file_list", saltenv="nowhere") == []
+
+    def test_hash_and_stat(self, minion: Any) -> None:
+        digest = minion.ask("_file_hash", path="top.sls", saltenv="base")
+        assert digest["hash_type"] == "sha256"
+        assert len(digest["hsum"]) == 64
+        found, stat = minion.ask("_file_hash_and_stat", path="top.sls", saltenv="base")
+        assert (found, stat[6]) == (digest, 9)
+        assert minion.ask("_file_hash_and_stat", path="no", saltenv="base") == ["", None]
+        assert minion.ask("_file_find", path="top.sls", saltenv="base")["rel"] == "top.sls"
+
+    @pytest.mark.parametrize("level", [None, 5])
+    def test_a_file_comes_in_chunks(self, minion: Any, level: int | None, tmp_path: Path) -> None:
+        whole, loc = b"", 0
+        for _ in range(10):
+            chunk = minion.ask("_serve_file", path="web/files/big", saltenv="base", loc=loc, gzip=level)
+            data = chunk["data"].encode("utf-8", "surrogateescape") if isinstance(chunk["data"], str) else chunk["data"]
+            if not data:
+                break
+            part = gzip.decompress(data) if chunk.get("gzip") else data
+            whole, loc = whole + part, loc + len(part)
+        assert whole == (tmp_path / "salt" / "web" / "files" / "big").read_bytes()
+
+    @pytest.mark.parametrize(
+        "path",
+        ["../secret", "/etc/passwd", "web/../../secret", "out", "", ".", "web", "\0", None, 5, ["top.sls"], "a" * 5000],
+    )
+    def test_nothing_outside_the_tree_is_served(self, minion: Any, path: Any) -> None:
+        answer = minion.ask("_serve_file", path=path, saltenv="base", loc=0)
+        assert not answer["data"]
+        assert minion.ask("_file_hash", path=path, saltenv="base") == ""
+        assert minion.ask("_file_find", path=path, saltenv="base") == {"path": "", "rel": ""}
+
+    @pytest.mark.parametrize("loc", [-1, "0", None, 2**40])
+    def test_places_that_are_not_in_the_file(self, minion: Any, loc: Any) -> None:
+        assert not minion.ask("_serve_file", path="top.sls", saltenv="base", loc=loc)["data"]
+
+    @pytest.mark.parametrize("saltenv", [None, "", "base"])
+    def test_base_is_what_is_meant_without_an_environment(self, minion: Any, saltenv: Any) -> None:
+        assert minion.ask("_file_hash", path="top.sls", saltenv=saltenv)
+
+    def test_options_of_the_master(self, minion: Any) -> None:
+        answer = minion.ask("_master_opts")
+        assert answer["file_roots"] == {"base": []}, "a minion learns no path of the master"
+        assert (answer["renderer"], answer["failhard"]) == ("jinja|yaml", False)
+        assert "renderer" not in minion.ask("_master_opts", env_only=True)
+        assert minion.ask("_master_tops") == {}
+
+
+class TestPillar:
+    """``_pillar``."""
+
+    @pytest.fixture
+    def tree(self, tmp_path: Path) -> Path:
+        root = tmp_path / "pillar"
+        root.mkdir(exist_ok=True)
+        (root / "top.sls").write_text("base:\n  'web*': [web]\n  'os:Debian':\n    - match: grain\n    - deb\n")
+        (root / "web.sls").write_text("role: {{ grains['id'] }}\nsecret: hush\n")
+        (root / "deb.sls").write_text("deb: true\n")
+        return root
+
+    def test_each_gets_its_own(self, worker: Worker, tree: Path) -> None:
+        assert worker.minion("web1").pillar(grains={"os": "Debian"}) == {"role": "web1", "secret": "hush", "deb": True}
+        assert worker.minion("db1", key=1).pillar() == {}
+
+    def test_grains_that_lie_about_the_id_gain_nothing(self, worker: Worker, tree: Path) -> None:
+        assert worker.minion("db1").pillar(grains={"id": "web1"}) == {}
+        assert worker.store.cache.grains("db1") == {"id": "db1"}
+
+    def test_grains_and_pillar_are_kept_for_targets(self, worker: Worker, tree: Path) -> None:
+        worker.minion().pillar(grains={"os": "Debian"})
+        assert worker.store.cache.grains("web1") == {"os": "Debian", "id": "web1"}
+        assert worker.desk.pillars_of(["web1"])["web1"]["secret"] == "hush"
+        assert "minion/refresh/web1" in worker.tags()
+
+    def test_nothing_is_kept_where_that_is_off(self, new_worker: Callable[..., Worker], tree: Path) -> None:
+        worker = new_worker(minion_data_cache=False)
+        worker.minion().pillar(grains={"os": "Debian"})
+        assert worker.store.cache.grains("web1") is None
+        assert worker.desk.pillars_of(["web1"]) == {}
+
+    def test_faults_come_with_it(self, worker: Worker, tree: Path, caplog: pytest.LogCaptureFixture) -> None:
+        (tree / "web.sls").write_text("a: [\n")
+        (error,) = worker.minion().pillar()["_errors"]
+        assert "web" in error
+        assert "hush" not in error
+
+    def test_an_override_is_for_this_answer_only(self, worker: Worker, tree: Path) -> None:
+        minion = worker.minion()
+        minion.pillar()
+        assert minion.pillar(pillar_override={"role": "other"})["role"] == "other"
+        assert worker.desk.pillars_of(["web1"])["web1"]["role"] == "web1"
+
+    @pytest.mark.parametrize("grains", [None, "text", [1]])
+    def test_grains_that_are_none(self, worker: Worker, tree: Path, grains: Any) -> None:
+        assert worker.minion().pillar(grains=grains)["role"] == "web1"
+
+
+class TestRevoke:
+    """``revoke_auth``."""
+
+    def test_a_minion_takes_its_own_key_back(self, worker: Worker) -> None:
+        worker.accept("db1")
+        epoch = worker.store.epochs.current().aes
+        assert worker.minion().ask("revoke_auth") is True
+        assert worker.store.minion_keys.ids("accepted") == ["db1"]
+        assert worker.store.epochs.current().aes == epoch + 1
+        assert [data["act"] for tag, data in worker.events if tag == "salt/key"] == ["delete"]
+
+    def test_unless_the_master_forbids_it(self, new_worker: Callable[..., Worker]) -> None:
+        worker = new_worker(allow_minion_key_revoke=False)
+        assert worker.minion().ask("revoke_auth")["id"] == "web1"
+        assert worker.store.minion_keys.ids("accepted") == ["web1"]
+
+
+def test_events_fit_the_bus(worker: Worker) -> None:
+    worker.minion().ask("_minion_event", tag="t", data={"raw": b"\xff"}, pretag=None)
+    assert msgpack.packb(worker.events[0][1])
