@@ -82,6 +82,13 @@ class Cache:
         """Forgets all that a minion offers."""
         self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
 
+    def forget(self, minion: str) -> None:
+        """Forgets a minion: its grains, its pillar, what it offers."""
+        for name in (keys.GRAINS, keys.PILLAR):
+            self._client.call("hdel", name, minion)
+        self.mine_flush(minion)
+        self._decoded.pop(minion, None)
+
     def _take_back(self, minion: str, funs: Sequence[str]) -> int:
         names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]
         with self._client.calling():

@@ -18,6 +18,10 @@ class Presence:
         """A minion spoke."""
         self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
 
+    def forget(self, minion: str) -> None:
+        """There is no such minion any more."""
+        self._client.call("zrem", keys.SEEN, minion)
+
     def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
         """{minion: milliseconds since 1970} of those that ever spoke."""
         scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []

@@ -104,3 +104,19 @@ def test_functions_that_nobody_offers_are_forgotten(store: Store, raw: redis.Red
     assert raw.smembers("salt:mine") == {b"f0"}
     assert store.cache.mine_delete("b", "f0")
     assert raw.smembers("salt:mine") == set()
+
+
+def test_a_forgotten_minion_leaves_nothing_behind_and_others_stay(store: Store, raw: redis.Redis) -> None:
+    for minion in ("a", "b"):
+        store.cache.set_grains(minion, {"os": "Debian"})
+        store.cache.set_pillar(minion, b"sealed")
+        store.cache.mine_set(minion, {"f": 1})
+        store.presence.seen(minion, 5)
+    assert store.cache.grains("a") == {"os": "Debian"}
+    store.cache.forget("a")
+    store.presence.forget("a")
+    assert store.cache.grains("a") is None
+    assert store.cache.pillars_of(["a", "b"]) == {"b": b"sealed"}
+    assert store.cache.mine_get(["a", "b"], "f") == {"b": 1}
+    assert store.presence.last_seen(["a", "b"]) == {"b": 5}
+    assert all(b"a" not in raw.hkeys(key) for key in raw.scan_iter("*", _type="hash"))

@@ -55,6 +55,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "cache.mine_get": lambda store: store.cache.mine_get(["a"], "f"),
     "cache.mine_delete": lambda store: store.cache.mine_delete("a", "f"),
     "cache.mine_flush": lambda store: store.cache.mine_flush("a"),
+    "cache.forget": lambda store: store.cache.forget("a"),
+    "presence.forget": lambda store: store.presence.forget("a"),
     "presence.seen": lambda store: store.presence.seen("a", 1),
     "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
     "presence.present": lambda store: store.presence.present(0),
