@@ -13,31 +13,48 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from statecore.errors import HostError
 from statecore.ports import ManagedHost
 
 #: The version of Salt whose wire protocol and state semantics this is; trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"
 
-#: os-release's ID -> what Salt calls the system, and its family.
-_SYSTEMS: Mapping[str, tuple[str, str]] = {
-    "debian": ("Debian", "Debian"),
-    "ubuntu": ("Ubuntu", "Debian"),
-    "raspbian": ("Raspbian", "Debian"),
-    "linuxmint": ("Mint", "Debian"),
-    "fedora": ("Fedora", "RedHat"),
-    "rhel": ("RedHat", "RedHat"),
-    "centos": ("CentOS Stream", "RedHat"),
-    "rocky": ("Rocky", "RedHat"),
-    "almalinux": ("AlmaLinux", "RedHat"),
-    "amzn": ("Amazon", "RedHat"),
-    "alpine": ("Alpine", "Alpine"),
-    "arch": ("Arch", "Arch"),
-    "opensuse-leap": ("Leap", "Suse"),
-    "sles": ("SUSE", "Suse"),
+#: os-release's ID -> what Salt calls the system, where that is not the file's NAME without "GNU/Linux" or "Linux".
+_SYSTEMS: Mapping[str, str] = {
+    "rhel": "RedHat",
+    "linuxmint": "Mint",
+    "ol": "OEL",
+    "opensuse-leap": "SUSE",
+    "opensuse-tumbleweed": "SUSE",
+    "pop": "Pop",
+    "sles": "SUSE",
+    "sled": "SUSE",
 }
+
+#: os-release's ID, or an ID of its ID_LIKE, -> the family; what is not here is a family of its own.
+_FAMILIES: Mapping[str, str] = {
+    "alpine": "Alpine",
+    "arch": "Arch",
+    "centos": "RedHat",
+    "debian": "Debian",
+    "fedora": "RedHat",
+    "gentoo": "Gentoo",
+    "opensuse": "Suse",
+    "rhel": "RedHat",
+    "sles": "Suse",
+    "suse": "Suse",
+    "ubuntu": "Debian",
+}
+
+#: Systems whose osfinger has all of the release; of others it has the first number.
+_WHOLE_RELEASE = ("Ubuntu", "Pop")
+
+#: Systems whose osfinger has the short name.
+_SHORT_FINGER = ("Debian", "Raspbian", "AlmaLinux")
 
 #: dpkg's and others' names of architectures, by the kernel's.
 _ARCHITECTURES: Mapping[str, Mapping[str, str]] = {
@@ -55,24 +72,27 @@ def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, An
         "kernelversion": kernel.version,
     }
     grains |= {"cpuarch": kernel.machine, "userland": _userland(host, release)}
-    name, family = _SYSTEMS.get(release.get("ID", ""), (release.get("NAME", "Unknown"), "Unknown"))
-    version = _version(host, release, name)
+    full = release.get("NAME", "Unknown")
+    name, family = _system(release), _family(release)
+    version = release.get("VERSION_ID", "")
+    info = tuple(int(part) if part.isdecimal() else part for part in version.split(".") if part)
+    codename = release.get("VERSION_CODENAME") or _codename(release)
     grains |= {
         "os": name,
         "os_family": family,
-        "osfullname": release.get("NAME", name).removesuffix(" GNU/Linux"),
+        "osfullname": "Leap" if release.get("ID") == "opensuse-leap" else full,
+        "oscodename": codename,
         "osrelease": version,
-        "osrelease_info": tuple(int(part) if part.isdecimal() else part for part in version.split("."))
-        if version
-        else (),
-        "oscodename": release.get("VERSION_CODENAME", ""),
+        "osrelease_info": info,
         "osarch": _ARCHITECTURES.get(family, {}).get(kernel.machine, kernel.machine),
-        "lsb_distrib_id": release.get("NAME", ""),
-        "lsb_distrib_codename": release.get("PRETTY_NAME", ""),
+        "lsb_distrib_id": full,
+        "lsb_distrib_release": version,
+        "lsb_distrib_codename": codename,
     }
-    major = version.split(".")[0]
-    grains["osmajorrelease"] = int(major) if major.isdecimal() else major
-    grains["osfinger"] = f"{grains['osfullname']}-{version if name == 'Ubuntu' else major}"
+    if info:
+        finger = name if name in _SHORT_FINGER else grains["osfullname"]
+        grains["osfinger"] = f"{finger}-{version if name in _WHOLE_RELEASE else info[0]}"
+        grains |= {"osmajorrelease": info[0]} if isinstance(info[0], int) else {}
     return grains
 
 
@@ -119,7 +139,7 @@ def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """init: systemd where it runs and can be reached, sysvinit where the host has init scripts, else unknown."""
     if not host.mounted and Path("/run/systemd/system").is_dir():
         return {"init": "systemd", "systemd": {"version": "", "features": ""}}
-    if host.path("/etc/init.d").is_dir():
+    if _there(host, "/etc/init.d"):
         return {"init": "sysvinit"}
     return {"init": "unknown"}
 
@@ -127,7 +147,13 @@ def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """machine_id, host_root, path, shell."""
     machine_id = _first_line(host, "/etc/machine-id")
-    found: dict[str, Any] = {"host_root": str(host.root), "path": os.environ.get("PATH", ""), "ps": "ps -efHww"}
+    path = os.environ.get("PATH", "")
+    found: dict[str, Any] = {
+        "host_root": str(host.root),
+        "path": path,
+        "systempath": path.split(":"),
+        "ps": "ps -efHww",
+    }
     found["shell"] = os.environ.get("SHELL", "/bin/sh")
     return found | ({"machine_id": machine_id} if machine_id else {})
 
@@ -147,38 +173,46 @@ def process(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
         "pid": os.getpid(),
         "username": host.user_name(uid) if not host.mounted else str(uid),
         "groupname": host.group_name(gid) if not host.mounted else str(gid),
-        "locale_info": {"defaultlanguage": _language(), "defaultencoding": "UTF-8", "detectedencoding": "utf-8"},
+        "locale_info": {"defaultlanguage": _language(), "defaultencoding": "UTF-8", "detectedencoding": "utf-8"}
+        | {"timezone": datetime.now().astimezone().tzname() or "unknown"},
     }
 
 
 def _os_release(host: ManagedHost) -> dict[str, str]:
     for path in ("/etc/os-release", "/usr/lib/os-release"):
-        text = _text(host.path(path))
+        text = _host_text(host, path)
         if text:
             rows = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
             return {name.strip(): value.strip().strip("\"'") for name, _, value in rows}
     return {}
 
 
-def _version(host: ManagedHost, release: Mapping[str, str], name: str) -> str:
-    """Debian's point release is in a file of its own."""
-    if name == "Debian":
-        full = _first_line(host, "/etc/debian_version")
-        if re.fullmatch(r"\d+(\.\d+)*", full):
-            return full
-    return release.get("VERSION_ID", "")
+def _system(release: Mapping[str, str]) -> str:
+    short = re.sub(r"\W(?:gnu/)?linux", "", release.get("NAME", "Unknown"), flags=re.IGNORECASE).strip()
+    return _SYSTEMS.get(release.get("ID", ""), short)
+
+
+def _family(release: Mapping[str, str]) -> str:
+    """The oldest ancestor that is known: ID_LIKE goes from the nearest to the farthest."""
+    ids = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
+    known = [_FAMILIES[each] for each in reversed(ids) if each in _FAMILIES]
+    return known[0] if known else ids[-1].capitalize() or "Unknown"
+
+
+def _codename(release: Mapping[str, str]) -> str:
+    """The name in the parentheses of VERSION, of those that say it nowhere else."""
+    found = re.match(r"\d[\d.+\-a-z]* \((.+)\)", release.get("VERSION", ""))
+    return found[1] if found and release.get("ID") in ("almalinux", "rocky") else ""
 
 
 def _userland(host: ManagedHost, release: Mapping[str, str]) -> str:
     """The system's family in lower case, "none" for a plain directory tree in which nothing can run."""
-    if not host.path("/bin/sh").exists():
-        return "none"
-    return _SYSTEMS.get(release.get("ID", ""), ("", release.get("ID", "unknown")))[1].lower()
+    return _family(release).lower() if _there(host, "/bin/sh") else "none"
 
 
 def _fqdn(host: ManagedHost, node: str) -> str:
     """The first name of /etc/hosts that begins with ours; a resolver could hang."""
-    for line in _text(host.path("/etc/hosts")).splitlines():
+    for line in _host_text(host, "/etc/hosts").splitlines():
         names_of_line = line.partition("#")[0].split()[1:]
         if node in names_of_line:
             return next((name for name in names_of_line if name.startswith(f"{node}.")), node)
@@ -243,11 +277,29 @@ def _language() -> str:
 
 
 def _first_line(host: ManagedHost, path: str) -> str:
-    return _text(host.path(path)).partition("\n")[0].strip()
+    return _host_text(host, path).partition("\n")[0].strip()
+
+
+def _there(host: ManagedHost, path: str) -> bool:
+    try:
+        return host.path(path).exists()
+    except HostError:
+        return False
+
+
+def _host_text(host: ManagedHost, path: str) -> str:
+    try:
+        return _text(host.path(path))
+    except HostError:
+        # A loop of links: as good as no file.
+        return ""
 
 
 def _text(path: Path) -> str:
+    """What is in a file, "" where there is none; a pipe is none, it would be waited for."""
     try:
+        if not path.is_file():
+            return ""
         return path.read_text("utf-8", "replace")
     except OSError:
         return ""
