@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.render import SlsTree
+from statecore.runtime import local_runtime
 
 #: Name of each run of a case, and whether it is in test mode.
 PHASES: Mapping[str, bool] = {"would": True, "does": False, "again": False}
@@ -205,18 +206,51 @@ def ours_mounted(tmp_path: Path) -> Ours:
 def salts(oracle: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What Salt tells of all cases of the module, by case: asked once, in three runs of one process."""
     directory = tmp_path_factory.mktemp("salt")
+
+    def run_all(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        asked = {"directory": str(directory), "tree": str(directory / "tree"), "pillar": PILLAR, "grains": GRAINS}
+        asked["phases"] = [[test, whole] for test in PHASES.values()]
+        told: list[Mapping[str, Any]] = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked)))
+        return told
+
+    return _together(load(request.module.CASES), directory, run_all)
+
+
+@pytest.fixture(scope="module")
+def runtimes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What our whole system tells of all cases of the module: high data compiled, checked, run as ``state.high``."""
+    directory = tmp_path_factory.mktemp("runtime")
+    opts = {
+        "id": "web1",
+        "file_roots": {"base": [str(directory / "tree")]},
+        "pillar_roots": {},
+        "cachedir": str(directory / "cache"),
+        "grains": GRAINS,
+    }
+
+    def run_all(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        runtime = local_runtime(opts)
+        return [runtime.call("state.high", [whole], {"test": test, "pillar": PILLAR}).value for test in PHASES.values()]
+
+    before = os.umask(0o022)
+    try:
+        return _together(load(request.module.CASES), directory, run_all)
+    finally:
+        os.umask(before)
+
+
+def _together(
+    cases: Sequence[Case], directory: Path, run_all: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """What is told of cases by id, when all of them are the states of one run, in each phase."""
     write_tree(directory / "tree")
-    cases = load(request.module.CASES)
     roots = {case.id: str(directory / "hosts" / str(number)) for number, case in enumerate(cases)}
     whole: dict[str, Any] = {}
     for case in cases:
         lay_out(case, Path(roots[case.id]), roots[case.id])
         whole |= high(case, roots[case.id])
-    asked = {"directory": str(directory), "tree": str(directory / "tree"), "pillar": PILLAR, "grains": GRAINS}
-    asked["phases"] = [[test, whole] for test in PHASES.values()]
-    runs = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked)))
     told: dict[str, Any] = {case.id: {} for case in cases}
-    for phase, running in zip(PHASES, runs, strict=True):
+    for phase, running in zip(PHASES, run_all(whole), strict=True):
         for entry in running.values():
             if entry["__id__"] in told:
                 told[entry["__id__"]][phase] = shown(entry, roots[entry["__id__"]], directory / "tree")

@@ -26,6 +26,11 @@ def test_case_in_a_mounted_host(case, ours_mounted):
     assert ours_mounted.apply(case) == case.expected()
 
 
+def test_case_in_a_whole_run(case, runtimes):
+    _skip_what_only_root_may(case)
+    assert runtimes[case.id] == case.expected()
+
+
 @pytest.mark.oracle
 def test_case_is_as_salt_has_it(case, salts):
     told = salts[case.id]
