@@ -1,8 +1,7 @@
 """Run by the oracle's Python: what real Salt makes of trees, as ``Ours`` in conftest.py asks of our own.
 
-Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``, ``pillar`` (whether it has
-one). Standard output:
-a JSON list of what each gives: ``pillar``, ``high``, ``low``, ``ran``.
+Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``, ``pillar``
+(whether it has one). Standard output: a JSON list of what each gives: ``pillar``, ``high``, ``low``, ``ran``.
 """
 
 import json
@@ -14,17 +13,21 @@ import salt.fileclient
 import salt.loader.lazy
 import salt.pillar
 import salt.state
+import salt.utils.optsdict
 import salt.utils.secret
+
+#: With an empty pillar Salt would compile one again.
+UNUSED = {"unused": None}
 
 
 def main() -> None:
-    read_modules_once()
+    spare_repetition()
     asked = json.load(sys.stdin)
     defaults = salt.config.DEFAULT_MINION_OPTS.copy()
     sys.stdout.write(json.dumps([told(defaults, tree) for tree in asked], default=str))
 
 
-def read_modules_once() -> None:
+def spare_repetition() -> None:
     """Salt looks at its module directories anew for each of some twenty loaders of each tree; here they never change."""
     known = {}
     look = salt.loader.lazy.LazyLoader._refresh_file_mapping
@@ -37,6 +40,8 @@ def read_modules_once() -> None:
         loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
 
     salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
+    # Whether options are empty is asked ten thousand times, each time by counting them.
+    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
 
 
 def told(defaults, tree):
@@ -56,10 +61,11 @@ def told(defaults, tree):
         "grains": tree["grains"],
         **tree["opts"],
     }
-    opts["pillar"] = pillar_of(opts) if tree["pillar"] else {}
-    with salt.state.HighState(opts, initial_pillar=opts["pillar"]) as states:
-        told = {"pillar": opts["pillar"]}
-        errors = opts["pillar"].get("_errors")
+    pillar = pillar_of(opts) if tree["pillar"] else {}
+    opts["pillar"] = pillar
+    with salt.state.HighState(opts, initial_pillar=pillar or UNUSED) as states:
+        told = {"pillar": dict(pillar)}
+        errors = pillar.get("_errors")
         for key, function in (
             ("high", states.compile_highstate),
             ("low", states.compile_low_chunks),
