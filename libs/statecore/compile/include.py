@@ -66,17 +66,19 @@ class _Gathering:
         self.parts.append(Part(rendered, included_from))
 
     def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
-        saltenv, wanted = rendered.saltenv, entry
+        # ``place``: the key or text in the file.
+        saltenv, wanted, place = rendered.saltenv, entry, str(entry)
         if isinstance(entry, Mapping):
             if len(entry) != 1:
                 self._fault(f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS", rendered)
                 return
             saltenv, wanted = next((str(key), value) for key, value in entry.items())
-        absolute = self._absolute(str(wanted), rendered)
+            place = saltenv
+        absolute = self._absolute(str(wanted), rendered, place)
         if absolute is None:
             return
         if saltenv == _ANY_ENVIRONMENT:
-            saltenv = self._having(absolute, rendered) or ""
+            saltenv = self._having(absolute, rendered, place) or ""
             if not saltenv:
                 return
         elif saltenv not in self.tree.files.envs():
@@ -84,7 +86,7 @@ class _Gathering:
                 f"Nonexistent saltenv '{saltenv}' found in include of '{absolute}'"
                 f" within SLS '{rendered.saltenv}:{rendered.sls}'"
             )
-            self._fault(text, rendered, str(wanted))
+            self._fault(text, rendered, place)
             return
         found = self.tree.find(absolute, saltenv)
         if not found:
@@ -92,11 +94,11 @@ class _Gathering:
                 f"Specified SLS {absolute} in saltenv {saltenv} is not available on the salt master or"
                 " through a configured fileserver"
             )
-            self._fault(text, rendered, str(wanted), hint=self.tree.hint(absolute, saltenv))
+            self._fault(text, rendered, place, hint=self.tree.hint(absolute, saltenv))
         for sls in found:
             self.take(sls, saltenv, included_from)
 
-    def _absolute(self, wanted: str, rendered: RenderedSls) -> str | None:
+    def _absolute(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
         """The full reference of a relative one: dots count levels, as in Python."""
         found = _RELATIVE.fullmatch(wanted)
         if found is None:
@@ -110,11 +112,11 @@ class _Gathering:
                 f"Attempted relative include of '{wanted}' within SLS '{rendered.saltenv}:{rendered.sls}'"
                 " goes beyond top level package"
             )
-            self._fault(text, rendered, wanted)
+            self._fault(text, rendered, place)
             return None
         return ".".join([*levels[: -len(dots)], rest])
 
-    def _having(self, wanted: str, rendered: RenderedSls) -> str | None:
+    def _having(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
         """The environment of the run that has the SLS; the includer's own when several have it."""
         having = [env for env in self.draft.matches if self.tree.find(wanted, env)]
         if len(having) == 1 or rendered.saltenv in having:
@@ -127,7 +129,7 @@ class _Gathering:
             else f"Unknown include: Specified SLS {_ANY_ENVIRONMENT}: {wanted} is not available on the salt master"
             f" in saltenv(s): {envs}"
         )
-        self._fault(text, rendered, wanted)
+        self._fault(text, rendered, place)
         return None
 
     def _fault(self, text: str, rendered: RenderedSls, *wanted: str, hint: str = "") -> None:

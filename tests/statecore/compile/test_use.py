@@ -1,0 +1,33 @@
+"""The pass ``use``: arguments that are lent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .conftest import Compile, low, told
+
+LENDER = "l:\n  test.nop:\n    - name: lent\n    - p: 1\n    - q: 2\n    - order: 3\n    - require: [{test: z}]\nz: test.nop\n"
+
+LENT: dict[str, tuple[str, dict[str, Any]]] = {
+    "use": ("b:\n  test.nop: [{use: [{test: l}]}]\n", {"p": 1, "q": 2}),
+    "its own wins": ("b:\n  test.nop: [{q: own}, {use: [{test: l}]}]\n", {"p": 1, "q": "own"}),
+    "by name": ("b:\n  test.nop: [{use: [{test: lent}]}]\n", {"p": 1, "q": 2}),
+    "a map instead of a list": ("b:\n  test.nop: [{use: {test: l}}]\n", {"p": 1, "q": 2}),
+    "from nobody": ("b:\n  test.nop: [{use: [{test: nobody}]}]\n", {}),
+    "from another module": ("b:\n  test.nop: [{use: [{cmd: l}]}]\n", {}),
+    "from itself": ("b:\n  test.nop: [{p: 5}, {use: [{test: b}]}]\n", {"p": 5}),
+    "use_in": ("b: test.nop\nc:\n  test.nop: [{p: 7}, {name: c}, {use_in: [{test: b}]}]\n", {"p": 7}),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LENT.values(), ids=LENT)
+def test_lent(compiled: Compile, text: str, expected: dict[str, Any]) -> None:
+    found = compiled({"a.sls": text + LENDER})
+    assert told(found.faults) == []
+    chunk = low(found, "b")
+    assert {key: chunk[key] for key in "pq" if key in chunk} == expected
+    assert chunk["name"] == "b"
+    assert "require" not in chunk
+    assert chunk["order"] == 10000
