@@ -35,21 +35,21 @@ class LocalFiles:
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of all files, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv) if kind == "file" and path.startswith(prefix)})
+        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind == "file"})
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of all directories, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv) if kind != "file" and path.startswith(prefix)})
+        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind != "file"})
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of the directories that hold nothing, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv) if kind == "empty" and path.startswith(prefix)})
+        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind == "empty"})
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
         """Relative path -> target of every link in the tree, wherever it leads; a link's target is no file's content."""
         found: dict[str, str] = {}
         for root in reversed(self._roots_of(saltenv)):
-            for path in _scan(root):
+            for path in _scan(root, prefix):
                 relative = path.relative_to(root).as_posix()
                 if path.is_symlink() and relative.startswith(prefix) and not self._ignored(relative):
                     found[relative] = str(path.readlink())
@@ -104,24 +104,31 @@ class LocalFiles:
     def _ignored(self, relative: str) -> bool:
         return any(fnmatch.fnmatchcase(relative, pattern) for pattern in self._ignore)
 
-    def _walk(self, saltenv: str) -> Iterator[tuple[str, str]]:
-        """(relative path, "file" | "dir" | "empty") of everything that is served."""
+    def _walk(self, saltenv: str, prefix: str) -> Iterator[tuple[str, str]]:
+        """(relative path, "file" | "dir" | "empty") of everything that is served and begins with ``prefix``."""
         for root in self._roots_of(saltenv):
             if not root.is_dir():
                 continue
             real_root = root.resolve()
-            for path in _scan(root):
+            for path in _scan(root, prefix):
                 relative = path.relative_to(root).as_posix()
-                if self._ignored(relative):
+                if not relative.startswith(prefix) or self._ignored(relative):
                     continue
-                if path.is_dir() and not path.is_symlink():
+                link = path.is_symlink()
+                if path.is_dir() and not link:
                     yield relative, "dir" if any(path.iterdir()) else "empty"
-                elif path.is_file() and path.resolve().is_relative_to(real_root):
+                # Links to directories are not walked into, so only a file that is a link itself can lead out.
+                elif path.is_file() and (not link or path.resolve().is_relative_to(real_root)):
                     yield relative, "file"
 
 
-def _scan(root: Path) -> Iterator[Path]:
-    """Everything below a directory; links to directories are not walked into."""
-    for directory, names, files in os.walk(root):
+def _scan(root: Path, prefix: str = "") -> Iterator[Path]:
+    """Everything below a directory of which the path could begin with ``prefix``; links to directories are not walked into."""
+    top = root
+    for part in prefix.split("/")[:-1]:
+        top = top / part
+        if part in ("", ".", "..") or top.is_symlink():
+            return
+    for directory, names, files in os.walk(top):
         for name in (*names, *files):
             yield Path(directory, name)

@@ -57,6 +57,11 @@ def test_listing(files):
     assert files.envs() == ["base", "dev"]
     assert files.paths() == [".hidden", "db.sls", "link", "top.sls", "web/init.sls", "web/run.sh"]
     assert files.paths(prefix="web/") == ["web/init.sls", "web/run.sh"]
+    assert files.paths(prefix="web/r") == ["web/run.sh"]
+    assert files.paths(prefix="we") == ["web/init.sls", "web/run.sh"]
+    for nowhere in ("linkdir/", "outdir/", "../secret/", "/", "web//", "web/../", "none/", "top.sls/"):
+        assert files.paths(prefix=nowhere) == files.dirs(prefix=nowhere) == []
+        assert files.symlinks(prefix=nowhere) == {}
     assert files.paths("dev") == ["dev.sls"]
     assert files.paths("none") == []
     assert files.dirs() == ["empty", "empty/deep", "web"]

@@ -109,6 +109,10 @@ def strays(ctx: Context, name: str, place: Path, own: Collection[str] = (), excl
     return [path for path in below if path not in keep]
 
 
+def _inside(path: str, top: str) -> bool:
+    return Path(path) != Path(top) and Path(path).is_relative_to(top)
+
+
 def _spared(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, whole: bool) -> set[str]:
     top = str(low["name"]).rstrip("/")
     found = {top}
