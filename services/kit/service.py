@@ -57,6 +57,11 @@ class Role:
         self.health.turn()
         return not self.stop.requested
 
+    def watch_redis(self, trouble: Callable[[], str | None]) -> None:
+        """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis answers, else why not."""
+        self.health.check("redis", trouble)
+        self.metrics.redis_up.set_function(lambda: 0.0 if trouble() else 1.0)
+
 
 def catch_signals() -> Stop:
     """SIGTERM and SIGINT set the returned flag from now on."""
@@ -71,7 +76,7 @@ def catch_signals() -> Stop:
 @contextlib.contextmanager
 def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
     """Serves a process's probes while the block runs. Raises ConfigError when the port is taken."""
-    metrics = new_metrics()
+    metrics = new_metrics(name)
     health = Health(name, metrics.registry, stall_after=stall_after)
     try:
         stop = health.serve(options.health_host, options.health_port)

@@ -123,7 +123,7 @@ def _loop(role: Role) -> None:
     chores = Chores(role, store, sender.fire)
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
-    role.health.check("redis", lambda: _check_store(store))
+    role.watch_redis(store.trouble)
     away = False
     try:
         while role.running():
@@ -142,14 +142,6 @@ def _loop(role: Role) -> None:
     finally:
         sender.close()
         context.term()
-
-
-def _check_store(store: Store) -> str | None:
-    try:
-        store.ping()
-    except StoreUnavailable as error:
-        return str(error)
-    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import zmq
 
-from masterstore.errors import StoreUnavailable
 from masterstore.store import Store
 from services.kit.bus import EventSender
 from services.kit.links import LinkKeys, connect
@@ -46,7 +45,7 @@ def _loop(role: Role) -> None:
     link.setsockopt(zmq.ROUTING_ID, name)
     link.setsockopt(zmq.LINGER, 1000)
     connect(link, "workers", role.options, link_keys)
-    role.health.check("redis", lambda: _check_store(store))
+    role.watch_redis(store.trouble)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store)
     try:
@@ -89,17 +88,9 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
     )
 
 
-def _check_store(store: Store) -> str | None:
-    try:
-        store.ping()
-    except StoreUnavailable as error:
-        return str(error)
-    return None
-
-
 def _wait_for_store(role: Role, store: Store) -> None:
     told = False
-    while role.running() and (why := _check_store(store)):
+    while role.running() and (why := store.trouble()):
         if not told:
             role.log.error("%s; waiting for it", why)
             told = True

@@ -61,7 +61,7 @@ class Publisher:
         bind(self._pub, options.interface, options.publish_port, "publish_port")
         self._cursor: str | None = None
         self._away = False
-        role.health.check("redis", self._check_store)
+        role.watch_redis(store.trouble)
 
     def turn(self) -> None:
         """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
@@ -150,16 +150,7 @@ class Publisher:
         if not self._away:
             self._away = True
             self._role.log.error("%s; publications wait until it is back", error)
-        self._role.metrics.redis_up.set(0)
         time.sleep(_BLOCK / 1000)
-
-    def _check_store(self) -> str | None:
-        try:
-            self._store.ping()
-        except StoreUnavailable as error:
-            return str(error)
-        self._role.metrics.redis_up.set(1)
-        return None
 
 
 #: Protocol section 1.2; every subscription and every end of one is passed up, so that each minion that comes back is seen.

@@ -91,7 +91,9 @@ class Reactor:
             _CLIENTS[reaction.client](self, reaction)
         except (ControlError, ControlTimeout, ReactionError) as error:
             self.role.log.error("reaction %s to %s: %s", reaction.id, tag, error)
+            self.role.metrics.reactions.labels("failed").inc()
             return 0
+        self.role.metrics.reactions.labels("done").inc()
         self.role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, tag)
         return 1
 

@@ -354,3 +354,9 @@ def test_names_that_are_no_utf8_go_there_and_back(store: Store, raw: redis.Redis
     assert store.cache.grains_of([odd]) == {}
     store.minion_keys.delete(odd)
     assert store.minion_keys.ids("accepted") == []
+
+
+def test_trouble_is_a_sentence_or_nothing(store: Store) -> None:
+    assert store.trouble() is None
+    away = Store.open("redis://127.0.0.1:1/0", timeout=0.2, client_name="test")
+    assert "127.0.0.1:1" in str(away.trouble())

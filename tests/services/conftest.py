@@ -79,7 +79,7 @@ def new_role(role_keys: Path) -> NewRole:
     """A role as ``run_role`` makes it, without signals and without a probe port."""
 
     def make(name: str, options: MasterOptions) -> Role:
-        metrics = new_metrics()
+        metrics = new_metrics(name)
         health = Health(name, metrics.registry)
         return Role(name, options, role_keys / name, health, metrics, logging.getLogger(f"saltern.{name}"), Stop())
 

@@ -46,7 +46,9 @@ def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -
     done = python(code, "-c", str(tmp_path), *words)
     assert done.returncode == 78
     assert done.stdout == ""
-    assert done.stderr.startswith(f"ERROR: {tmp_path}/master: unknown option 'timeuot'; the nearest is 'timeout'")
+    assert done.stderr.startswith(
+        f"ERROR: {tmp_path}/master, line 1: unknown option 'timeuot'; the nearest is 'timeout'"
+    )
     assert done.stderr.count("\n") == 1
 
 

@@ -25,7 +25,7 @@ def port() -> int:
 
 @pytest.fixture
 def health(port: int) -> Iterator[Health]:
-    made = Health("mworker", new_metrics().registry, stall_after=30)
+    made = Health("mworker", new_metrics("mworker").registry, stall_after=30)
     stop = made.serve("127.0.0.1", port)
     yield made
     stop()
@@ -71,7 +71,7 @@ def test_alive_is_when_the_loop_turns(health: Health, port: int, monkeypatch: py
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
 def test_a_loop_that_stands_is_told(path: str, port: int) -> None:
-    dead = Health("publisher", new_metrics().registry, stall_after=-1)
+    dead = Health("publisher", new_metrics("publisher").registry, stall_after=-1)
     stop = dead.serve("127.0.0.1", port)
     try:
         status, body = get(port, path)
@@ -84,13 +84,13 @@ def test_a_loop_that_stands_is_told(path: str, port: int) -> None:
 def test_metrics_are_served_and_nothing_else(health: Health, port: int) -> None:
     status, body = get(port, "/metrics")
     assert status == 200
-    assert "salt_jobs_published_total 0.0" in body
+    assert "salt_redis_up 0.0" in body
     assert get(port, "/") == (404, "not found\n")
     assert get(port, "/etc/passwd")[0] == 404
 
 
 def test_port_nought_serves_nothing() -> None:
-    Health("a", new_metrics().registry).serve("127.0.0.1", 0)()
+    Health("a", new_metrics("mworker").registry).serve("127.0.0.1", 0)()
 
 
 def test_a_port_that_is_taken_is_named(health: Health, port: int) -> None:

@@ -23,7 +23,7 @@ def port() -> int:
 
 @pytest.fixture
 def health(port: int) -> Iterator[Health]:
-    made = Health("mworker", new_metrics().registry)
+    made = Health("mworker", new_metrics("mworker").registry)
     stop = made.serve("127.0.0.1", port)
     yield made
     stop()

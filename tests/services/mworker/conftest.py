@@ -158,7 +158,7 @@ def new_worker(
             fire=fire,
             files=LocalFiles(chosen.file_roots, chosen.hash_type),
             pillar_files=LocalFiles(chosen.pillar_roots, chosen.hash_type),
-            metrics=new_metrics(),
+            metrics=new_metrics("mworker"),
             log=logging.getLogger("saltern.mworker"),
             start_runner=runners.append,
         )
