@@ -39,9 +39,15 @@ def endpoint(options: MinionOptions) -> str:
 
 
 def sign_in_once(
-    socket: RequestSocket, options: MinionOptions, identity: Identity, grains: Mapping[str, Any]
+    socket: RequestSocket,
+    options: MinionOptions,
+    identity: Identity,
+    grains: Mapping[str, Any],
+    waits: Iterator[float] | None = None,
 ) -> Answer:
     """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned.
+
+    ``waits``: the seconds after which it is sent again, where the caller has something to look at in between.
 
     Raises ConfigError for options that no sign-in can be made of.
     """
@@ -72,7 +78,8 @@ def sign_in_once(
 
     refused: list[Answer] = []
     try:
-        socket.ask(machine.request(), itertools.repeat(float(options.auth_timeout), options.auth_tries), ours)
+        each = itertools.repeat(float(options.auth_timeout), options.auth_tries)
+        socket.ask(machine.request(), waits or each, ours)
     except NoAnswer as error:
         return refused[-1] if refused else Answer(Outcome.BAD, str(error))
     answer = found[0]

@@ -34,7 +34,7 @@ class Identity:
             else:
                 private = PrivateKey.generate(keysize)
                 _write(path, private.to_pem(), 0o400)
-            _write(directory / _PUBLIC, (private.public.pem + "\n").encode(), 0o644)
+            _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())
         except OSError as error:
             raise ConfigError(f"pki_dir: {error.filename}: {error.strerror}") from error
         except (OwnFault, ValueError) as error:
@@ -53,9 +53,13 @@ class Identity:
 
     def trust(self, master_pub: str) -> None:
         """Pins the master's key."""
-        path = self.directory / _MASTER
-        if not path.exists() or path.read_text("utf-8").strip() != master_pub:
-            _write(path, (master_pub + "\n").encode(), 0o644)
+        _keep(self.directory / _MASTER, (master_pub + "\n").encode())
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Writes a public file unless it holds just that: the directory may be read only."""
+    if not path.exists() or path.read_bytes() != content:
+        _write(path, content, 0o644)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

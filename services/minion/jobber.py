@@ -9,22 +9,26 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from services.minion.pair import Pair
 from services.minion.procs import ProcDirectory
 from services.minion.spool import Spool
 from statecore.runtime import Returned, Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 
+#: ``name=value``, but not ``name==value``.
+_KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
+
 #: Ends of a minion's messages to its main process: a result is in the spool.
 SPOOLED = b"spooled"
 
 
-def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool: Spool, notify: socket.socket) -> None:
+def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool: Spool, notify: Pair) -> None:
     """Runs the job of a publication and spools its return. To be called in the jobber's process."""
     # A group of its own: a signal to the job reaches the commands that it started.
     os.setpgid(0, 0)
@@ -56,7 +60,11 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 def _call(runtime: Runtime, fun: str, args: Sequence[Any]) -> Returned:
     positional, keywords = split_arguments(args)
-    return runtime.call(fun, positional, keywords)
+    try:
+        return runtime.call(fun, positional, keywords)
+    except SystemExit as error:
+        # A user's module that calls sys.exit: the job has an end all the same.
+        return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)
 
 
 def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -75,8 +83,8 @@ def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 def _keyword(text: str) -> tuple[str, str] | None:
     """``key=value`` of callers that do not parse arguments themselves (the stock CLI does, publish.publish does not)."""
-    name, separator, value = text.partition("=")
-    return (name, value) if separator and name.isidentifier() else None
+    match = _KEYWORD.match(text)
+    return (match[1], match[2]) if match else None
 
 
 def _shape(returned: Returned) -> dict[str, Any]:

@@ -10,10 +10,9 @@ import contextlib
 import dataclasses
 import logging
 import os
-import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from services.minion import zygote
 from services.minion.channel import endpoint, session_of, sign_in_once
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
+from services.minion.pair import Pair
 from services.minion.returns import Outbox
 from services.minion.seen import SeenJobs
 from services.minion.spool import Spool
@@ -82,7 +82,7 @@ class Minion:
         self._handed: dict[str, dict[str, Any]] = {}
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
-        self._pair: socket.socket | None = None
+        self._pair: Pair | None = None
         self._zygote = 0
         self._nonce = ""
         self._looked = 0.0
@@ -113,7 +113,9 @@ class Minion:
         pause = float(self._options.acceptance_wait_time)
         told = None
         while True:
-            answer = sign_in_once(self._requests, self._options, self._identity, self._options.grains)
+            answer = sign_in_once(
+                self._requests, self._options, self._identity, self._options.grains, self._sign_in_waits()
+            )
             if answer.credentials is not None:
                 _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
                 return answer.credentials
@@ -129,6 +131,14 @@ class Minion:
             self._wait(pause)
             if self._options.acceptance_wait_time_max:
                 pause = min(pause * 1.5, float(self._options.acceptance_wait_time_max))
+
+    def _sign_in_waits(self) -> Iterator[float]:
+        """Seconds before a sign-in is sent again. The minion is asked to end, and is known to live, between two of them too."""
+        for _ in range(self._options.auth_tries):
+            self._health.turn()
+            if self._stop.requested:
+                raise Ended
+            yield float(self._options.auth_timeout)
 
     def _wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -166,12 +176,15 @@ class Minion:
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
         assert self._pair is not None
-        poller.register(self._pair.fileno(), zmq.POLLIN)
+        poller.register(self._pair.fileno(), zmq.POLLIN | (zmq.POLLOUT if self._pair.pending else 0))
         # Jobs are taken only when the state engine has its pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
         ready = dict(poller.poll(_TICK))
-        if self._pair.fileno() in ready:
+        happened = ready.get(self._pair.fileno(), 0)
+        if happened & zmq.POLLOUT:
+            self._flush()
+        if happened & ~zmq.POLLOUT:
             self._hear_zygote()
         elif os.waitpid(self._zygote, os.WNOHANG)[0]:
             # Jobbers hold the other end of the pair, too: it does not close while one of them works.
@@ -273,16 +286,26 @@ class Minion:
     def _tell(self, message: Mapping[str, Any]) -> None:
         assert self._pair is not None
         try:
-            self._pair.send(msgpack.packb(message, default=str))
+            # Never waits: the zygote may be waiting for us to read.
+            self._pair.put(msgpack.packb(message, default=str))
+        except OSError as error:
+            _LOG.error("the preloaded process does not take a message: %s", error)
+
+    def _flush(self) -> None:
+        assert self._pair is not None
+        try:
+            self._pair.flush()
         except OSError as error:
             _LOG.error("the preloaded process does not take a message: %s", error)
 
     def _hear_zygote(self) -> None:
         assert self._pair is not None
         try:
-            message = self._pair.recv(zygote.MAX_MESSAGE)
+            message = self._pair.receive()
         except OSError:
             message = b""
+        if message is None:
+            return
         if not message:
             self._zygote_died()
         elif message == SPOOLED:
@@ -323,6 +346,7 @@ class Minion:
         poller.register(self._requests.socket, zmq.POLLIN)
         ended = False
         while time.monotonic() < deadline:
+            self._flush()
             self._outbox.spooled()
             self._send_outbox()
             ended = ended or os.waitpid(self._zygote, os.WNOHANG)[0] != 0

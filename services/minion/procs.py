@@ -11,6 +11,9 @@ from typing import Any
 
 import msgpack
 
+#: Field of a proc file that tells its writer from a later process of the same number.
+_BORN = "__born__"
+
 
 class ProcDirectory:
     """Implements statecore's port ``Jobs``."""
@@ -24,7 +27,8 @@ class ProcDirectory:
         """The job counts as running in this process while the block runs."""
         path = self._directory / str(load["jid"])
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(msgpack.packb({**load, "pid": os.getpid()}, default=str))
+        own = {"pid": os.getpid(), _BORN: _birth(os.getpid())}
+        temporary.write_bytes(msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace"))
         temporary.rename(path)
         try:
             yield
@@ -39,10 +43,9 @@ class ProcDirectory:
                 job = msgpack.unpackb(path.read_bytes(), strict_map_key=False)
             except FileNotFoundError:
                 continue
-            except (ValueError, msgpack.UnpackException):
-                path.unlink(missing_ok=True)
-                continue
-            if _alive(int(job.get("pid", 0))):
+            except (ValueError, TypeError, msgpack.UnpackException):
+                job = None
+            if isinstance(job, dict) and _runs(job.get("pid"), job.pop(_BORN, "")):
                 found.append(job)
             else:
                 path.unlink(missing_ok=True)
@@ -64,7 +67,24 @@ class ProcDirectory:
         return ""
 
 
-def _alive(pid: int) -> bool:
+def _runs(pid: Any, born: Any) -> bool:
+    """Whether the very process runs that wrote this. A restarted container gives its first numbers to others."""
+    return isinstance(pid, int) and is_alive(pid) and _birth(pid) == born
+
+
+def _birth(pid: int) -> str:
+    """When a process began, in the kernel's ticks since boot; empty where that cannot be known."""
+    try:
+        # The name in parentheses may hold spaces; what follows it is fields 3 and on, the start is field 22.
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this number runs."""
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

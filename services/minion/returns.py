@@ -33,6 +33,9 @@ class Outbox:
     _deadline: float = 0.0
     _failures: int = 0
     _waiting: bool = True
+    #: Returns that the master did not take when they were sent last: the others go first.
+    _refused: set[Path] = field(default_factory=set)
+    _returns_first: bool = False
 
     def spooled(self) -> None:
         """Something may have come into the spool."""
@@ -42,16 +45,30 @@ class Outbox:
         """The load to send now, None when there is nothing, or not yet, or another one is on its way."""
         if self.in_flight is not None or now < self._due:
             return None
-        if self.events:
-            self.in_flight = self.events[0]
-            return self._sent(self.events[0], now)
+        sources = (
+            (self._next_return, self._next_event) if self._returns_first else (self._next_event, self._next_return)
+        )
+        for source in sources:
+            load = source()
+            if load is not None:
+                self._deadline = now + random.uniform(self.shortest, self.longest)
+                return load
+        return None
+
+    def _next_event(self) -> dict[str, Any] | None:
+        if not self.events:
+            return None
+        self.in_flight = self.events[0]
+        return self.events[0]
+
+    def _next_return(self) -> dict[str, Any] | None:
         if not self._waiting:
             return None
-        for path in self.spool.waiting():
+        for path in sorted(self.spool.waiting(), key=self._refused.__contains__):
             load = self.spool.read(path)
             if load is not None:
                 self.in_flight = path
-                return self._sent(load, now)
+                return load
         self._waiting = False
         return None
 
@@ -59,6 +76,7 @@ class Outbox:
         """The master has it."""
         if isinstance(self.in_flight, Path):
             self.spool.acknowledged(self.in_flight)
+            self._refused.discard(self.in_flight)
         elif self.in_flight is not None:
             self.events.popleft()
         self.in_flight = None
@@ -66,7 +84,12 @@ class Outbox:
         self._due = 0.0
 
     def failed(self, now: float) -> None:
-        """It was refused, or no answer came: again after a pause that grows."""
+        """It was refused, or no answer came: again after a pause that grows, and after whatever else waits."""
+        self._returns_first = not isinstance(self.in_flight, Path)
+        if isinstance(self.in_flight, Path):
+            # Each has its turn: when all were refused, a new round begins.
+            everything = self._refused >= set(self.spool.waiting())
+            self._refused = {self.in_flight} if everything else {*self._refused, self.in_flight}
         self.in_flight = None
         pause = random.uniform(self.shortest, self.longest) * 2 ** min(self._failures, _MAX_DOUBLINGS) / 4
         self._failures += 1
@@ -75,7 +98,3 @@ class Outbox:
     def overdue(self, now: float) -> bool:
         """Whether the answer to what is in flight is no longer waited for."""
         return self.in_flight is not None and now > self._deadline
-
-    def _sent(self, load: dict[str, Any], now: float) -> dict[str, Any]:
-        self._deadline = now + random.uniform(self.shortest, self.longest)
-        return load

@@ -1,7 +1,8 @@
 """Results that the master has not acknowledged yet: one file each, written before anything is sent, in order of age.
 
 A file's name is ``<nanoseconds>-<jid>.ret``; it holds the ``_return`` load (protocol section 7.3) as msgpack. A file that
-cannot be read back is set aside as ``.bad`` and reported, never sent and never in the way of the others.
+cannot be read back is set aside as ``.bad`` and reported, never sent and never in the way of the others. A file that is being
+written has a name of its own with its writer's process id; what a dead writer left is removed at the next start.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from typing import Any
 
 import msgpack
 
+from services.minion.procs import is_alive
+
 _LOG = logging.getLogger("saltern.minion")
 
 _SUFFIX = ".ret"
+
+#: Levels of a return that are kept as they are; below, its text stands for the rest. msgpack has an end at 512.
+_DEEPEST = 100
 
 
 class Spool:
@@ -26,13 +32,17 @@ class Spool:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in directory.glob(f".*{_SUFFIX}.*"):
+            writer = path.name.rpartition(".")[2]
+            if not writer.isdecimal() or not is_alive(int(writer)):
+                path.unlink(missing_ok=True)
 
     def put(self, load: Mapping[str, Any]) -> Path:
         """Stores a return durably; it is there in full or not at all. Raises OSError (disk full)."""
         name = f"{time.time_ns():020d}-{load['jid']}{_SUFFIX}"
         temporary = self._directory / f".{name}.{os.getpid()}"
         with temporary.open("wb") as file:
-            file.write(msgpack.packb(load, default=_plain))
+            file.write(_packed(load))
             file.flush()
             os.fsync(file.fileno())
         path = self._directory / name
@@ -49,14 +59,18 @@ class Spool:
             load = msgpack.unpackb(path.read_bytes(), strict_map_key=False)
         except FileNotFoundError:
             return None
-        except (ValueError, msgpack.UnpackException) as error:
-            aside = path.with_suffix(".bad")
-            path.rename(aside)
-            _LOG.error(
-                "the spooled return %s cannot be read (%s) and was set aside as %s", path.name, error, aside.name
-            )
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            self._set_aside(path, str(error))
             return None
-        return load if isinstance(load, dict) else None
+        if isinstance(load, dict):
+            return load
+        self._set_aside(path, "not a map")
+        return None
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        aside = path.with_suffix(".bad")
+        path.rename(aside)
+        _LOG.error("the spooled return %s cannot be read (%s) and was set aside as %s", path.name, why, aside.name)
 
     def acknowledged(self, path: Path) -> None:
         """The master has it."""
@@ -70,10 +84,48 @@ class Spool:
 def _sizes(directory: Path) -> Iterator[int]:
     with os.scandir(directory) as entries:
         for entry in entries:
+            if not entry.name.endswith(_SUFFIX):
+                continue
             try:
                 yield entry.stat().st_size
             except FileNotFoundError:
                 continue
+
+
+def _packed(load: Mapping[str, Any]) -> bytes:
+    """What can be read back, whatever a function returned."""
+    packed: bytes
+    try:
+        packed = msgpack.packb(load, default=_plain)
+        msgpack.unpackb(packed, strict_map_key=False)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        # Text that is no UTF-8, keys that are lists, nesting without end.
+        packed = msgpack.packb(_storable(load, _DEEPEST), default=_plain)
+    return packed
+
+
+def _storable(value: Any, levels: int) -> Any:
+    if not levels:
+        try:
+            return _text(str(value))
+        except RecursionError:
+            return f"a {type(value).__name__} that nests too deeply"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return {_key(key): _storable(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_storable(item, levels - 1) for item in value]
+    return value
+
+
+def _key(key: Any) -> Any:
+    return key if isinstance(key, int | float | bytes | None) else _text(str(key))
+
+
+def _text(text: str) -> str:
+    """A file name of another encoding, say: its bytes as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(value: Any) -> Any:

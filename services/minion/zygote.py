@@ -33,6 +33,7 @@ from services.kit.config import MinionOptions, as_opts
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.pair import Pair
 from services.minion.procs import ProcDirectory
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
@@ -45,9 +46,6 @@ READY = b"ready"
 
 #: Marks a message with the JID of a job that is about to be forked.
 TAKEN = b"taken"
-
-#: Largest message of the pair: a job with its arguments, or grains and pillar.
-MAX_MESSAGE = 8 * 1024 * 1024
 
 #: Seconds between tries to get the pillar that a minion needs before it takes jobs.
 _PILLAR_RETRY = 5.0
@@ -71,9 +69,7 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(
-        self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: socket.socket
-    ) -> None:
+    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: Pair) -> None:
         self._options = options
         self._identity = identity
         self._credentials = credentials
@@ -95,9 +91,10 @@ class Zygote:
             readable, _, _ = select.select([self._pair], [], [], 0.5)
             if readable:
                 message = self._received()
-                if not message:
+                if message == b"":
                     return
-                self._handle(msgpack.unpackb(message, strict_map_key=False))
+                if message:
+                    self._handle(msgpack.unpackb(message, strict_map_key=False))
             self._reap()
             self._refresh()
         deadline = time.monotonic() + self._ending
@@ -105,13 +102,13 @@ class Zygote:
             self._reap()
             select.select([], [], [], 0.02)
 
-    def _received(self) -> bytes:
-        """A message of the main process; empty when that is gone."""
+    def _received(self) -> bytes | None:
+        """A message of the main process, None when only a part of one came; empty when that is gone."""
         try:
-            return self._pair.recv(MAX_MESSAGE)
+            return self._pair.receive()
         except ConnectionResetError:
             # It was killed with messages of ours unread; what it sent before is still there.
-            return self._pair.recv(MAX_MESSAGE)
+            return self._pair.receive()
 
     def _say(self, message: bytes) -> None:
         """Tells the main process; one that is gone is noticed by the loop."""
@@ -189,7 +186,7 @@ class Zygote:
         message = self._received()
         if message:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
-        return not message or bool(self._ending)
+        return message == b"" or bool(self._ending)
 
     def _new_runtime(self, pillar: Mapping[str, Any]) -> Runtime:
         options = self._options
@@ -224,22 +221,20 @@ def _close_all_but(keep: int) -> None:
     os.closerange(keep + 1, min(highest, 65536))
 
 
-def start(options: MinionOptions, identity: Identity, credentials: Credentials) -> tuple[int, socket.socket]:
+def start(options: MinionOptions, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
     """Forks the zygote; returns its pid and the main process's end of the pair."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for end in (ours, theirs):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_MESSAGE)
     pid = os.fork()
     if pid:
         theirs.close()
-        return pid, ours
+        return pid, Pair(ours)
     code = 1
     try:
         _close_all_but(theirs.fileno())
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Zygote(options, identity, credentials, theirs).run()
+        Zygote(options, identity, credentials, Pair(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")
