@@ -1,0 +1,97 @@
+"""A minion's keys on disk: made once, read ever after, the master's pinned."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from saltwire.keys import PrivateKey
+from services.kit.config import ConfigError
+from services.minion import identity as identity_module
+from services.minion.identity import Identity
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("minion") / "pki" / "minion"
+    Identity.load("web1", directory, 2048)
+    return directory
+
+
+@pytest.fixture
+def pki(made: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(made, tmp_path / "pki"))
+
+
+def test_a_new_minion_makes_its_pair(made: Path) -> None:
+    assert sorted(path.name for path in made.iterdir()) == ["minion.pem", "minion.pub"]
+    assert made.stat().st_mode & 0o077 == 0
+    assert (made / "minion.pem").stat().st_mode & 0o777 == 0o400
+    private = PrivateKey.from_pem((made / "minion.pem").read_bytes())
+    assert (made / "minion.pub").read_text().strip() == private.public.pem
+
+
+def test_an_old_minion_keeps_it(pki: Path) -> None:
+    before = (pki / "minion.pem").read_bytes()
+    loaded = Identity.load("web1", pki, 2048)
+    assert (loaded.id, loaded.private.to_pem()) == ("web1", before)
+    assert loaded.master() is None
+
+
+def test_a_lost_public_key_is_written_again_and_nothing_else(pki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public = (pki / "minion.pub").read_bytes()
+    (pki / "minion.pub").unlink()
+    Identity.load("web1", pki, 2048)
+    assert (pki / "minion.pub").read_bytes() == public
+
+    def refuse(path: Path, content: bytes, mode: int) -> None:
+        raise OSError(30, "Read-only file system", str(path))
+
+    monkeypatch.setattr(identity_module, "_write", refuse)
+    Identity.load("web1", pki, 2048).master()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"", r"minion\.pem: not a private key"), (b"broken", r"minion\.pem: not a private key")],
+)
+def test_a_broken_key_is_named_and_stays(pki: Path, content: bytes, says: str) -> None:
+    (pki / "minion.pem").unlink()
+    (pki / "minion.pem").write_bytes(content)
+    with pytest.raises(ConfigError, match=says):
+        Identity.load("web1", pki, 2048)
+    assert (pki / "minion.pem").read_bytes() == content
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=f"pki_dir: {tmp_path / 'file'}"):
+        Identity.load("web1", tmp_path / "file" / "pki", 2048)
+
+
+def test_a_key_size_that_there_is_not(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"minion\.pem"):
+        Identity.load("web1", tmp_path / "pki", 7)
+    assert not (tmp_path / "pki" / "minion.pem").exists()
+
+
+def test_the_master_is_pinned(pki: Path, role_keys: Path) -> None:
+    master = PrivateKey.from_pem((role_keys / "mworker" / "master.pem").read_bytes()).public
+    loaded = Identity.load("web1", pki, 2048)
+    loaded.trust(master.pem)
+    again = Identity.load("web1", pki, 2048).master()
+    assert again is not None
+    assert again.pem == master.pem
+    stamp = (pki / "minion_master.pub").stat().st_mtime_ns
+    loaded.trust(master.pem)
+    assert (pki / "minion_master.pub").stat().st_mtime_ns == stamp
+    assert not list(pki.glob(".*")), "a temporary file was left"
+
+
+def test_a_broken_pin_is_no_pin_to_go_without(pki: Path) -> None:
+    (pki / "minion_master.pub").write_text("broken")
+    with pytest.raises(ConfigError, match=r"minion_master\.pub: .*remove it to trust the master's key anew"):
+        Identity.load("web1", pki, 2048).master()

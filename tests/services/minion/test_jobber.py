@@ -1,0 +1,151 @@
+"""One job in a process of its own: arguments, the shape of a return, and what becomes of a job that ends badly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.minion.jobber import SPOOLED, run, split_arguments, work
+from services.minion.pair import Pair
+from services.minion.procs import ProcDirectory
+from services.minion.spool import Spool
+from statecore.runtime import Returned
+
+JID = "20260101000000000000"
+
+
+class Functions:
+    """A runtime of a few functions; it notes its calls."""
+
+    def __init__(self, **functions: Any) -> None:
+        self.functions = functions
+        self.calls: list[tuple[str, list[Any], dict[str, Any]]] = []
+
+    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
+        self.calls.append((fun, list(args), dict(kwargs or {})))
+        answer = self.functions[fun.replace(".", "_")]
+        if callable(answer):
+            answer = answer()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer if isinstance(answer, Returned) else Returned(answer, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "positional", "keywords"),
+    [
+        ([], [], {}),
+        ([1, "a", None, [2]], [1, "a", None, [2]], {}),
+        (["a", {"__kwarg__": True, "x": 1, "y": [2]}], ["a"], {"x": 1, "y": [2]}),
+        ([{"x": 1}], [{"x": 1}], {}),
+        ([{"__kwarg__": False, "x": 1}], [{"__kwarg__": False, "x": 1}], {}),
+        (["name=value"], [], {"name": "value"}),
+        (["name=a=b"], [], {"name": "a=b"}),
+        (["name="], [], {"name": ""}),
+        (["a==b", "=x", "a b=c", "1a=b", "/a=b", ""], ["a==b", "=x", "a b=c", "1a=b", "/a=b", ""], {}),
+        (["cmd=first\nsecond"], [], {"cmd": "first\nsecond"}),
+        ([{"__kwarg__": True, 1: 2}], [], {"1": 2}),
+    ],
+)
+def test_arguments(args: list[Any], positional: list[Any], keywords: dict[str, Any]) -> None:
+    assert split_arguments(args) == (positional, keywords)
+
+
+def load(fun: Any = "test.ping", arg: Any = (), **more: Any) -> dict[str, Any]:
+    return {"jid": JID, "fun": fun, "arg": list(arg), "tgt": "*", **more}
+
+
+def test_the_shape_of_a_return() -> None:
+    runtime = Functions(test_ping=True)
+    assert run(runtime, load(arg=[1, {"__kwarg__": True, "a": 2}], user="root", metadata={"t": 7}, key="no")) == {  # type: ignore[arg-type]
+        "cmd": "_return",
+        "jid": JID,
+        "fun": "test.ping",
+        "fun_args": [1, {"__kwarg__": True, "a": 2}],
+        "return": True,
+        "retcode": 0,
+        "success": True,
+        "user": "root",
+        "metadata": {"t": 7},
+    }
+    assert runtime.calls == [("test.ping", [1], {"a": 2})]
+
+
+def test_an_outputter_is_passed_on() -> None:
+    runtime = Functions(state_apply=Returned({}, 2, False, "highstate"))
+    answer = run(runtime, load("state.apply"))  # type: ignore[arg-type]
+    assert (answer["out"], answer["retcode"], answer["success"]) == ("highstate", 2, False)
+
+
+def test_several_functions_at_once() -> None:
+    runtime = Functions(test_ping=True, cmd_run=Returned("no", 3, False))
+    answer = run(runtime, load(["test.ping", "cmd.run"], [[], ["x"]]))  # type: ignore[arg-type]
+    assert answer["return"] == {"test.ping": True, "cmd.run": "no"}
+    assert answer["retcode"] == {"test.ping": 0, "cmd.run": 3}
+    assert answer["success"] == {"test.ping": True, "cmd.run": False}
+    assert runtime.calls == [("test.ping", [], {}), ("cmd.run", ["x"], {})]
+
+
+def test_a_function_that_ends_its_process_still_returns() -> None:
+    answer = run(Functions(bad_exit=SystemExit(3)), load("bad.exit"))  # type: ignore[arg-type]
+    assert (answer["retcode"], answer["success"]) == (1, False)
+    assert "SystemExit: 3" in answer["return"]
+
+
+def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tuple[int, Pair]:
+    """A jobber; its pid, and the main process's end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.settimeout(10)
+    procs, spool = ProcDirectory(tmp_path / "proc"), Spool(tmp_path / "spool")
+    pid = os.fork()
+    if not pid:
+        try:
+            ours.close()
+            work(runtime, job, procs, spool, Pair(theirs))  # type: ignore[arg-type]
+        finally:
+            os._exit(0)
+    theirs.close()
+    return pid, Pair(ours)
+
+
+def test_a_result_is_in_the_spool_before_anybody_hears_of_it(tmp_path: Path) -> None:
+    pid, pair = in_jobber(tmp_path, Functions(test_ping=lambda: os.getpgrp() == os.getpid()), load())
+    assert pair.receive() == SPOOLED
+    spool = Spool(tmp_path / "spool")
+    (path,) = spool.waiting()
+    ret = spool.read(path)
+    assert ret is not None
+    assert ret["return"] is True, "the jobber leads a process group of its own"
+    assert pair.receive() == b""
+    assert os.waitpid(pid, 0)[1] == 0
+    assert ProcDirectory(tmp_path / "proc").running() == []
+    pair.close()
+
+
+def test_a_killed_jobber_leaves_no_return_and_no_job(tmp_path: Path) -> None:
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    pid, pair = in_jobber(tmp_path, Functions(test_ping=die), load())
+    assert pair.receive() == b""
+    os.waitpid(pid, 0)
+    assert Spool(tmp_path / "spool").waiting() == []
+    assert ProcDirectory(tmp_path / "proc").running() == []
+    pair.close()
+
+
+def test_without_a_main_process_the_result_waits_in_the_spool(tmp_path: Path) -> None:
+    go, said = os.pipe()
+    pid, pair = in_jobber(tmp_path, Functions(test_ping=lambda: os.read(go, 1)), load())
+    pair.close()
+    os.write(said, b"x")
+    assert os.waitpid(pid, 0)[1] == 0
+    assert len(Spool(tmp_path / "spool").waiting()) == 1
+    os.close(go)
+    os.close(said)
