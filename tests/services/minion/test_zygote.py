@@ -1,0 +1,245 @@
+"""The preloaded process for real: forked, told jobs, asked to refresh, ended. Only the master that compiles pillar is missing."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from saltwire.handshake import Credentials
+from saltwire.keys import PrivateKey, generate_key_string
+from services.kit.config import MinionOptions
+from services.minion.identity import Identity
+from services.minion.jobber import SPOOLED
+from services.minion.pair import Pair
+from services.minion.spool import Spool
+from services.minion.zygote import READY, TAKEN, Refreshes, Zygote, start
+
+PATIENCE = 20.0
+
+JID = "2026010100000000{:04d}"
+
+
+@dataclass
+class Live:
+    """The main process's side of a zygote."""
+
+    pid: int
+    pair: Pair
+    cachedir: Path
+    spool: Spool
+    messages: list[bytes] = field(default_factory=list)
+
+    def tell(self, **message: Any) -> None:
+        self.pair.put(msgpack.packb(message))
+
+    def hear(self, wanted: Callable[[bytes], bool]) -> bytes:
+        """The first wanted message; what came before it is in ``messages``."""
+        deadline = time.monotonic() + PATIENCE
+        while (left := deadline - time.monotonic()) > 0:
+            readable, writable, _ = select.select([self.pair], [self.pair] if self.pair.pending else [], [], left)
+            if writable:
+                self.pair.flush()
+            if readable and (message := self.pair.receive()) is not None:
+                if wanted(message):
+                    return message
+                self.messages.append(message)
+        raise AssertionError(f"not within {PATIENCE} s; came: {self.messages}")
+
+    def ready(self) -> dict[str, Any]:
+        message = self.hear(lambda one: one.startswith(READY))
+        known: dict[str, Any] = msgpack.unpackb(message[len(READY) :])
+        return known
+
+    def run(self, fun: str, *arg: Any, number: int = 1) -> dict[str, Any]:
+        """The return of a job."""
+        jid = JID.format(number)
+        self.tell(job={"jid": jid, "fun": fun, "arg": list(arg), "tgt": "*"})
+        assert self.hear(lambda one: one.startswith(TAKEN)) == TAKEN + jid.encode()
+        self.hear(lambda one: one == SPOOLED)
+        (path,) = [path for path in self.spool.waiting() if jid in path.name]
+        ret = self.spool.read(path)
+        assert ret is not None
+        return ret
+
+    def ended(self) -> int:
+        """The exit code, once it ended."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            select.select([], [], [], 0.01)
+        raise AssertionError(f"the zygote has not ended within {PATIENCE} s")
+
+
+@pytest.fixture(scope="module")
+def key() -> PrivateKey:
+    return PrivateKey.generate(2048)
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> MinionOptions:
+    return MinionOptions(
+        id="web1",
+        master="127.0.0.1",
+        cachedir=str(tmp_path / "cache"),
+        pki_dir=str(tmp_path / "pki"),
+        grains_file=str(tmp_path / "grains"),
+        grains={"role": "front"},
+    )
+
+
+@pytest.fixture
+def pillars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file whose text is the pillar that the master compiles."""
+    place = tmp_path / "pillar-text"
+    place.write_text("first")
+
+    def refresh(zygote: Zygote, tries: int = 0) -> None:
+        zygote._runtime = zygote._new_runtime({"text": place.read_text()})
+
+    monkeypatch.setattr(Zygote, "_refresh_pillar", refresh)
+    return place
+
+
+@pytest.fixture
+def begin(options: MinionOptions, key: PrivateKey, pillars: Path, tmp_path: Path) -> Iterator[Callable[[], Live]]:
+    begun: list[Live] = []
+
+    def make() -> Live:
+        credentials = Credentials(generate_key_string(), generate_key_string(), 4505, "")
+        pid, pair = start(options, Identity("web1", key, tmp_path / "pki"), credentials)
+        cachedir = Path(options.cachedir)
+        begun.append(Live(pid, pair, cachedir, Spool(cachedir / "spool")))
+        return begun[-1]
+
+    yield make
+    for live in begun:
+        with suppress(ProcessLookupError):
+            os.kill(live.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(live.pid, 0)
+        live.pair.close()
+
+
+@pytest.fixture
+def live(begin: Callable[[], Live]) -> Live:
+    made = begin()
+    made.first = made.ready()  # type: ignore[attr-defined]
+    return made
+
+
+def test_it_tells_what_targets_are_matched_against(live: Live) -> None:
+    first = live.first  # type: ignore[attr-defined]
+    assert (first["grains"]["id"], first["grains"]["role"]) == ("web1", "front")
+    assert first["pillar"] == {"text": "first"}
+
+
+def test_a_job_is_taken_run_and_spooled(live: Live) -> None:
+    ret = live.run("test.ping")
+    assert (ret["return"], ret["retcode"], ret["success"], ret["jid"]) == (True, 0, True, JID.format(1))
+    assert live.run("match.pillar", "text:first", number=2)["return"] is True
+
+
+def test_a_function_that_there_is_not_returns_too(live: Live) -> None:
+    ret = live.run("no.such")
+    assert not ret["success"]
+    assert "'no.such' is not available." in ret["return"]
+
+
+def test_jobs_run_beside_each_other(live: Live) -> None:
+    live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
+    live.hear(lambda one: one.startswith(TAKEN))
+    assert live.run("test.ping", number=2)["return"] is True
+    running = live.run("saltutil.is_running", "test.sleep", number=3)["return"]
+    assert [job["jid"] for job in running] == [JID.format(1)]
+    live.run("saltutil.kill_job", JID.format(1), number=4)
+
+
+def test_a_pillar_larger_than_any_socket_takes(begin: Callable[[], Live], pillars: Path) -> None:
+    pillars.write_text("x" * 12_000_000)
+    assert len(begin().ready()["pillar"]["text"]) == 12_000_000
+
+
+def test_a_job_larger_than_any_socket_takes(live: Live) -> None:
+    ret = live.run("test.echo", "y" * 12_000_000)
+    assert len(ret["return"]) == 12_000_000
+
+
+def test_a_pillar_is_read_anew_when_a_job_asks_for_it(live: Live, pillars: Path) -> None:
+    pillars.write_text("second")
+    (live.cachedir / "refresh-pillar").touch()
+    assert live.ready()["pillar"] == {"text": "second"}
+    assert live.run("match.pillar", "text:second")["return"] is True
+    assert not (live.cachedir / "refresh-pillar").exists()
+
+
+def test_grains_are_read_anew_too(live: Live, tmp_path: Path) -> None:
+    (tmp_path / "grains").write_text("rack: 7\n")
+    (live.cachedir / "refresh-grains").touch()
+    assert live.ready()["grains"]["rack"] == 7
+
+
+def test_what_is_refreshed_before_it_began_is_no_news(begin: Callable[[], Live], options: MinionOptions) -> None:
+    place = Path(options.cachedir)
+    place.mkdir(parents=True)
+    (place / "refresh-pillar").touch()
+    begin().ready()
+    assert not (place / "refresh-pillar").exists()
+
+
+def test_it_ends_with_the_main_process(live: Live) -> None:
+    live.pair.close()
+    assert live.ended() == 0
+
+
+def test_it_ends_when_it_is_told_and_waits_for_jobs_in_hand(live: Live) -> None:
+    live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [0.3], "tgt": "*"})
+    live.tell(end=PATIENCE)
+    assert live.ended() == 0
+    assert len(live.spool.waiting()) == 1
+
+
+def test_it_does_not_wait_for_ever(live: Live) -> None:
+    live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
+    live.hear(lambda one: one.startswith(TAKEN))
+    live.tell(end=0.1)
+    assert live.ended() == 0
+    proc = live.cachedir / "proc" / JID.format(1)
+    deadline = time.monotonic() + PATIENCE
+    while not proc.exists() and time.monotonic() < deadline:
+        select.select([], [], [], 0.01)
+    os.kill(msgpack.unpackb(proc.read_bytes())["pid"], signal.SIGKILL)
+
+
+def test_signals_of_the_terminal_are_the_main_processes(live: Live) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(live.pid, number)
+    assert live.run("test.ping")["return"] is True
+
+
+def test_a_killed_jobber_takes_nobody_along(live: Live) -> None:
+    live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
+    live.hear(lambda one: one.startswith(TAKEN))
+    (job,) = live.run("saltutil.is_running", "test.sleep", number=2)["return"] or [{}]
+    os.kill(job["pid"], signal.SIGKILL)
+    assert live.run("test.ping", number=3)["return"] is True
+
+
+def test_refreshes_are_taken_once(tmp_path: Path) -> None:
+    for name in ("refresh-pillar", "refresh-grains", "other"):
+        (tmp_path / name).touch()
+    refreshes = Refreshes(tmp_path)
+    assert refreshes.take() == {"pillar", "grains"}
+    assert refreshes.take() == set()
+    assert (tmp_path / "other").exists()
