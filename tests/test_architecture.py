@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 import pytest
 
+from services.entry import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 
 #: Package -> its folder.
@@ -481,8 +483,6 @@ def test_what_is_allowed_is_not_complained_about() -> None:
 
 
 def test_every_command_of_the_entry_is_a_module_by_name() -> None:
-    from services.entry import COMMANDS
-
     for name, command in COMMANDS.items():
         package = command.module.rpartition(".")[0]
         assert package in real_tree(), f"saltern {name}: no package {package}"
