@@ -9,6 +9,7 @@ import pytest
 
 from statecore.context import Context
 from statecore.engine.call import finish
+from statecore.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
 
@@ -29,7 +30,7 @@ class Shelf:
     def context(self, test: bool = False, **opts: Any) -> Context:
         nothing: Any = None
         bare = Context(
-            host=nothing,
+            host=Host(self.directory),
             grains={"os": "Debian"},
             pillar={"key": "value"},
             opts={"id": "m1", **opts},
