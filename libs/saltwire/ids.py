@@ -12,9 +12,12 @@ MinionId = NewType("MinionId", str)
 #: Longest id in UTF-8: it becomes a file name.
 _MAX_BYTES = 255
 
+#: Separators of paths, and what makes a name a glob or a list: whoever accepts the key "*" by name would accept every key.
+_REFUSED = frozenset("/\\\0*?[],\n\r")
+
 
 def is_minion_id(value: object) -> bool:
-    """A non-empty name without separators, that stays inside the directory it is joined to."""
+    """A non-empty name that stays inside the directory it is joined to, and that means only itself where targets are read."""
     if not isinstance(value, str) or not value or value in (".", ".."):
         return False
     try:
@@ -23,7 +26,7 @@ def is_minion_id(value: object) -> bool:
     except UnicodeEncodeError:
         # Bytes that were no UTF-8: nothing could be stored or derived under such a name.
         return False
-    return not any(char in "/\\\0" for char in value)
+    return not _REFUSED & set(value)
 
 
 def minion_id(value: object) -> MinionId:

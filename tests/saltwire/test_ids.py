@@ -10,7 +10,7 @@ from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id, minion_id
 from saltwire.pack import packb, unpackb
 
-GOOD = ("a", "web-1.example.com", "WEB_1", "a:b", "a b", "ä", "...", "..a", "a..", "*", "a" * 255, "ä" * 127)
+GOOD = ("a", "web-1.example.com", "WEB_1", "a:b", "a b", "ä", "...", "..a", "a..", "a" * 255, "ä" * 127)
 
 BAD = {
     "empty": "",
@@ -21,6 +21,11 @@ BAD = {
     "up": "../a",
     "backslash": "a\\b",
     "NUL": "a\0b",
+    "glob of all": "*",
+    "glob": "web?",
+    "glob of characters": "web[1-3]",
+    "list": "web1,web2",
+    "lines": "a\nb",
     "256 characters": "a" * 256,
     "255 characters of two bytes": "ä" * 255,
     "no UTF-8": b"\xff".decode("utf-8", "surrogateescape"),
@@ -28,7 +33,7 @@ BAD = {
     "none": None,
     "number": 5,
     "true": True,
-    "list": ["a"],
+    "a list": ["a"],
     "map": {"a": 1},
 }
 
@@ -52,6 +57,6 @@ def test_what_is_accepted_is_the_name_of_a_file(value: object) -> None:
     if is_minion_id(value):
         assert isinstance(value, str)
         assert 0 < len(value.encode()) <= 255
-        assert not set("/\\\0") & set(value)
+        assert not set("/\\\0*?[],\n") & set(value)
         assert value not in (".", "..")
         assert unpackb(packb(value)) == value
