@@ -212,9 +212,7 @@ def render(
 ) -> str:
     """The rendered text. ``name``: path of the template in the tree. Raises TemplateFault, located."""
     env = environment(files, saltenv, context, options)
-    rendered = _run(
-        lambda: env.get_template(name) if _is_file(files, name, saltenv, text) else env.from_string(text), text, name
-    )
+    rendered = _run(lambda: _template(env, text, name, files, saltenv), text, name)
     # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
     return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
 
@@ -229,7 +227,7 @@ def line_map(
         f"{line}" if not _markable(text, lines, i) else f"\x01{i + 1}\x02{line}" for i, line in enumerate(lines)
     )
     try:
-        rendered = env.from_string(marked).render()
+        rendered = _template(env, marked, name, files, saltenv).render()
     except Exception:  # noqa: BLE001 - without a map the error is shown without a line, never hidden by another one
         return []
     origins, last = [], 0
@@ -303,12 +301,11 @@ def _place(error: BaseException, name: str) -> tuple[str, int]:
     return place
 
 
-def _is_file(files: Files, name: str, saltenv: str, text: str) -> bool:
-    """Whether the text is the file of this name, so that Jinja can name it in errors and relative imports."""
-    if not name or name.startswith("/"):
-        return False
-    path = files.fetch(name, saltenv)
-    return path is not None and path.read_text("utf-8") == text
+def _template(env: jinja2.Environment, text: str, name: str, files: Files, saltenv: str) -> jinja2.Template:
+    """A text as the template of this name: its relative imports are meant from there, its errors name the file on disk."""
+    path = files.fetch(name, saltenv) if name and not name.startswith("/") else None
+    code = env.compile(text, name or None, str(path) if path is not None else None)
+    return env.template_class.from_code(env, code, env.make_globals(None), None)
 
 
 def _markable(text: str, lines: list[str], index: int) -> bool:

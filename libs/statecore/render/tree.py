@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +196,7 @@ class SlsTree:
         if not any(char in pattern for char in "*?["):
             return [pattern] if self._path_of(pattern, saltenv) else []
         known = {_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")}
-        form = re.compile("".join(".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern))
-        return sorted(ref for ref in known if form.fullmatch(ref))
+        return sorted(ref for ref in known if fnmatchcase(ref, pattern))
 
     def render(self, sls: str, saltenv: str) -> RenderedSls:
         """One file, split into its parts. Raises SlsError, located."""

@@ -1,11 +1,12 @@
 """YAML as Salt reads it: strict about keys, lenient about nothing else. libyaml parses, this file only decides.
 
 A key that stands twice in one map is an error that names both lines; tags of other languages are refused; aliases are
-bounded, so that a small file cannot become gigabytes.
+bounded, so that a small file cannot become gigabytes, and so is depth.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -19,6 +20,12 @@ _BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 #: Values that the aliases of one document may repeat; formulas use a handful.
 _MAX_ALIASED = 100_000
+
+#: Levels of a document. libyaml ends the whole process on some ten thousand.
+_MAX_DEPTH = 200
+
+#: A line whose beginning could open more than half of these levels (a list may stand in the column of its key).
+_DEEP = re.compile(rf"^[ \-?:]{{{_MAX_DEPTH // 2}}}", re.MULTILINE)
 
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -110,16 +117,13 @@ _Loader.add_constructor(None, _construct_undefined)
 
 def load(text: str) -> Any:
     """The document. Raises YamlFault."""
-    if "&" in text and "*" in text:
-        _bounded(text)
+    _guard(text)
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise _fault(error) from error
     except yaml.YAMLError as error:
         raise YamlFault(str(error), 0) from error
-    except RecursionError as error:
-        raise YamlFault("the document nests too deeply", 0) from error
     except (ValueError, OverflowError) as error:
         raise YamlFault(f"a value cannot be read: {error}", 0) from error
 
@@ -130,8 +134,9 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
     Costs a second parse: for errors only.
     """
     try:
+        _guard(text)
         root = yaml.compose(text, Loader=_BASE)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, YamlFault):
         return {}
     found: dict[tuple[str, ...], int] = {}
     _collect(root, (), found)
@@ -154,8 +159,14 @@ def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ..
                 _collect(item, path, found)
 
 
+def _guard(text: str) -> None:
+    """Refuses what would harm whoever builds it. Costs a look at the text, and a second parse where that is suspicious."""
+    if ("&" in text and "*" in text) or text.count("[") + text.count("{") > _MAX_DEPTH or _DEEP.search(text):
+        _bounded(text)
+
+
 def _bounded(text: str) -> None:
-    """Counts what aliases repeat, before anything is built from them."""
+    """Counts levels, and what aliases repeat, before anything is built from them."""
     anchors: dict[str, int] = {}
     open_anchors: list[str] = []
     total = 0
@@ -163,6 +174,8 @@ def _bounded(text: str) -> None:
     try:
         for event in yaml.parse(text, Loader=_BASE):
             if isinstance(event, yaml.AliasEvent):
+                if event.anchor in open_anchors:
+                    raise YamlFault(f"the alias '*{event.anchor}' repeats what it stands in", _line(event))
                 repeated = anchors.get(str(event.anchor), 1)
                 total += repeated
                 for name in open_anchors:
@@ -170,6 +183,8 @@ def _bounded(text: str) -> None:
             elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
                 if isinstance(event, yaml.CollectionStartEvent):
                     depth.append(0)
+                    if len(depth) > _MAX_DEPTH:
+                        raise YamlFault(f"the document nests deeper than {_MAX_DEPTH} levels", _line(event))
                     if event.anchor:
                         anchors[event.anchor] = 0
                         open_anchors.append(event.anchor)
@@ -179,13 +194,14 @@ def _bounded(text: str) -> None:
             elif isinstance(event, yaml.CollectionEndEvent) and depth and depth.pop():
                 open_anchors.pop()
             if total > _MAX_ALIASED:
-                raise YamlFault(
-                    f"aliases repeat more than {_MAX_ALIASED} values",
-                    event.start_mark.line + 1 if event.start_mark else 0,
-                )
+                raise YamlFault(f"aliases repeat more than {_MAX_ALIASED} values", _line(event))
     except yaml.YAMLError:
         # The loader says it better.
         return
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
 
 
 def _fault(error: yaml.MarkedYAMLError) -> YamlFault:

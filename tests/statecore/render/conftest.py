@@ -1,0 +1,66 @@
+"""A tree of files to render from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statecore.errors import NotAvailable, SlsError
+from statecore.files import LocalFiles
+from statecore.render import SlsTree
+
+#: planted(files, **more): a tree of these files; ``dev``, ``opts``, ``grains``, ``pillar`` may be given.
+Plant = Callable[..., SlsTree]
+
+
+class Functions(dict[str, Callable[..., Any]]):
+    """Execution functions, as a loader serves them."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        raise NotAvailable(name, "no such module" if name.startswith("no.") else "")
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Plant:
+    """Makes trees below tmp_path."""
+
+    def plant(
+        files: Mapping[str, str],
+        *,
+        dev: Mapping[str, str] | None = None,
+        opts: Mapping[str, Any] | None = None,
+        grains: Mapping[str, Any] | None = None,
+        pillar: Mapping[str, Any] | None = None,
+    ) -> SlsTree:
+        roots = {"base": files} | ({"dev": dev} if dev is not None else {})
+        for env, own in roots.items():
+            for name, text in own.items():
+                path = tmp_path / env / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode("latin-1") if "\xff" in text else text.encode())
+        return SlsTree(
+            LocalFiles({env: [tmp_path / env] for env in roots}),
+            opts={"id": "web1", **(opts or {})},
+            grains=grains or {"os": "Debian", "roles": ["web"]},
+            pillar=pillar or {},
+            functions=Functions({"test.echo": str, "test.fail": _fail}),
+        )
+
+    return plant
+
+
+def fault_of(call: Callable[[], Any]) -> tuple[str, str, str]:
+    """``file:line``, first line of the message, and the line of the excerpt with the arrow, of the only fault."""
+    with pytest.raises(SlsError) as caught:
+        call()
+    (fault,) = caught.value.faults
+    place = f"{Path(fault.mark.file).name}:{fault.mark.line}" if fault.mark is not None else ""
+    pointed = next((line for line in fault.excerpt.splitlines() if "<====" in line), "")
+    return place, fault.message.splitlines()[0], pointed.partition("    <====")[0]
+
+
+def _fail(*args: Any) -> Any:
+    raise ValueError("a reason")
