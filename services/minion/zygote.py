@@ -86,7 +86,6 @@ class Zygote:
         """Serves until told to end, or until the main process is gone."""
         self._refreshes.take()
         self._refresh_pillar()
-        self._announce()
         while not self._ending:
             readable, _, _ = select.select([self._pair], [], [], 0.5)
             if readable:
@@ -160,9 +159,10 @@ class Zygote:
             return
         # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
         self._runtime = self._new_runtime(self._runtime.pillar)
+        # The main process knows them before the master does, which tells who is meant by them: both decide by the same.
+        self._announce(self._runtime.pillar)
         if "pillar" in wanted:
             self._refresh_pillar(tries=1)
-        self._announce()
 
     def _refresh_pillar(self, tries: int = 0) -> None:
         """Compiles the pillar anew; tries until it succeeds, or at most ``tries`` times."""
@@ -179,6 +179,8 @@ class Zygote:
                 if select.select([self._pair], [], [], _PILLAR_RETRY)[0] and self._told_to_end():
                     return
             else:
+                # First: the master chooses by this pillar from now on.
+                self._announce(pillar)
                 self._runtime = self._new_runtime(pillar)
                 return
 
@@ -207,10 +209,9 @@ class Zygote:
         gc.freeze()
         return runtime
 
-    def _announce(self) -> None:
-        message = msgpack.packb(
-            {"grains": dict(self._runtime.grains), "pillar": dict(self._runtime.pillar)}, default=str
-        )
+    def _announce(self, pillar: Mapping[str, Any]) -> None:
+        """Tells the main process what targets are matched with."""
+        message = msgpack.packb({"grains": dict(self._runtime.grains), "pillar": dict(pillar)}, default=str)
         self._say(READY + message)
 
 
