@@ -143,7 +143,9 @@ class Server:
                     # A minion that gets no answer asks again by itself; an operator is told at once.
                     if request.side is Side.CONTROL:
                         self._answer(
-                            request.side, request.route, control.refused("NoWorker", f"the master cannot answer now: {why}")
+                            request.side,
+                            request.route,
+                            control.refused("NoWorker", f"the master cannot answer now: {why}"),
                         )
 
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
