@@ -159,13 +159,14 @@ class Zygote:
             return
         # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
         self._runtime = self._new_runtime(self._runtime.pillar)
-        # The main process knows them before the master does, which tells who is meant by them: both decide by the same.
-        self._announce(self._runtime.pillar)
+        if wanted != {"pillar"}:
+            # The main process knows them before the master does, so that both choose by the same.
+            self._announce(self._runtime.pillar)
         if "pillar" in wanted:
             self._refresh_pillar(tries=1)
 
     def _refresh_pillar(self, tries: int = 0) -> None:
-        """Compiles the pillar anew; tries until it succeeds, or at most ``tries`` times."""
+        """Compiles the pillar anew and announces it; tries until it succeeds, or at most ``tries`` times."""
         attempt = 0
         while True:
             attempt += 1

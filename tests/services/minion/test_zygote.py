@@ -106,7 +106,9 @@ def pillars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     place.write_text("first")
 
     def refresh(zygote: Zygote, tries: int = 0) -> None:
-        zygote._runtime = zygote._new_runtime({"text": place.read_text()})
+        pillar = {"text": place.read_text()}
+        zygote._announce(pillar)
+        zygote._runtime = zygote._new_runtime(pillar)
 
     monkeypatch.setattr(Zygote, "_refresh_pillar", refresh)
     return place
