@@ -92,6 +92,10 @@ class LocalFiles:
                 continue
         return None
 
+    def shown(self, fetched: Path) -> str:
+        """The path: it is the file itself."""
+        return str(fetched)
+
     def _roots_of(self, saltenv: str) -> list[Path]:
         roots = self._roots.get(saltenv)
         if roots is not None:

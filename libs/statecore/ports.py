@@ -65,6 +65,10 @@ class Files(Protocol):
         """A local path that holds the file's bytes right now; None when there is no such file. Never to be written to."""
         ...
 
+    def shown(self, fetched: Path) -> str:
+        """How people are told of a file that was fetched: its path, or its URL where that path is only a copy."""
+        ...
+
 
 class Templates(Protocol):
     """Template engines for file contents (``template: jinja``)."""

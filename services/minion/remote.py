@@ -122,6 +122,13 @@ class RemoteFiles(_Master):
             self._known.pop(("_file_hash", saltenv, path), None)
         raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
 
+    def shown(self, fetched: Path) -> str:
+        """The URL: the cache is nothing that people edit."""
+        if not fetched.is_relative_to(self._cache):
+            return str(fetched)
+        saltenv, *path = fetched.relative_to(self._cache).parts
+        return f"salt://{'/'.join(path)}" + (f"?saltenv={saltenv}" if saltenv != "base" else "")
+
     def _download(self, path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{place.name}.{os.getpid()}")

@@ -80,7 +80,7 @@ class Reactor:
             extra={"tag": tag, "data": data},
         )
         name = path.stem
-        tree.add(Source(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8")))
+        tree.add(Source(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8"), str(path)))
         compiled = compile_sls(tree, {_ENVIRONMENT: [name]}, runtime.opts)
         if compiled.faults:
             raise SlsError(compiled.faults)

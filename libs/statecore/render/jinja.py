@@ -212,7 +212,7 @@ def render(
 ) -> str:
     """The rendered text. ``name``: path of the template in the tree. Raises TemplateFault, located."""
     env = environment(files, saltenv, context, options)
-    rendered = _run(lambda: _template(env, text, name, files, saltenv), text, name)
+    rendered = _run(lambda: _template(env, text, name, files, saltenv), text, name, files)
     # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
     return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
 
@@ -261,39 +261,45 @@ class TemplateFault(SlsError):
         super().__init__([SlsFault(reason, mark, excerpt=self.excerpt)])
 
 
-def _run(get: Callable[[], jinja2.Template], text: str, name: str) -> str:
+#: What went wrong -> how Salt begins its sentence; the first that fits. What is none of these is named by its class.
+_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
+    (jinja2.TemplateSyntaxError, "Jinja syntax error: {}"),
+    (jinja2.UndefinedError, "Jinja variable {}"),
+    (jinja2.TemplateNotFound, "Jinja error: {}"),
+    (jinja2.TemplateRuntimeError, "Jinja syntax error: {}"),
+    (jinja2.TemplateError, "Jinja error: {}"),
+    (StatecoreError, "Problem running salt function in Jinja template: {}"),
+    (RecursionError, "Jinja error: a macro or an include calls itself without end"),
+)
+
+
+def _run(get: Callable[[], jinja2.Template], text: str, name: str, files: Files) -> str:
     try:
         return get().render()
-    except jinja2.TemplateSyntaxError as error:
-        raise _fault(f"Jinja syntax error: {error.message}", error.filename or name, error.lineno, text) from error
-    except jinja2.UndefinedError as error:
-        raise _fault(f"Jinja variable {error.message}", *_place(error, name), text) from error
-    except jinja2.TemplateNotFound as error:
-        raise _fault(f"Jinja error: {error.message}", *_place(error, name), text) from error
-    except jinja2.TemplateRuntimeError as error:
-        raise _fault(f"Jinja syntax error: {error.message}", *_place(error, name), text) from error
-    except jinja2.TemplateError as error:
-        raise _fault(f"Jinja error: {error.message}", *_place(error, name), text) from error
     except SlsError:
         raise
-    except StatecoreError as error:
-        reason = f"Problem running salt function in Jinja template: {error}"
-        raise _fault(reason, *_place(error, name), text) from error
-    except RecursionError as error:
-        raise _fault("Jinja error: a macro or an include calls itself without end", name, 0, text) from error
     except Exception as error:
-        raise _fault(f"Jinja error: {error} ({type(error).__name__})", *_place(error, name), text) from error
+        unknown = f"Jinja error: {{}} ({type(error).__name__})"
+        sentence = next((words for kind, words in _SENTENCES if isinstance(error, kind)), unknown)
+        reason = sentence.format(error.message if isinstance(error, jinja2.TemplateError) else error)
+        raise _fault(reason, *_place(error, name), text, files) from error
 
 
-def _fault(reason: str, file: str, line: int, text: str) -> TemplateFault:
+def _fault(reason: str, file: str, line: int, text: str, files: Files) -> TemplateFault:
     path = Path(file)
-    source = path.read_text("utf-8", "replace") if path.is_absolute() and path.is_file() else text
-    return TemplateFault(reason, Mark(file, line), source)
+    if not path.is_absolute():
+        return TemplateFault(reason, Mark(file, line), text)
+    source = path.read_text("utf-8", "replace") if path.is_file() else text
+    return TemplateFault(reason, Mark(files.shown(path), line), source)
 
 
 def _place(error: BaseException, name: str) -> tuple[str, int]:
     """(file, line) of the innermost template in a traceback: Jinja rewrites its frames to template lines."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.filename or name, error.lineno
     place = (name, 0)
+    if isinstance(error, RecursionError):
+        return place
     for frame, line in traceback.walk_tb(error.__traceback__):
         if "__jinja_exception__" in frame.f_globals:
             file = frame.f_code.co_filename

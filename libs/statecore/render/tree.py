@@ -31,9 +31,11 @@ class Source:
     saltenv: str
     #: Path in the tree, ``web/init.sls``.
     path: str
-    #: Path on disk, for people.
+    #: Path on disk.
     file: str
     text: str
+    #: How people are told of it: by its path on disk, or by its URL where that path is a minion's cache.
+    shown: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class SlsTree:
         path = self.files.fetch(name, saltenv)
         if path is None:
             return []
-        tops = [self._rendered_top(Source("top", saltenv, name, str(path), path.read_text("utf-8")))]
+        tops = [self._rendered_top(self._source("top", saltenv, name, path, path.read_text("utf-8")))]
         seen: set[str] = set()
         # Appended to while it is walked over: included files may include.
         for top in tops:
@@ -172,7 +174,7 @@ class SlsTree:
         self._sources[source.sls, source.saltenv] = source
         top = self._data(source)
         if not isinstance(top, dict):
-            raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.file, 1))])
+            raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.shown, 1))])
         return top
 
     def _in_top(self, keys: tuple[str, ...]) -> Mark | None:
@@ -217,10 +219,15 @@ class SlsTree:
         try:
             text = found.read_text("utf-8")
         except UnicodeDecodeError as error:
-            fault = SlsFault(f"SLS '{saltenv}:{sls}' is not UTF-8 text: byte {error.start}", Mark(str(found)), sls)
+            fault = SlsFault(
+                f"SLS '{saltenv}:{sls}' is not UTF-8 text: byte {error.start}", Mark(self.files.shown(found)), sls
+            )
             raise SlsError([fault]) from error
-        source = self._sources[sls, saltenv] = Source(sls, saltenv, path, str(found), text)
+        source = self._sources[sls, saltenv] = self._source(sls, saltenv, path, found, text)
         return source
+
+    def _source(self, sls: str, saltenv: str, path: str, found: Path, text: str) -> Source:
+        return Source(sls, saltenv, path, str(found), text, self.files.shown(found))
 
     def hint(self, sls: str, saltenv: str) -> str:
         """What to do about a reference that names nothing: the nearest that there is, or the files it would be."""
@@ -259,7 +266,7 @@ class SlsTree:
         data = self._data(source, names)
         if not isinstance(data, dict):
             text = f"SLS {source.sls} does not render to a dictionary"
-            raise SlsError([SlsFault(text, Mark(source.file, 1), source.sls)])
+            raise SlsError([SlsFault(text, Mark(source.shown, 1), source.sls)])
         return data
 
     def _split(self, source: Source) -> RenderedSls:
@@ -280,7 +287,7 @@ class SlsTree:
                 text = (
                     f"Rendering SLS '{where}' failed: there is no renderer '{name}'; there are {', '.join(RENDERERS)}"
                 )
-                raise SlsError([SlsFault(text, Mark(source.file, 1), source.sls)])
+                raise SlsError([SlsFault(text, Mark(source.shown, 1), source.sls)])
             try:
                 data = renderer(data, stage)
             except TemplateFault as fault:
@@ -290,7 +297,7 @@ class SlsTree:
                     [SlsFault(text, _readable(fault.mark, source), source.sls, excerpt=fault.excerpt)]
                 ) from fault
             except yaml.YamlFault as fault:
-                mark = Mark(source.file, self._origin(source, fault.line))
+                mark = Mark(source.shown, self._origin(source, fault.line))
                 text = f"Rendering SLS '{where}' failed: {fault}"
                 raise SlsError([SlsFault(text, mark, source.sls, excerpt=excerpt(source.text, mark.line))]) from fault
         return {} if data is None or data == "" else data
@@ -326,12 +333,12 @@ class SlsTree:
             for prefix in ((), ("extend",)):
                 line = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
                 if line:
-                    return Mark(source.file, line)
-        return Mark(source.file)
+                    return Mark(source.shown, line)
+        return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
         """Lines around a place."""
-        source = next((one for one in self._sources.values() if mark is not None and one.file == mark.file), None)
+        source = next((one for one in self._sources.values() if mark is not None and one.shown == mark.file), None)
         return excerpt(source.text, mark.line) if source is not None and mark is not None else ""
 
     def _key_lines(self, source: Source) -> dict[tuple[str, ...], int]:
@@ -425,5 +432,7 @@ def _line(lines: Mapping[tuple[str, ...], int], path: tuple[str, ...], at: int) 
 
 
 def _readable(mark: Mark, source: Source) -> Mark:
-    """A mark that names the file on disk: Jinja knows the SLS itself by its path in the tree."""
-    return Mark(source.file, mark.line) if mark.file in (source.path, source.sls, "", "<template>") else mark
+    """A mark as people know the file: Jinja knows the SLS itself by its path in the tree."""
+    return (
+        Mark(source.shown, mark.line) if mark.file in (source.path, source.file, source.sls, "", "<template>") else mark
+    )
