@@ -118,6 +118,8 @@ def test_a_job_that_is_delivered_again_to_a_restarted_minion_does_not_run_again(
     lab.await_ready("publisher")
     jid = lab.ok("salt", "--async", "*", "test.echo", "once").out.split()[-1]
     until(lambda: lab.redis().hlen(f"ret:{jid}") == len(BOTH), SOON, "both results")
+    # A minion that is killed before it heard the master's word sends its result again, and rightly so.
+    until(lambda: not list((lab.cache("web1") / "spool").iterdir()), SOON, "the master's word on web1's result")
     lab.restart("web1")
     lab.await_ready("web1")
     lab.pings()
