@@ -169,6 +169,10 @@ class StateSystem(Protocol):
         """Low chunks in order of evaluation, or the list of errors (strings)."""
         ...
 
+    def bench(self, options: Mapping[str, Any]) -> Any:
+        """The parts of a run that has not begun (``statecore.state_runs.Bench``), for who looks at them more closely."""
+        ...
+
 
 class ManagedHost(Protocol):
     """The system that is managed: this machine (``/``) or a root mounted somewhere. Every path is the host's own."""

@@ -34,6 +34,19 @@ class Stage:
     opts: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The parts of a run that has not begun, for who looks at them one by one (``statecore.inspection``)."""
+
+    stage: Stage
+    loader: Loader
+    options: engine.Options
+    #: saltenv -> SLS references of the top file and the master's tops. Raises SlsError.
+    top: Callable[[], dict[str, list[str]]]
+    #: Fetches users' modules of these environments, as a run does.
+    fetch_modules: Callable[[Sequence[str]], None]
+
+
 class StateRuns:
     """Implements the port ``StateSystem`` over a way to set the stage."""
 
@@ -103,6 +116,17 @@ class StateRuns:
         """Low chunks in order of evaluation, or the list of errors (strings)."""
         compiled = self._shown(mods, options, compile_sls)
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
+
+    def bench(self, options: Mapping[str, Any]) -> Bench:
+        """The parts of a run with these options; pillar is compiled, nothing else is done."""
+        stage = self._stage(options)
+        return Bench(
+            stage,
+            self._loader,
+            self._engine_options(stage, options),
+            lambda: self._matches(stage, options),
+            lambda envs: self._fetch_modules(stage, envs),
+        )
 
     def _shown(
         self,

@@ -50,6 +50,19 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class FileChange:
+    """The content of one file of the host before and after a step."""
+
+    #: The host's own path.
+    path: str
+    #: None: no such file.
+    before: bytes | None
+    after: bytes | None
+    #: False: its author wants it shown to nobody (``show_changes: False``).
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One thing a plan would do to the host."""
 
@@ -57,6 +70,8 @@ class Step:
     what: str
     #: Performs it. May raise StateFailure; any other exception is reported as the step's failure.
     run: Callable[[], Outcome]
+    #: The file that it writes or removes, where the plan knows the whole content; what ``state.plan`` shows.
+    file: FileChange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,10 @@ class SlsTree:
         self._rendered: dict[tuple[str, str], RenderedSls] = {}
         self._sources: dict[tuple[str, str], Source] = {}
         self._paths: dict[str, frozenset[str]] = {}
-        #: (sls, saltenv) -> ({path of keys: line of the template}, text): made when the first fault needs it.
-        self._lines: dict[tuple[str, str], dict[tuple[str, ...], int]] = {}
+        #: (sls, saltenv) -> {path of keys: (line, column) in the template}: made when the first fault needs it.
+        self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
+        #: Whether marks name columns too. Salt's users know lines; tools that point into an editor want both.
+        self.columns = False
         self._origins: dict[tuple[str, str], list[int]] = {}
         self.templates = TreeTemplates(files, self._context, opts)
 
@@ -297,7 +299,7 @@ class SlsTree:
                     [SlsFault(text, _readable(fault.mark, source), source.sls, excerpt=fault.excerpt)]
                 ) from fault
             except yaml.YamlFault as fault:
-                mark = Mark(source.shown, self._origin(source, fault.line))
+                mark = Mark(source.shown, self._origin(source, fault.line), fault.column if self.columns else 0)
                 text = f"Rendering SLS '{where}' failed: {fault}"
                 raise SlsError([SlsFault(text, mark, source.sls, excerpt=excerpt(source.text, mark.line))]) from fault
         return {} if data is None or data == "" else data
@@ -331,9 +333,9 @@ class SlsTree:
             lines = self._lines[sls, saltenv] = self._key_lines(source)
         for depth in range(len(keys), 0, -1):
             for prefix in ((), ("extend",)):
-                line = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
+                line, column = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
                 if line:
-                    return Mark(source.shown, line)
+                    return Mark(source.shown, line, column if self.columns else 0)
         return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
@@ -341,17 +343,22 @@ class SlsTree:
         source = next((one for one in self._sources.values() if mark is not None and one.shown == mark.file), None)
         return excerpt(source.text, mark.line) if source is not None and mark is not None else ""
 
-    def _key_lines(self, source: Source) -> dict[tuple[str, ...], int]:
+    def _key_lines(self, source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
         pipe, body = _pipe(source.text, str(self._opts.get("renderer") or "jinja|yaml"))
         if "jinja" not in pipe:
-            return yaml.key_lines(source.text) if "py" not in pipe else {}
+            return yaml.key_places(source.text) if "py" not in pipe else {}
         stage = Stage(source, self.files, self._names(source), _sls_options(self._opts))
         try:
             rendered = str(_jinja(body, stage))
         except SlsError:
             return {}
-        found = yaml.key_lines(rendered)
-        return {path: self._origin(source, line) for path, line in found.items()}
+        places: dict[tuple[str, ...], tuple[int, int]] = {}
+        before, after = source.text.splitlines(), rendered.splitlines()
+        for path, (line, column) in yaml.key_places(rendered).items():
+            origin = self._origin(source, line)
+            written = before[origin - 1] if 0 < origin <= len(before) else ""
+            places[path] = origin, _column(written, after[line - 1], column, path[-1])
+        return places
 
     def _origin(self, source: Source, line: int) -> int:
         """The template's line behind a line of what it rendered to."""
@@ -415,19 +422,27 @@ def _reference(path: str) -> str:
     return path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
 
 
-def _line(lines: Mapping[tuple[str, ...], int], path: tuple[str, ...], at: int) -> int:
-    """Line of a path of keys, 0 without. The state module at position ``at`` may stand in the file with its function."""
-    exact = lines.get(path, 0)
-    if exact or len(path) <= at:
+def _column(written: str, rendered: str, column: int, key: str) -> int:
+    """Column in a template's line of a key that stands at ``column`` of what the line rendered to."""
+    if written[: column - 1] == rendered[: column - 1]:
+        return column
+    found = written.find(key)
+    return (found if found >= 0 else len(written) - len(written.lstrip())) + 1
+
+
+def _line(lines: Mapping[tuple[str, ...], tuple[int, int]], path: tuple[str, ...], at: int) -> tuple[int, int]:
+    """Place of a path of keys, (0, 0) without. The state module at position ``at`` may stand in the file with its function."""
+    exact = lines.get(path, (0, 0))
+    if exact[0] or len(path) <= at:
         return exact
     before, state, after = path[:at], path[at] + ".", path[at + 1 :]
     return next(
         (
-            line
-            for keys, line in lines.items()
+            place
+            for keys, place in lines.items()
             if len(keys) == len(path) and keys[:at] == before and keys[at].startswith(state) and keys[at + 1 :] == after
         ),
-        0,
+        (0, 0),
     )
 
 

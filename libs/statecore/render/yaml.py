@@ -31,11 +31,12 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class YamlFault(Exception):
-    """A document that cannot be read. ``line`` counts from 1 in the text that was parsed."""
+    """A document that cannot be read. ``line`` and ``column`` count from 1 in the text that was parsed; 0: unknown."""
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int, column: int = 0) -> None:
         super().__init__(message)
         self.line = line
+        self.column = column
 
 
 class _Loader(_BASE):  # type: ignore[misc]
@@ -128,8 +129,9 @@ def load(text: str) -> Any:
         raise YamlFault(f"a value cannot be read: {error}", 0) from error
 
 
-def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """{path of keys: line} of a document, as deep as IDs, state declarations and their arguments. {} when it is no YAML.
+def key_places(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
+    """{path of keys: (line, column)} of a document, as deep as IDs, state declarations, their arguments and what is
+    required. {} when it is no YAML.
 
     Costs a second parse: for errors only.
     """
@@ -138,25 +140,34 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
         root = yaml.compose(text, Loader=_BASE)
     except (yaml.YAMLError, YamlFault):
         return {}
-    found: dict[tuple[str, ...], int] = {}
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
     _collect(root, (), found)
     return found
 
 
-def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> None:
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """{path of keys: line}: ``key_places`` without columns."""
+    return {path: line for path, (line, _) in key_places(text).items()}
+
+
+def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ...], tuple[int, int]]) -> None:
     if len(path) > 4 or node is None:
         return
     if isinstance(node, MappingNode):
         for key, value in node.value:
             if isinstance(key, ScalarNode):
-                found.setdefault((*path, key.value), key.start_mark.line + 1)
+                found.setdefault((*path, key.value), _place(key))
                 _collect(value, (*path, key.value), found)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
             if isinstance(item, ScalarNode):
-                found.setdefault((*path, item.value), item.start_mark.line + 1)
+                found.setdefault((*path, item.value), _place(item))
             else:
                 _collect(item, path, found)
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1
 
 
 def _guard(text: str) -> None:
@@ -211,4 +222,4 @@ def _fault(error: yaml.MarkedYAMLError) -> YamlFault:
         # The problem first: it is what Salt says of these.
         parts = [error.problem, error.context]
     message = ": ".join(part for part in parts if part)
-    return YamlFault(message, mark.line + 1 if mark is not None else 0)
+    return YamlFault(message, mark.line + 1, mark.column + 1) if mark is not None else YamlFault(message, 0)

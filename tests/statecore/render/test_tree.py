@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from statecore.files import LocalFiles
+from statecore.render import SlsTree
 
 from .conftest import Plant, fault_of
 
@@ -160,3 +164,28 @@ def test_lines(planted: Plant, keys: tuple[str, ...], line: int) -> None:
 def test_lines_of_what_was_never_rendered(planted: Plant) -> None:
     assert planted({}).locate("a", "base", "x") is None
     assert planted({}).excerpt(None) == ""
+
+
+def test_columns_are_those_of_the_template(tmp_path: Path) -> None:
+    text = (
+        "{% set way = 'managed' %}\n/etc/motd:\n  file.{{ way }}:\n    - source: salt://{{ way }}\n    - mode: '0644'\n"
+    )
+    (tmp_path / "a.sls").write_text(text)
+    tree = SlsTree(LocalFiles({"base": [tmp_path]}), opts={}, grains={}, pillar={}, functions={})
+    tree.source("a", "base")
+    places: dict[tuple[str, ...], tuple[int, int]] = {
+        ("/etc/motd",): (2, 1),
+        # The state is found by its module: its function is another word in the template.
+        ("/etc/motd", "file"): (3, 3),
+        ("/etc/motd", "file", "source"): (4, 7),
+        ("/etc/motd", "file", "mode"): (5, 7),
+    }
+    for keys, place in places.items():
+        mark = tree.locate("a", "base", *keys)
+        assert mark is not None
+        assert (mark.line, mark.column) == (place[0], 0)
+    tree.columns = True
+    for keys, place in places.items():
+        mark = tree.locate("a", "base", *keys)
+        assert mark is not None
+        assert (mark.line, mark.column) == place

@@ -15,7 +15,7 @@ from statecore.errors import CommandError, HostError, InvocationError, SlsError
 from statecore.managed_file import Attributes
 from statecore.states.file.content import Spec, find_source
 from statecore.states.file.places import Refused, need_parent, place_of, step
-from statecore.types import Outcome, Plan
+from statecore.types import FileChange, Outcome, Plan
 
 
 def append(
@@ -142,13 +142,15 @@ class _Addition:
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
         changes = {"diff": diff}
+        content = new.encode("utf-8", "surrogateescape")
 
         def work() -> Outcome:
             need_parent(self.ctx, self.place, self.makedirs, Attributes(), f"{self.name}: file not found")
-            managed_file.replace(self.ctx.host, self.place, new.encode("utf-8", "surrogateescape"), Attributes())
+            managed_file.replace(self.ctx.host, self.place, content, Attributes())
             return Outcome(f"{self.verb} {self.count} lines", changes)
 
-        write = step(f"add {self.count} lines to {self.name}", work)
+        before = None if old is None else old.encode("utf-8", "surrogateescape")
+        write = step(f"add {self.count} lines to {self.name}", work, FileChange(self.name, before, content))
         if old is None:
             return Plan.change(f"File {self.name} is set to be created", (write,), {"new": self.name})
         return Plan.change(f"File {self.name} is set to be updated", (write,), changes)

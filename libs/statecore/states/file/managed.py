@@ -24,7 +24,7 @@ from statecore.states.file.places import (
     refuse,
     step,
 )
-from statecore.types import Outcome, Plan
+from statecore.types import FileChange, Outcome, Plan
 
 #: Where ``backup: minion`` keeps copies, below the minion's cache directory.
 _BACKUPS = "file_backup"
@@ -137,10 +137,12 @@ class _Write:
         if not changes:
             return Plan.unchanged(f"File {self.name} is in the correct state")
         predicted = {"newfile": self.name} if self.old is None else changes
-        what = "write" if "diff" in changes else "set owner and mode of"
+        what, file = "set owner and mode of", None
+        if "diff" in changes:
+            what, file = "write", FileChange(self.name, self.old, self.new, self.show_changes)
         return Plan.change(
             f"The file {self.name} is set to be changed\n{NOTE}",
-            (step(f"{what} {self.name}", self._apply),),
+            (step(f"{what} {self.name}", self._apply, file),),
             predicted,
         )
 
@@ -224,5 +226,7 @@ def _empty(ctx: Context, name: str, place: Path, wish: Attributes, makedirs: boo
         return Outcome("Empty file", {"new": f"file {name} created"} | _told_attributes(ctx, wish))
 
     return Plan.change(
-        f"The file {name} is set to be changed\n{NOTE}", (step(f"create {name}", work),), {"newfile": name}
+        f"The file {name} is set to be changed\n{NOTE}",
+        (step(f"create {name}", work, FileChange(name, None, b"")),),
+        {"newfile": name},
     )

@@ -10,7 +10,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
 from statecore.managed_file import Attributes
-from statecore.types import Outcome, Step
+from statecore.types import FileChange, Outcome, Step
 
 #: What test mode adds to every managed file's comment.
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."
@@ -31,7 +31,7 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
     return ctx.host.path(str(name), follow=follow)
 
 
-def step(what: str, work: Callable[[], Outcome]) -> Step:
+def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None) -> Step:
     """A step whose refusal by the host is the state's comment as it is."""
 
     def run() -> Outcome:
@@ -40,7 +40,7 @@ def step(what: str, work: Callable[[], Outcome]) -> Step:
         except HostError as error:
             raise StateFailure(str(error)) from error
 
-    return Step(what, run)
+    return Step(what, run, file)
 
 
 def refuse(given: Mapping[str, Any]) -> None:

@@ -11,7 +11,10 @@ from statecore.context import Context
 from statecore.errors import HostError, InvocationError
 from statecore.managed_file import Attributes
 from statecore.states.file.places import Refused, need_parent, place_of, step
-from statecore.types import Outcome, Plan
+from statecore.types import FileChange, Outcome, Plan
+
+#: Bytes of a file beyond which nobody reads a diff of its removal.
+_LARGE = 256 * 1024
 
 
 def absent(ctx: Context, name: str) -> Plan:
@@ -30,7 +33,19 @@ def absent(ctx: Context, name: str) -> Plan:
         managed_file.remove(place)
         return Outcome(f"Removed {kind} {name}", {"removed": name})
 
-    return Plan.change(f"{kind.title()} {name} is set for removal", (step(f"remove {name}", work),), {"removed": name})
+    removal = step(f"remove {name}", work, _content(place, name))
+    return Plan.change(f"{kind.title()} {name} is set for removal", (removal,), {"removed": name})
+
+
+def _content(place: Path, name: str) -> FileChange | None:
+    """What a removal takes away, where that is a file that can be read and is small enough to be shown."""
+    try:
+        if place.is_symlink() or place.stat().st_size > _LARGE:
+            return None
+        old = managed_file.read(place, name)
+    except (OSError, HostError):
+        return None
+    return FileChange(name, old, None)
 
 
 def exists(ctx: Context, name: str) -> Plan:

@@ -119,7 +119,7 @@ def _nested(path: str, plan: Plan) -> Iterator[Step]:
         return Outcome(comment, {path: dict(told)} if told else {}, outcome.ok)
 
     for one in plan.steps:
-        yield Step(one.what, partial(work, one))
+        yield Step(one.what, partial(work, one), one.file)
 
 
 def _cleared(ctx: Context, gone: list[str]) -> Outcome:
