@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from statecore import engine
 from statecore.compile import Compiled, compile_high, compile_sls, gather_sls
 from statecore.context import Context
-from statecore.errors import NotAvailable, SlsError, SlsFault
+from statecore.errors import NotAvailable, SlsError
 from statecore.loader import Loader
 from statecore.render import SlsTree
-from statecore.types import Low, Running
+from statecore.types import Low, Running, tag
 
 _COMPILE_ERROR, _STATE_FAILED, _PILLAR_ERROR = 1, 2, 5
 
@@ -86,7 +86,11 @@ class StateRuns:
         stage = self._stage(options)
         if errors := _pillar_errors(stage, options):
             return errors
-        return self._run(stage, compile_high(dict(data), stage.opts, stage.tree), options)
+        excludes = _excluded(options.get("exclude"))
+        compiled = compile_high(
+            dict(data), stage.opts, stage.tree, reacts=partial(self._reacts, stage.ctx), excludes=excludes
+        )
+        return self._run(stage, compiled, options)
 
     def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """The running entry of one low chunk; with ``tagged`` under its tag."""
@@ -98,7 +102,7 @@ class StateRuns:
         entry = engine.single(low, stage.ctx, self._loader, self._engine_options(stage, options))
         if entry["result"] is False:
             stage.ctx.scratch["retcode"] = _STATE_FAILED
-        return {engine.tag(low): entry} if options.get("tagged") else entry
+        return {tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
         """saltenv -> SLS references for this minion, or the errors of the top file."""
@@ -109,12 +113,12 @@ class StateRuns:
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """High data of the top file (None) or of SLS references."""
-        compiled = self._shown(mods, options, gather_sls)
+        compiled = self._shown(mods, options, lambda stage, matches: gather_sls(stage.tree, matches, stage.opts))
         return compiled if isinstance(compiled, list) else compiled.high
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
         """Low chunks in order of evaluation, or the list of errors (strings)."""
-        compiled = self._shown(mods, options, compile_sls)
+        compiled = self._shown(mods, options, self._compiled)
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def bench(self, options: Mapping[str, Any]) -> Bench:
@@ -132,18 +136,17 @@ class StateRuns:
         self,
         mods: Sequence[str] | None,
         options: Mapping[str, Any],
-        make: Callable[[SlsTree, Mapping[str, Sequence[str]], Mapping[str, Any]], Compiled],
+        make: Callable[[Stage, Mapping[str, Sequence[str]]], Compiled],
     ) -> Compiled | list[str]:
         stage = self._stage(options)
         if errors := _pillar_errors(stage, options):
             return errors
         try:
             matches = self._matches(stage, options) if mods is None else {stage.ctx.saltenv: list(mods)}
-            compiled = make(stage.tree, matches, stage.opts)
+            compiled = make(stage, matches)
         except SlsError as error:
             return error.lines()
-        faults = compiled.faults or _unresolved(stage.tree, compiled.chunks)
-        return [str(fault) for fault in faults] if faults else compiled
+        return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
     def _matches(self, stage: Stage, options: Mapping[str, Any]) -> dict[str, list[str]]:
         """What the top file and the master's tops give this minion, limited by ``whitelist``. Raises SlsError."""
@@ -164,19 +167,17 @@ class StateRuns:
             return errors
         self._fetch_modules(stage, list(matches))
         try:
-            compiled = compile_sls(stage.tree, matches, stage.opts)
+            compiled = self._compiled(stage, matches, _excluded(options.get("exclude")))
         except SlsError as error:
             stage.ctx.scratch["retcode"] = _COMPILE_ERROR
             return error.lines()
         return self._run(stage, compiled, options)
 
     def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        chunks = _without(compiled.chunks, options.get("exclude"))
-        errors = [str(fault) for fault in compiled.faults or _unresolved(stage.tree, chunks)]
-        if errors:
+        if compiled.faults:
             stage.ctx.scratch["retcode"] = _COMPILE_ERROR
-            return errors
-        running = engine.run(chunks, stage.ctx, self._loader, self._engine_options(stage, options))
+            return [str(fault) for fault in compiled.faults]
+        running = engine.run(compiled.graph, stage.ctx, self._loader, self._engine_options(stage, options))
         if any(entry["result"] is False for entry in running.values()):
             stage.ctx.scratch["retcode"] = _STATE_FAILED
         return running
@@ -187,6 +188,7 @@ class StateRuns:
         return engine.Options(
             failhard=bool(options.get("failhard", stage.opts.get("failhard", False))),
             aggregate=stage.opts.get("state_aggregate", False),
+            max_parallel=int(stage.opts.get("state_max_parallel") or 0),
             events=bool(jid) and bool(options.get("state_events", stage.opts.get("state_events", False))),
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
@@ -205,6 +207,13 @@ class StateRuns:
         if any(fetched.values()):
             self._loader.refresh()
 
+    def _compiled(self, stage: Stage, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()) -> Compiled:
+        reacts = partial(self._reacts, stage.ctx)
+        return compile_sls(stage.tree, matches, stage.opts, reacts=reacts, excludes=excludes)
+
+    def _reacts(self, ctx: Context, state: str) -> bool:
+        return self._loader.has("states", f"{state}.mod_watch", ctx)
+
     def _unusable(self, ctx: Context, data: Mapping[str, Any]) -> list[str]:
         """What keeps a literal chunk from being called at all, in Salt's words."""
         missing = [f'Missing "{key}" data' for key in ("state", "fun", "name") if key not in data]
@@ -217,15 +226,6 @@ class StateRuns:
             reason = [f"Reason: {error.reason}"] if error.reason else []
             return [f"Specified state '{full}' was not found", *reason]
         return []
-
-
-def _unresolved(tree: SlsTree, chunks: Sequence[Low]) -> list[SlsFault]:
-    """Requisites that name nothing or themselves, with their lines."""
-    faults = []
-    for fault in engine.references(chunks):
-        mark = tree.locate(*_path(fault.low), fault.kind)
-        faults.append(SlsFault(fault.message, mark, excerpt=tree.excerpt(mark)))
-    return faults
 
 
 def _path(low: Low) -> tuple[str, ...]:
@@ -248,19 +248,7 @@ def _nothing(ctx: Context, comment: str) -> Running:
     return {_NO_STATES: entry}
 
 
-def _without(chunks: Sequence[Low], exclude: Any) -> tuple[Low, ...]:
-    """Chunks that ``exclude`` (SLS names or IDs as text, ``{sls: x}``, ``{id: y}``) does not name."""
+def _excluded(exclude: Any) -> list[Any]:
+    """What the argument ``exclude`` names, as SLS files do: names of SLS as text, ``{sls: x}``, ``{id: y}``."""
     listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
-    slses: set[str] = set()
-    ids: set[str] = set()
-    for item in listed:
-        if isinstance(item, Mapping):
-            slses.update(str(value) for key, value in item.items() if key == "sls")
-            ids.update(str(value) for key, value in item.items() if key == "id")
-        else:
-            slses.add(str(item).strip())
-    return tuple(
-        low
-        for low in chunks
-        if str(low["__id__"]) not in ids and not any(fnmatchcase(str(low.get("__sls__")), pattern) for pattern in slses)
-    )
+    return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]

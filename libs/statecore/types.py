@@ -23,8 +23,11 @@ RunningEntry: TypeAlias = dict[str, Any]
 Running: TypeAlias = dict[str, RunningEntry]
 
 
+_SEPARATOR = "_|-"
+
+
 class ChunkId(NamedTuple):
-    """What names a low chunk. Its string form, the tag, is written by ``engine.report`` alone."""
+    """What names a low chunk."""
 
     state: str
     id: str
@@ -35,6 +38,17 @@ class ChunkId(NamedTuple):
     def of(cls, low: Mapping[str, Any]) -> ChunkId:
         """The identity of a low chunk."""
         return cls(low["state"], low["__id__"], str(low["name"]), low["fun"])
+
+
+def tag(low: Mapping[str, Any]) -> str:
+    """The running dictionary's key for a low chunk (seed 000): the only place where one is written."""
+    return f"{low['state']}{_SEPARATOR}{low['__id__']}{_SEPARATOR}{low['name']}{_SEPARATOR}{low['fun']}"
+
+
+def untag(text: str) -> ChunkId:
+    """The four fields of a tag. Raises ValueError when it is not one."""
+    state, id_, name, fun = text.split(_SEPARATOR)
+    return ChunkId(state, id_, name, fun)
 
 
 @dataclass(frozen=True, slots=True)

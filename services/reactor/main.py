@@ -84,7 +84,7 @@ class Reactor:
         compiled = compile_sls(tree, {_ENVIRONMENT: [name]}, runtime.opts)
         if compiled.faults:
             raise SlsError(compiled.faults)
-        return compiled.chunks
+        return tuple(compiled.graph.chunks[node.position] for node in compiled.graph.order if not node.check)
 
     def _perform(self, reaction: Reaction, tag: str) -> int:
         try:

@@ -7,7 +7,8 @@ given is not reached (``HALTS``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from statecore.compile import (
     conflicts,
@@ -18,13 +19,14 @@ from statecore.compile import (
     low,
     names,
     order,
-    references,
     requisite_in,
+    requisites,
     shape,
     sort,
     use,
 )
-from statecore.compile.draft import Draft, Extension
+from statecore.compile.draft import Draft, Extension, anything
+from statecore.compile.graph import Graph
 from statecore.errors import SlsFault
 from statecore.render import SlsTree
 from statecore.types import High, Low
@@ -47,15 +49,15 @@ REFINE: tuple[Pass, ...] = (
     use.borrow,
     exclude.exclude,
     low.chunks,
-    references.check,
     names.expand,
+    requisites.follow,
     sort.sort,
 )
 
 PASSES: tuple[Pass, ...] = (*GATHER, *REFINE)
 
 #: After these nothing more is tried when there are faults: what follows needs sound high data.
-HALTS: frozenset[Pass] = frozenset({order.number, shape.check, use.borrow})
+HALTS: frozenset[Pass] = frozenset({order.number, shape.check, use.borrow, requisites.follow})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,11 @@ class Compiled:
 
     #: As ``state.show_highstate`` shows it: ordered, not yet extended.
     high: High
-    #: In order of evaluation but for requisites, which the engine follows.
+    #: In order of the run; the target of a prereq twice, first for its check.
     chunks: tuple[Low, ...]
     faults: tuple[SlsFault, ...]
+    #: What the engine runs.
+    graph: Graph = field(default_factory=Graph)
 
 
 def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
@@ -75,27 +79,51 @@ def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mappin
     return Compiled(_shown(gathered), (), gathered.faults)
 
 
-def compile_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
-    """Compiles SLS references, by environment. Faults of rendering are among the faults."""
-    gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches))
-    return _compiled(gathered)
+def compile_sls(
+    tree: SlsTree,
+    matches: Mapping[str, Sequence[str]],
+    opts: Mapping[str, object],
+    *,
+    reacts: Callable[[str], bool] = anything,
+    excludes: Sequence[Any] = (),
+) -> Compiled:
+    """Compiles SLS references, by environment. Faults of rendering are among the faults.
+
+    ``reacts(state)`` says whether a state module has a mod_watch; ``excludes`` are left out besides what the SLS exclude.
+    """
+    gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches, reacts=reacts))
+    return _compiled(replace(gathered, excludes=(*gathered.excludes, *excludes)))
 
 
-def compile_high(high: High, opts: Mapping[str, object], tree: SlsTree | None = None) -> Compiled:
+def compile_high(
+    high: High,
+    opts: Mapping[str, object],
+    tree: SlsTree | None = None,
+    *,
+    reacts: Callable[[str], bool] = anything,
+    excludes: Sequence[Any] = (),
+) -> Compiled:
     """Compiles literal high data (``state.high``, a reaction), which may hold ``__extend__`` and ``__exclude__``.
 
     Short declarations are expanded; IDs get no order unless they have one (Salt's ``state.high``).
     """
     data = dict(high)
-    extends, excludes = data.pop("__extend__", ()), data.pop("__exclude__", ())
+    extends, own = data.pop("__extend__", ()), data.pop("__exclude__", ())
     draft = Draft(
         opts=opts,
         tree=tree,
         high=data,
         extends=tuple(Extension(name, body) for each in extends for name, body in each.items()),
-        excludes=tuple(excludes),
+        excludes=(*own, *excludes),
+        reacts=reacts,
     )
     return _compiled(_through((declarations.expand,), draft))
+
+
+def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = anything) -> Compiled:
+    """Orders literal low chunks, each with ``__id__`` and ``name``. Faults have no place."""
+    refined = _through((requisites.follow, sort.sort), Draft(opts={}, chunks=tuple(chunks), reacts=reacts))
+    return Compiled({}, () if refined.faults else refined.chunks, refined.faults, refined.graph)
 
 
 def _shown(gathered: Draft) -> High:
@@ -112,7 +140,9 @@ def _compiled(gathered: Draft) -> Compiled:
     if gathered.faults:
         return Compiled(shown, (), gathered.faults)
     refined = _through(REFINE, gathered)
-    return Compiled(shown, () if refined.faults else refined.chunks, refined.faults)
+    if refined.faults:
+        return Compiled(shown, (), refined.faults)
+    return Compiled(shown, refined.chunks, (), refined.graph)
 
 
 def _through(passes: Sequence[Pass], draft: Draft) -> Draft:
@@ -123,4 +153,4 @@ def _through(passes: Sequence[Pass], draft: Draft) -> Draft:
     return draft
 
 
-__all__ = ["PASSES", "Compiled", "compile_high", "compile_sls", "gather_sls"]
+__all__ = ["PASSES", "Compiled", "compile_chunks", "compile_high", "compile_sls", "gather_sls"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from statecore.compile.graph import Graph
 from statecore.errors import Mark, SlsFault
 from statecore.render import RenderedSls, SlsTree
 from statecore.types import High, Low
@@ -55,6 +56,11 @@ class Extension(NamedTuple):
     body: dict[str, Any]
 
 
+def anything(_state: str) -> bool:
+    """Every state module reacts: for who compiles without a loader."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A compilation under way. Each pass gives a new one; bodies that a pass changes are copies."""
@@ -68,6 +74,9 @@ class Draft:
     extends: tuple[Extension, ...] = ()
     excludes: tuple[Any, ...] = ()
     chunks: tuple[Low, ...] = ()
+    graph: Graph = field(default_factory=Graph)
+    #: Whether a state module has a mod_watch.
+    reacts: Callable[[str], bool] = anything
     faults: tuple[SlsFault, ...] = ()
 
     def fault(self, message: str, origin: Mapping[str, Any], *keys: str, hint: str = "") -> SlsFault:

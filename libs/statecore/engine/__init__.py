@@ -1,10 +1,10 @@
 """The runtime stage of the seeds: low chunks in, the running dictionary out.
 
-Read it in this order: ``requisite`` (what each requisite means), ``graph`` (who needs whom), ``machine`` (in which order,
-and what becomes of each), ``call`` (one state), ``drive`` (the loop that performs it all).
+Read it in this order: ``requisite`` (what each requisite means), ``machine`` (what is next, and what becomes of it),
+``call`` (one state), ``drive`` (the loop that performs it all). Who needs whom, and the order of the run, is the compiler's
+(``compile.graph``, ``compile.sort``).
 """
 
-from statecore.engine.drive import Options, references, run, single
-from statecore.engine.report import tag, untag
+from statecore.engine.drive import Options, run, single
 
-__all__ = ["Options", "references", "run", "single", "tag", "untag"]
+__all__ = ["Options", "run", "single"]

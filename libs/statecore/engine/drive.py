@@ -1,7 +1,6 @@
-"""Performs what the machine says: calls states, counts and times them, retries, reacts, fires events.
+"""Performs what the machine says: calls states, here or in parallel, counts and times them, retries, reacts, fires events.
 
-States marked ``parallel: True`` are run in their place in the sequence; their results are those of a parallel run in
-which each was done before the next began. Nothing here decides about order or requisites; that is ``machine``.
+Nothing here decides about order or requisites; that is ``machine``.
 """
 
 from __future__ import annotations
@@ -9,21 +8,22 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from statecore.compile.graph import Graph, Node, link
 from statecore.context import Context
 from statecore.engine import report, retry
 from statecore.engine.call import Locate, call_state, finish
-from statecore.engine.graph import Fault, Graph, cycle, link
 from statecore.engine.listen import listening
-from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Node
+from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Wait
+from statecore.engine.parallel import Children
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.types import Low, Running, RunningEntry
+from statecore.types import Low, Running, RunningEntry, tag
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,8 @@ class Options:
     failhard: bool = False
     #: True, or the state modules whose chunks may be gathered into one call (Salt's state_aggregate).
     aggregate: bool | Sequence[str] = False
+    #: How many states with ``parallel: True`` may run at once (Salt's state_max_parallel); 0: as many as there are.
+    max_parallel: int = 0
     #: Fires ``salt/job/<jid>/prog/<id>/<run number>`` after each state.
     events: bool = False
     jid: str = ""
@@ -67,33 +69,31 @@ class Options:
     now: Callable[[], datetime] = datetime.now
 
 
-def run(chunks: Sequence[Low], ctx: Context, loader: Loader, options: Options | None = None) -> Running:
-    """Evaluates low chunks, in order, requisites first; the running dictionary. Test mode is ``ctx.test``."""
+def run(graph: Graph, ctx: Context, loader: Loader, options: Options | None = None) -> Running:
+    """Runs the chunks of a graph in its order, requisites first; the running dictionary. Test mode is ``ctx.test``."""
     driver = _Driver(loader, options or Options())
-    graph = driver.link(chunks, ctx)
     driver.begin(ctx, graph)
     running = driver.walk(graph)
     if driver.options.wanted is not None:
         return running
     after = listening(graph.chunks, running)
     if after.chunks:
-        running.update(driver.walk(driver.link(after.chunks, ctx)))
-    for tag, entry in after.errors.items():
-        running[tag] = {**entry, "__run_num__": driver.number()}
+        running.update(driver.walk(link(after.chunks)))
+    for name, entry in after.errors.items():
+        running[name] = {**entry, "__run_num__": driver.number()}
     return running
-
-
-def references(chunks: Sequence[Low]) -> tuple[Fault, ...]:
-    """Requisites that name no chunk, or lead back to their own; () for a sound run list."""
-    graph = link(chunks, lambda _state: True)
-    return graph.faults or ((ring,) if (ring := cycle(graph)) else ())
 
 
 def single(low: Low, ctx: Context, loader: Loader, options: Options | None = None) -> RunningEntry:
     """Calls one chunk, its requisites ignored; its entry."""
     driver = _Driver(loader, options or Options())
-    driver.begin(ctx, Graph((low,), (report.tag(low),), ((),), ((),), ()))
+    driver.begin(ctx, Graph((low,), (tag(low),), ((),), ((),)))
     return driver.call(Call(node=Node(0), low=low))
+
+
+def _listed(graph: Graph) -> tuple[Low, ...]:
+    """The run list as Salt's modules see it in ``__lowstate__``."""
+    return tuple(graph.chunks[node.position] for node in graph.order) or graph.chunks
 
 
 @dataclass(slots=True)
@@ -108,13 +108,9 @@ class _Driver:
     _running: Running = field(default_factory=dict)
     _initialised: set[str] = field(default_factory=set)
 
-    def link(self, chunks: Sequence[Low], ctx: Context) -> Graph:
-        """The graph of the chunks, watches turned into requires where the state has no mod_watch."""
-        return link(chunks, lambda state: self.loader.has("states", f"{state}.mod_watch", ctx))
-
     def begin(self, ctx: Context, graph: Graph) -> None:
         """Prepares the two contexts of the run."""
-        self._ctx = attached(replace(ctx, lowstate=graph.chunks), self.loader, finish)
+        self._ctx = attached(replace(ctx, lowstate=_listed(graph)), self.loader, finish)
         self._check_ctx = attached(replace(self._ctx, test=True), self.loader, finish)
         self._length = len(graph.chunks)
 
@@ -122,15 +118,42 @@ class _Driver:
         """Runs a graph to its end, or to the failure that stops it."""
         machine = Machine(graph, self._stops, self.options.wanted)
         self._running = machine.running
+        children = Children()
         while (instruction := machine.step()) is not None:
-            entry = self._perform(instruction, machine)
-            below = entry.pop("sub_state_run", ())
-            machine.feed(instruction, entry)
-            for sub in below:
-                machine.running[report.tag(sub["low"])] = self._sub_entry(instruction.low, sub)
-            if not (isinstance(instruction, Call) and instruction.node.check):
-                self._fire(instruction.low, entry)
+            if isinstance(instruction, Wait):
+                self._collect(children, instruction.nodes, machine)
+            elif isinstance(instruction, Call) and instruction.low.get("parallel") and not instruction.node.check:
+                self._begin_parallel(children, instruction, machine)
+            else:
+                self._record(instruction, self._perform(instruction, machine), machine)
         return machine.running
+
+    def _record(self, instruction: Instruction, entry: RunningEntry, machine: Machine) -> None:
+        below = entry.pop("sub_state_run", ())
+        machine.feed(instruction, entry)
+        for sub in below:
+            machine.running[tag(sub["low"])] = self._sub_entry(instruction.low, sub)
+        if not (isinstance(instruction, Call) and instruction.node.check):
+            self._fire(instruction.low, entry)
+
+    def _begin_parallel(self, children: Children, instruction: Call, machine: Machine) -> None:
+        """Starts a state in a child; its run number is that of its start."""
+        if self.options.max_parallel and len(children) >= self.options.max_parallel:
+            self._collect(children, children.all(), machine)
+        instruction = replace(instruction, low=self._aggregated(instruction, machine))
+        self._initialise(instruction.low)
+        number = self._number
+        children.start(instruction, lambda: {**self.call(instruction), "__run_num__": number})
+        self.number()
+        machine.begun(instruction)
+
+    def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
+        """Waits for the end of one of these states."""
+        instruction, entry = children.finished(nodes)
+        if "__run_num__" not in entry:
+            entry = report.ran(instruction.low, entry, self.number(), self.options.now(), timedelta())
+        self._reload(instruction.low, entry)
+        self._record(instruction, entry, machine)
 
     def number(self) -> int:
         """The next run number."""
@@ -166,7 +189,7 @@ class _Driver:
 
     def _watching(self, low: Low, requisites: Mapping[str, list[Low]]) -> Low:
         """The mod_watch call of a chunk. ``__reqs__`` are all it names (Salt's key), ``__changed__`` what it reacts to."""
-        changed = [each for each in requisites.get("watch", ()) if self._running[report.tag(each)]["changes"]]
+        changed = [each for each in requisites.get("watch", ()) if self._running[tag(each)]["changes"]]
         return {**low, "sfun": low["fun"], "fun": "mod_watch", "__reqs__": dict(requisites), "__changed__": changed}
 
     def _attempts(self, low: Low) -> RunningEntry:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.engine.arguments import INTERNAL
-from statecore.engine.report import tag
 from statecore.engine.requisite import REQUISITES
-from statecore.types import Low, Running
+from statecore.types import Low, Running, tag
 
 _KEPT_OUT = frozenset(
     {*REQUISITES, *(key for key in INTERNAL if key.endswith("_in")), "listen", "retry", "onfail_stop"}

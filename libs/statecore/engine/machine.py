@@ -4,25 +4,21 @@ The run list is walked in order; before a state, its requisites are evaluated, t
 (seeds 000 and 001). The walk keeps a stack of its own, so ten thousand chained states are as safe as ten; every requisite
 is looked at a bounded number of times. A prereq's target is first met as a check (a test run), whose entry is kept
 apart in ``foreseen``; then the state that declared the prereq; then the target itself.
+
+A state that runs in parallel is ``begun()`` and fed later. What needs it waits; only what is itself parallel, and what needs
+that, is put off, so that others go on meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from statecore.engine.graph import Graph, Need
+from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
 from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
 from statecore.types import Low, Running, RunningEntry
-
-
-class Node(NamedTuple):
-    """A chunk to be run, or to be checked for a prereq."""
-
-    position: int
-    check: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +51,13 @@ class Adopt:
     node: Node
     low: Low
     entry: RunningEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing until one of these, which were begun, has been fed."""
+
+    nodes: frozenset[Node]
 
 
 Instruction: TypeAlias = Call | LeaveOut | Adopt
@@ -90,14 +93,19 @@ class Machine:
         self._next = 0
         self._stack: list[_Visit] = []
         self._open: set[Node] = set()
+        #: Begun and not fed yet.
+        self._busy: set[Node] = set()
+        #: Put off until what they need is there, in order.
+        self._put_off: dict[Node, None] = {}
         self._complete: set[int] = set()
         self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
 
-    def step(self) -> Instruction | None:
-        """The next thing to do; None when the run is over. Each instruction must be answered by ``feed``."""
+    def step(self) -> Instruction | Wait | None:
+        """The next thing to do; None when the run is over. Each instruction must be answered by ``feed``, or by ``begun``
+        and ``feed`` later; a Wait by ``feed`` for one of its nodes."""
         while not self.stopped:
             if not self._stack and not self._begin():
-                return None
+                break
             visit = self._stack[-1]
             if self._done(visit.node):
                 self._leave()
@@ -107,18 +115,39 @@ class Machine:
                 return self._decide(visit.node)
             if needed in self._open:
                 return self._cycle(visit.node, needed)
+            if needed in self._busy or needed in self._put_off:
+                if self._yields(visit.node, needed):
+                    continue
+                return Wait(frozenset({needed}))
             self._enter(needed)
-        return None
+        return Wait(frozenset(self._busy)) if self._busy else None
+
+    def begun(self, instruction: Call) -> None:
+        """The call runs in parallel; its entry will be fed when it is there."""
+        self._busy.add(instruction.node)
+        self._leave()
+
+    def _yields(self, node: Node, needed: Node) -> bool:
+        """Puts off the node, and all that waited for it, if it may come later; then others go on."""
+        if needed in self._busy and not self._graph.chunks[node.position].get("parallel"):
+            # Asked for again when it is there.
+            self._stack[-1] = _Visit(node, self._todo(node))
+            return False
+        while self._stack:
+            self._put_off[self._stack[-1].node] = None
+            self._leave()
+        return True
 
     def feed(self, instruction: Instruction, entry: RunningEntry) -> None:
         """What came of an instruction."""
         node = instruction.node
+        self._busy.discard(node)
         tag = self._graph.tags[node.position]
         if node.check:
             self.foreseen[tag] = entry
         if not node.check or isinstance(instruction, LeaveOut):
             self.running[tag] = entry
-            self.stopped = self._stop(instruction.low, entry)
+            self.stopped = self.stopped or self._stop(instruction.low, entry)
         if self._stack and self._stack[-1].node == node:
             self._leave()
 
@@ -127,7 +156,7 @@ class Machine:
         return [low for position, low in enumerate(self._graph.chunks) if wanted(low) and self._may_run(Node(position))]
 
     def _may_run(self, node: Node) -> bool:
-        if self._done(node):
+        if self._done(node) or node in self._busy:
             return False
         evaluated = all(
             self._done(Node(target, kind == "prereq")) for kind, targets in self._needs(node) for target in targets
@@ -140,14 +169,23 @@ class Machine:
         assert not any(self._done(node) for node in self._open)
 
     def _begin(self) -> bool:
-        """Enters the next chunk of the run list that has no entry yet."""
-        tags = self._graph.tags
-        while self._next < len(tags) and (tags[self._next] in self.running or not self._asked_for(self._next)):
+        """Enters what was put off and may go on now, else the next of the run list that has no entry yet."""
+        for node in self._put_off:
+            if not any(need in self._busy or need in self._put_off for need in self._direct(node)):
+                del self._put_off[node]
+                self._enter(node)
+                return True
+        order = self._graph.order
+        while self._next < len(order):
+            node = order[self._next]
+            if not (self._done(node) or node in self._busy or node in self._put_off) and self._asked_for(node.position):
+                self._enter(node)
+                return True
             self._next += 1
-        if self._next == len(tags):
-            return False
-        self._enter(Node(self._next))
-        return True
+        return False
+
+    def _direct(self, node: Node) -> Iterator[Node]:
+        return (Node(target, kind == "prereq") for kind, targets in self._needs(node) for target in targets)
 
     def _asked_for(self, position: int) -> bool:
         return self._wanted is None or self._wanted(self._graph.chunks[position])

@@ -1,4 +1,4 @@
-"""Entries of the running dictionary, with Salt's keys. The only place where a tag (``state_|-id_|-name_|-fun``) is written."""
+"""Entries of the running dictionary, with Salt's keys."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from statecore.types import ChunkId, RunningEntry
-
-_SEPARATOR = "_|-"
-
-
-def tag(low: Mapping[str, Any]) -> str:
-    """The running dictionary's key for a low chunk."""
-    return _SEPARATOR.join((low["state"], str(low["__id__"]), str(low["name"]), low["fun"]))
-
-
-def untag(text: str) -> ChunkId:
-    """The four fields of a tag. Raises ValueError when it is not one."""
-    state, id_, name, fun = text.split(_SEPARATOR)
-    return ChunkId(state, id_, name, fun)
+from statecore.types import RunningEntry
 
 
 def ran(

@@ -13,7 +13,7 @@ from .conftest import Compile, told
 def test_the_order_of_the_passes() -> None:
     assert [step.__module__.rpartition(".")[2] for step in PASSES] == [
         *("include", "conflicts", "declarations", "order"),
-        *("extend", "shape", "requisite_in", "use", "exclude", "low", "references", "names", "sort"),
+        *("extend", "shape", "requisite_in", "use", "exclude", "low", "names", "requisites", "sort"),
     ]
 
 

@@ -36,6 +36,8 @@ def test_an_included_sls_excludes_too(compiled: Compile) -> None:
 
 
 def test_requisites_of_the_excluded_count_while_they_are_turned(compiled: Compile) -> None:
-    """Salt turns ``_in`` before it excludes; the state that stays keeps a requisite on one that went."""
+    """Salt turns ``_in`` before it excludes; the state that stays keeps a requisite on one that went, which is a fault."""
     found = compiled({"a.sls": "exclude: [{id: x}]\nx:\n  test.nop: [{require_in: [{test: t}]}]\nt: test.nop\n"})
-    assert found.chunks[0]["require"] == [{"test": "x"}]
+    assert told(found.faults) == [
+        "a.sls:4 Referenced state does not exist for requisite [require: (test: x)] in state [t] in SLS [a]"
+    ]

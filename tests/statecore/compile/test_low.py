@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Compile, low, order, told
+from .conftest import Compile, low, told
 
 NAMES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "each its chunk": (
@@ -99,8 +99,9 @@ def test_required_sls(compiled: Compile, files: dict[str, str], faults: list[str
 
 def test_a_mistyped_sls_is_named(compiled: Compile) -> None:
     files = {"a.sls": "include: [web]\nx:\n  test.nop: [{require: [{sls: wbe}]}]\n", "web.sls": "y: test.nop\n"}
-    assert compiled(files).faults[0].hint == "the nearest SLS of this run is 'web'"
+    assert compiled(files).faults[0].hint == "the nearest is 'web'"
 
 
-def test_ids_that_are_missing_are_left_to_the_engine(compiled: Compile) -> None:
-    assert order(compiled({"a.sls": "x:\n  test.nop: [{require: [{test: nothing}]}]\n"})) == ["x"]
+def test_an_id_that_is_missing_is_named(compiled: Compile) -> None:
+    (fault,) = compiled({"a.sls": "x:\n  test.nop: [{require: [{test: nothin}]}]\nnothing: test.nop\n"}).faults
+    assert (fault.mark and fault.mark.line, fault.hint) == (2, "the nearest is 'nothing'")

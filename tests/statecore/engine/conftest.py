@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from statecore.compile import compile_chunks
 from statecore.context import Context
 from statecore.engine import Options, run
 from statecore.engine.call import finish
@@ -86,7 +87,10 @@ class Bench:
         return attached(bare, self.loader, finish)
 
     def run(self, *chunks: Low, test: bool = False, **options: Any) -> Running:
-        return run(chunks, self.context(test), self.loader, Options(**options))
+        ctx = self.context(test)
+        compiled = compile_chunks(chunks, reacts=lambda state: self.loader.has("states", f"{state}.mod_watch", ctx))
+        assert not compiled.faults, compiled.faults
+        return run(compiled.graph, ctx, self.loader, Options(**options))
 
 
 @pytest.fixture

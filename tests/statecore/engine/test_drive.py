@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from statecore.compile.graph import link
+from statecore.engine import run
 from statecore.errors import Mark
 
 STATES = '''
@@ -261,14 +263,12 @@ def test_retry_in_test_mode_only_says_so(bench, own):
 
 def test_mod_init_runs_until_it_is_content(bench, own):
     context = bench.context()
-    from statecore.engine import run
-
-    run([own("a", "tests"), own("b", "tests"), own("c", "tests")], context, bench.loader)
+    run(link([own("a", "tests"), own("b", "tests"), own("c", "tests")]), context, bench.loader)
     assert context.scratch["inits"] == ["a", "b"]
 
 
 def test_what_a_state_sees_of_the_run(bench, own, low):
-    running = bench.run(low("first"), own("a", "looks"))
+    running = bench.run(low("first", order=1), own("a", "looks"))
     assert running["own_|-a_|-a_|-looks"]["comment"] == "a ['test_|-first_|-first_|-nop']"
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from statecore.compile.graph import link
+from statecore.engine import run
+
 RAN = ("Success!", True)
 
 CASES = [
@@ -77,9 +80,8 @@ def test_check_cmd_is_not_asked_about_what_was_not_done(bench, low):
 
 def test_commands_run_in_a_shell_with_the_states_own_options(bench, low):
     context = bench.context()
-    from statecore.engine import run
-
-    run([low("a", onlyif="true", runas="ann", cwd="/tmp", cmd_opts_exclude=["cwd"])], context, bench.loader)
+    chunk = low("a", onlyif="true", runas="ann", cwd="/tmp", cmd_opts_exclude=["cwd"])
+    run(link([chunk]), context, bench.loader)
     ((command, options),) = context.call("cmd.asked")
     assert command == "true"
     assert options == {"ignore_retcode": True, "python_shell": True, "runas": "ann"}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.engine.graph import link
-from statecore.engine.machine import Adopt, Call, LeaveOut, Machine
+from statecore.compile import compile_chunks
+from statecore.compile.graph import link
+from statecore.engine.machine import Adopt, Call, LeaveOut, Machine, Wait
 
 FINE = {"result": True, "changes": {}}
 CHANGED = {"result": True, "changes": {"a": 1}}
@@ -21,8 +22,8 @@ def chunk(id_, **requisites):
     return {"state": "t", "fun": "f", "name": id_, "__id__": id_, "__sls__": "s", **requisites}
 
 
-def machine_of(*chunks, reacts=True, **kwargs):
-    return Machine(link(chunks, lambda _state: reacts), **kwargs)
+def machine_of(*chunks, **kwargs):
+    return Machine(link(chunks), **kwargs)
 
 
 def walk(machine, outcomes=None, checks=None, *, assure=True):
@@ -78,9 +79,11 @@ def test_ways_to_name_a_state(reference):
 
 
 def test_a_reference_to_nothing_is_a_fault():
-    graph = link([chunk("a", require=[{"t": "x"}, {"sls": "empty"}, {"t": "y*"}])], lambda _: True)
+    requisites = [{"t": "x"}, {"sls": "empty"}, {"sls": "not*"}, {"t": "y*"}, {"sls": "gone"}]
+    graph = link([chunk("a", require=requisites)], empty={"empty"})
     assert [fault.message for fault in graph.faults] == [
-        "Referenced state does not exist for requisite [require: (t: x)] in state [a] in SLS [s]"
+        f"Referenced state does not exist for requisite [require: ({what})] in state [a] in SLS [s]"
+        for what in ("t: x", "t: y*", "sls: gone")
     ]
 
 
@@ -127,8 +130,68 @@ def test_the_requisites_of_a_prereqs_target_run_before_its_check():
     ]
 
 
+def parallel(id_, **requisites):
+    return chunk(id_, parallel=True, **requisites)
+
+
+#: Chunks, and the story: what is begun ("<"), what is waited for ("="), what runs.
+PARALLEL = {
+    "others go on": ([parallel("a"), chunk("b"), parallel("c")], "<a b <c =a =c"),
+    "what needs it waits": ([parallel("a"), chunk("b", require=["a"]), chunk("c")], "<a =a b c"),
+    "what is parallel too is put off": ([parallel("a"), parallel("b", require=["a"]), chunk("c")], "<a c =a <b =b"),
+    "with what needs it": (
+        [parallel("a"), parallel("b", require=["a"]), chunk("c", require=["b"]), chunk("d")],
+        "<a d =a <b =b c",
+    ),
+    "two at once": (
+        [parallel("a"), parallel("b"), parallel("c", require=["a", "b"]), chunk("d")],
+        "<a <b d =a =b <c =c",
+    ),
+    "a prereq's target is checked here": ([parallel("a"), chunk("b", prereq=["a"])], "a? b <a =a"),
+}
+
+
+@pytest.mark.parametrize(("chunks", "story"), PARALLEL.values(), ids=PARALLEL)
+def test_parallel(chunks, story):
+    machine = machine_of(*chunks)
+    begun, told = {}, []
+    while (instruction := machine.step()) is not None:
+        machine.check()
+        if isinstance(instruction, Wait):
+            # The first that was begun is the first to end.
+            node = next(node for node in begun if node in instruction.nodes)
+            told.append(f"={begun[node].low['__id__']}")
+            machine.feed(begun.pop(node), CHANGED)
+            continue
+        id_ = instruction.low["__id__"]
+        if instruction.node.check:
+            told.append(f"{id_}?")
+            machine.feed(instruction, WOULD)
+        elif instruction.low.get("parallel"):
+            told.append(f"<{id_}")
+            begun[instruction.node] = instruction
+            machine.begun(instruction)
+        else:
+            told.append(id_)
+            machine.feed(instruction, FINE)
+    assert " ".join(told) == story
+    assert not begun
+
+
+def test_what_runs_is_awaited_when_the_run_is_stopped():
+    machine = machine_of(parallel("a"), chunk("b"), chunk("c"), stop=lambda low, _entry: low["__id__"] == "b")
+    begun = machine.step()
+    machine.begun(begun)
+    machine.feed(machine.step(), FAILED)
+    assert machine.step() == Wait(frozenset({begun.node}))
+    machine.feed(begun, FINE)
+    assert machine.step() is None
+    assert len(machine.running) == 2
+
+
 def test_watch_without_mod_watch_is_require():
-    story = walk(machine_of(chunk("a", watch=[{"t": "b"}]), chunk("b"), reacts=False), outcomes={"b": CHANGED})
+    compiled = compile_chunks([chunk("a", watch=[{"t": "b"}]), chunk("b")], reacts=lambda _state: False)
+    story = walk(Machine(compiled.graph), outcomes={"b": CHANGED})
     assert story == [("run", "b"), ("run", "a")]
 
 

@@ -10,9 +10,9 @@ import pytest
 from statecore.engine import retry
 from statecore.engine.apply import settle
 from statecore.engine.arguments import bind, complaint
-from statecore.engine.report import milliseconds, tag, text, untag
+from statecore.engine.report import milliseconds, text
 from statecore.errors import CommandError, StateFailure
-from statecore.types import ChunkId, Outcome, Plan, Step
+from statecore.types import ChunkId, Outcome, Plan, Step, tag, untag
 
 
 def step(**outcome):

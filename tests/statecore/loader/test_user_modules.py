@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from statecore.compile.graph import link
 from statecore.engine import run
 from statecore.errors import CommandError, InvocationError, NotAvailable
 
@@ -103,7 +104,7 @@ def call_seed(shelf, *, test=False, times=1, **arguments):
     }
     ctx = shelf.context(test)
     for _ in range(times):
-        (entry,) = run([dict(low)], ctx, shelf.loader).values()
+        (entry,) = run(link([dict(low)]), ctx, shelf.loader).values()
     return entry
 
 
@@ -315,7 +316,7 @@ def test_packages_are_modules_too(shelf):
 def test_native_states_are_called_by_users_states(shelf):
     shelf.write("states/own.py", "def f(name): return __states__['test.succeed_with_changes'](name=name)\n")
     low = {"state": "own", "fun": "f", "name": "n", "__id__": "n", "__sls__": "s"}
-    (entry,) = run([low], shelf.context(), shelf.loader).values()
+    (entry,) = run(link([low]), shelf.context(), shelf.loader).values()
     assert (entry["name"], entry["result"], entry["comment"]) == ("n", True, "Success!")
 
 

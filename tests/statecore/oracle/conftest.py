@@ -10,7 +10,7 @@ A tree (``trees/*.yaml``) has these keys:
     options of the minion
 ``differs``
     what ours does otherwise on purpose, and why: ``high``, ``low``, ``ran`` or ``pillar`` -> the reason. That much is not
-    compared; what ours does is in the tests of its part. ``order``: only the order in which the states ran.
+    compared; what ours does is in the tests of its part.
 
 Grains are the same for all (GRAINS).
 """

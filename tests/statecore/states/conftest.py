@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 import yaml
 
+from statecore.compile import compile_chunks
 from statecore.context import Context
 from statecore.engine import Options, run
 from statecore.engine.call import finish
@@ -156,7 +157,7 @@ class Ours:
         lay_out(case, self.place, self.root)
         told: dict[str, Any] = {}
         for phase, test in PHASES.items():
-            running = run(chunks(case, self.root), self._context(test), self._loader, Options())
+            running = run(compile_chunks(chunks(case, self.root)).graph, self._context(test), self._loader, Options())
             own = next(entry for entry in running.values() if entry["__id__"] == case.id)
             told[phase] = shown(own, self.root, self.tree)
         return told | {"left": tree(self.place, self.root)}

@@ -1,4 +1,4 @@
-"""Who needs whom: the requisites of all chunks, resolved once. Pure.
+"""Who needs whom: the requisites of all chunks, resolved once (seed 003). Pure.
 
 A reference names a state module and an ID or name (``pkg: vim``), an ID alone, a whole SLS (``sls: web``), or a glob of
 these. Equal references share one tuple of targets, so a thousand states that require the same SLS cost one list.
@@ -6,17 +6,19 @@ these. Equal references share one tuple of targets, so a thousand states that re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from statecore.engine.report import tag
-from statecore.engine.requisite import REQUISITES
-from statecore.types import Low
+from statecore.types import Low, tag
 
-#: A watch whose state has no mod_watch is a plain requirement (seed 003).
-_UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
+#: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).
+KINDS = (
+    *("require", "require_any", "watch", "watch_any", "prereq"),
+    *("onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any"),
+)
 
 _GLOB = frozenset("*?[]")
 
@@ -29,6 +31,9 @@ class Fault(NamedTuple):
     #: The chunk that declares it, and under which argument.
     low: Low
     kind: str
+    hint: str = ""
+    #: For requisites that lead back to their own chunk: all of these, each with the argument that needs the next.
+    ring: tuple[tuple[Low, str], ...] = ()
 
 
 class Need(NamedTuple):
@@ -39,18 +44,27 @@ class Need(NamedTuple):
     targets: tuple[int, ...]
 
 
+class Node(NamedTuple):
+    """A chunk to be run, or to be checked (run in test mode) for a prereq."""
+
+    position: int
+    check: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Chunks and what each needs."""
 
-    chunks: tuple[Low, ...]
-    tags: tuple[str, ...]
+    chunks: tuple[Low, ...] = ()
+    tags: tuple[str, ...] = ()
     #: For a run of the chunk: its own requisites in order, then a require on every state that prereqs it.
-    needs: tuple[tuple[Need, ...], ...]
+    needs: tuple[tuple[Need, ...], ...] = ()
     #: For a prereq's test run of the chunk: its own requisites only.
-    check_needs: tuple[tuple[Need, ...], ...]
+    check_needs: tuple[tuple[Need, ...], ...] = ()
+    #: The run list: every chunk once, and once as a check where a prereq names it.
+    order: tuple[Node, ...] = ()
     #: References to nothing.
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault, ...] = ()
 
 
 class _Names:
@@ -74,6 +88,11 @@ class _Names:
             known = self._cache[(key, value)] = tuple(dict.fromkeys(self._search(key, value)))
         return known
 
+    def nearest(self, key: str, value: str) -> str:
+        """What there is that looks like it: an SLS, an ID or a name; "" when nothing does."""
+        known = list(self._in_sls) if key == "sls" else [name for state, name in self._named if state == key]
+        return next(iter(difflib.get_close_matches(value, known, n=1)), "")
+
     def _search(self, key: str, value: str) -> list[int]:
         globbed = bool(_GLOB & set(value))
         if key == "sls":
@@ -90,16 +109,16 @@ class _Names:
         ]
 
 
-def link(chunks: Sequence[Low], reacts: Callable[[str], bool]) -> Graph:
-    """Resolves every requisite. ``reacts(state)`` says whether a state module has a mod_watch.
+def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
+    """Resolves every requisite; the run list is as the chunks come. ``empty``: SLS of the run without a state, which are
+    met when they are required.
 
-    A chunk listed twice (Salt lists the target of a prereq once for its test run) counts once. References that name
-    nothing are reported in ``faults`` and left out.
+    A chunk listed twice counts once. References that name nothing are reported in ``faults`` and left out.
     """
     unique = tuple({tag(low): low for low in chunks}.values())
     names = _Names(unique)
     faults: list[Fault] = []
-    own = [tuple(_needs(low, names, reacts, faults)) for low in unique]
+    own = [tuple(_needs(low, names, empty, faults)) for low in unique]
     required_by: list[list[int]] = [[] for _ in unique]
     for position, needs in enumerate(own):
         for need in needs:
@@ -114,32 +133,37 @@ def link(chunks: Sequence[Low], reacts: Callable[[str], bool]) -> Graph:
             for needs, first in zip(own, required_by, strict=True)
         ),
         check_needs=tuple(own),
+        order=tuple(Node(position) for position in range(len(unique))),
         faults=tuple(faults),
     )
 
 
-def _needs(low: Low, names: _Names, reacts: Callable[[str], bool], faults: list[Fault]) -> list[Need]:
+def _needs(low: Low, names: _Names, empty: Collection[str], faults: list[Fault]) -> list[Need]:
     needs: list[Need] = []
-    for kind in REQUISITES:
-        for reference in _references(low.get(kind)):
+    for kind in KINDS:
+        if kind not in low:
+            continue
+        for reference in _references(low[kind]):
             key, value = next(iter(reference.items()))
             if value is None:
                 continue
-            targets = names.find(key.partition(".")[0], str(value))
+            targets = names.find(str(key).partition(".")[0], str(value))
             if targets:
-                needs.append(Need(_effective(kind, low["state"], reacts), targets))
-            elif key != "sls" and not _GLOB & set(str(value)):
-                # An SLS may be empty and a glob may match nothing; neither says that somebody mistyped an ID.
-                text = (
-                    f"Referenced state does not exist for requisite [{kind}: ({key}: {value})]"
-                    f" in state [{low['name']}] in SLS [{low.get('__sls__')}]"
-                )
-                faults.append(Fault(text, low, kind))
+                needs.append(Need(kind, targets))
+            elif key != "sls" or not (str(value) in empty or _GLOB & set(str(value))):
+                faults.append(_dangling(low, kind, str(key), str(value), names))
     return needs
 
 
-def _effective(kind: str, state: str, reacts: Callable[[str], bool]) -> str:
-    return _UNWATCHED[kind] if kind in _UNWATCHED and not reacts(state) else kind
+def _dangling(low: Low, kind: str, key: str, value: str, names: _Names) -> Fault:
+    text = (
+        f"Referenced state does not exist for requisite [{kind}: ({key}: {value})] in state [{low['name']}]"
+        f" in SLS [{low.get('__sls__')}]"
+    )
+    near = names.nearest(key, value)
+    if near:
+        return Fault(text, low, kind, f"the nearest is '{near}'")
+    return Fault(text, low, kind, f"include '{value}' where it is required" if key == "sls" else "")
 
 
 def _references(value: Any) -> list[dict[str, Any]]:
@@ -168,7 +192,8 @@ def cycle(graph: Graph) -> Fault | None:
                 for one, other in zip(ring, [*ring[1:], ring[0]], strict=True)
             ]
             text = f"Recursive requisites were found: {', '.join(edges)}"
-            return Fault(text, graph.chunks[ring[0].position], ring[0].kind)
+            chunks = tuple((graph.chunks[each.position], each.kind) for each in ring)
+            return Fault(text, *chunks[0], ring=chunks)
     return None
 
 
