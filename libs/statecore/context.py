@@ -7,7 +7,7 @@ for each low chunk with ``for_chunk``. Salt's dunders exist only behind ``loader
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from statecore.errors import NotAvailable
@@ -64,4 +64,15 @@ class Context:
 
     def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
         """The same run seen from one low chunk."""
-        return replace(self, low=low, test=test, running=running, saltenv=low.get("__env__", self.saltenv))
+        # Made once for every state: dataclasses.replace looks at every field again.
+        own = object.__new__(Context)
+        for name in _SHARED:
+            object.__setattr__(own, name, getattr(self, name))
+        object.__setattr__(own, "low", low)
+        object.__setattr__(own, "test", test)
+        object.__setattr__(own, "running", running)
+        object.__setattr__(own, "saltenv", low.get("__env__", self.saltenv))
+        return own
+
+
+_SHARED = tuple(each.name for each in fields(Context) if each.name not in ("low", "test", "running", "saltenv"))

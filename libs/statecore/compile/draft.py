@@ -105,5 +105,5 @@ def states(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def arguments(run: Any) -> Iterator[tuple[str, Any]]:
     """(argument, value) of the list of a state, functions left out."""
     for item in run if isinstance(run, list) else ():
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             yield from item.items()

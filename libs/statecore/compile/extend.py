@@ -20,6 +20,8 @@ def extend(draft: Draft) -> Draft:
 def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> Draft:
     """The draft with these extensions laid over. ``strict``: the ID must have the state module (requisite_in)."""
     high: High = dict(draft.high)
+    # Lists that were made here may be added to; a thousand require_in of one state cost a thousand, not a million.
+    own: dict[int, list[Any]] = {}
     faults: list[SlsFault] = []
     muted = excluded_slses(draft.excludes)
     for name, body in extensions:
@@ -30,10 +32,10 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
         if target is None:
             faults.append(_unknown(draft, name, body, high))
             continue
-        own = dict(high[target])
+        laid = dict(high[target])
         for state, run in states(body):
-            own[state] = _laid(own[state], run) if state in own and isinstance(run, list) else run
-        high[target] = own
+            laid[state] = _laid(laid[state], run, own) if state in laid and isinstance(run, list) else run
+        high[target] = laid
     return replace(draft, high=high, faults=(*draft.faults, *faults))
 
 
@@ -56,35 +58,45 @@ def excluded_slses(excludes: Iterable[Any]) -> frozenset[str]:
     return frozenset(str(entry) for entry in found if entry)
 
 
-def _laid(run: Any, over: list[Any]) -> list[Any]:
+def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:
     """A state's list with another's entries over it."""
     if not isinstance(run, list):
         return over
-    laid = list(run)
+    laid = _owned(run, own)
     for item in over:
-        places = [at for at, own in enumerate(laid) if _same(own, item)]
+        places = [at for at, each in enumerate(laid) if _same(each, item)]
         for at in places:
-            laid[at] = _merged(laid[at], item)
+            laid[at] = _merged(laid[at], item, own)
         if not places:
             laid.append(item)
     return laid
 
 
-def _same(own: Any, item: Any) -> bool:
-    if isinstance(own, str) and isinstance(item, str):
+def _owned(values: list[Any], own: dict[int, list[Any]]) -> list[Any]:
+    """The list itself where it was made here, else a copy."""
+    if id(values) not in own:
+        values = list(values)
+        own[id(values)] = values
+    return values
+
+
+def _same(each: Any, item: Any) -> bool:
+    if isinstance(each, str) and isinstance(item, str):
         return True
-    if isinstance(own, Mapping) and isinstance(item, Mapping) and own and item:
-        key, other = next(iter(own)), next(iter(item))
+    if isinstance(each, dict) and isinstance(item, dict) and each and item:
+        key, other = next(iter(each)), next(iter(item))
         # A name takes the place of names.
         return bool(key == other or (key == "names" and other == "name"))
     return False
 
 
-def _merged(own: Any, item: Any) -> Any:
-    if isinstance(item, Mapping):
+def _merged(each: Any, item: Any, own: dict[int, list[Any]]) -> Any:
+    if isinstance(item, dict):
         key = next(iter(item))
-        if key in REQUISITES and isinstance(own[key], list) and isinstance(item[key], list):
-            return {key: [*own[key], *item[key]]}
+        if key in REQUISITES and isinstance(each[key], list) and isinstance(item[key], list):
+            references = _owned(each[key], own)
+            references.extend(item[key])
+            return {key: references}
     return item
 
 

@@ -82,7 +82,7 @@ class _Waits:
 
     groups: list[tuple[Node, ...]] = field(default_factory=list)
     #: Node -> groups that must have been listed before it, each once.
-    needs: dict[Node, list[int]] = field(default_factory=dict)
+    needs: dict[Node, set[int]] = field(default_factory=dict)
     #: Group -> nodes that wait for it.
     waiting_for: list[list[Node]] = field(default_factory=list)
     member_of: dict[Node, list[int]] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class _Waits:
                 self.member_of.setdefault(member, []).append(group)
         self.reasons[group].append((declared, node.position, _WEIGHTS[kind]))
         if group not in self.needs[node]:
-            self.needs[node].append(group)
+            self.needs[node].add(group)
             self.waiting_for[group].append(node)
 
 
@@ -114,7 +114,7 @@ def _waits(graph: Graph) -> _Waits:
     }
     for position in range(len(graph.chunks)):
         for node in _nodes(position, checked):
-            waits.needs[node] = []
+            waits.needs[node] = set()
     for position, needs in enumerate(graph.check_needs):
         for need in needs:
             for node in _nodes(position, checked):

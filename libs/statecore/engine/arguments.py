@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from statecore.engine.requisite import REQUISITES
+from statecore.loader.arguments import Parameters
 
 #: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
 #: parameter (``file.managed`` takes ``check_cmd``) and then gets it.
@@ -40,12 +40,6 @@ INTERNAL = frozenset(
     }
 )
 
-_POSITIONAL = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.KEYWORD_ONLY,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -58,27 +52,22 @@ class Arguments:
     unknown: Mapping[str, str] | None = None
 
 
-def bind(low: Mapping[str, Any], signature: inspect.Signature) -> Arguments:
-    """Sorts a chunk's keys into the parameters of the function (ctx already left out of the signature)."""
-    parameters = signature.parameters.values()
-    named = {parameter.name: parameter for parameter in parameters if parameter.kind in _POSITIONAL}
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    values = {key: low[key] for key in named if key in low}
-    extra = {
-        key: value
-        for key, value in low.items()
-        if key not in named and key not in INTERNAL and not key.startswith("__")
-    }
-    if takes_any:
+def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
+    """Sorts a chunk's keys into the parameters of the function."""
+    named = parameters.named
+    values: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for key, value in low.items():
+        if key in named:
+            values[key] = value
+        elif key not in INTERNAL and not key.startswith("__"):
+            extra[key] = value
+    if parameters.takes_any:
         values.update(extra)
         extra = {}
-    return Arguments(
-        values=values,
-        missing=tuple(
-            key for key, parameter in named.items() if parameter.default is inspect.Parameter.empty and key not in low
-        ),
-        unknown={key: _nearest(key, [*named, *INTERNAL]) for key in extra} or None,
-    )
+    missing = tuple(key for key, must in named.items() if must and key not in low)
+    unknown = {key: _nearest(key, [*named, *INTERNAL]) for key in extra} if extra else None
+    return Arguments(values, missing, unknown)
 
 
 def _nearest(key: str, known: list[str]) -> str:

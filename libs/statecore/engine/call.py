@@ -39,7 +39,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
         served, function = loader.function("states", full, ctx)
     except NotAvailable as missing:
         return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
-    arguments = bind(low, served.signature(function))
+    arguments = bind(low, served.parameters(function))
     if wrong := complaint(arguments, full):
         return _failed(low, wrong + _place(low, locate, next(iter(arguments.unknown or ()), "")))
     try:
@@ -84,7 +84,7 @@ def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: M
 def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     _, values = resolve([], arguments, ctx)
     with _umask(low.get("umask")):
-        returned = served.bound(function, ctx)(**values)
+        returned = served.call(function, ctx, values)
         if isinstance(returned, Plan):
             return settle(returned, low["name"], test=ctx.test)
     return _regular(low, returned)

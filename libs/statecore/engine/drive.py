@@ -172,7 +172,8 @@ class _Driver:
             case Adopt(low=low, entry=entry):
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
             case Call():
-                return self.call(replace(instruction, low=self._aggregated(instruction, machine)))
+                low = self._aggregated(instruction, machine)
+                return self.call(instruction if low is instruction.low else replace(instruction, low=low))
 
     def call(self, instruction: Call) -> RunningEntry:
         """Calls a state, again while its ``retry`` says so, then its mod_watch if it is to react."""

@@ -30,6 +30,8 @@ class Listening:
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
     """Who has to react to what this run changed."""
+    if not any("listen" in low or "listen_in" in low for low in chunks):
+        return Listening(chunks=(), errors={})
     names = _names(chunks)
     calls: dict[str, Low] = {}
     errors: dict[str, dict[str, Any]] = {}

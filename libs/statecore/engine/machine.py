@@ -216,7 +216,7 @@ class Machine:
 
     def _decide(self, node: Node) -> Instruction:
         low = self._graph.chunks[node.position]
-        decision = decide(self._what_is_seen(node))
+        decision = decide(self._what_is_seen(node)) if self._needs(node) else Decision.RUN
         if decision in NOT_RUN:
             foreseen = self.foreseen.get(self._graph.tags[node.position])
             if decision is Decision.FAIL and foreseen is not None and not node.check:

@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+_NAMED = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a function takes, in the form in which every call asks for it."""
+
+    #: Name -> whether a caller must give it.
+    named: Mapping[str, bool]
+    takes_any: bool
+
+    @classmethod
+    def of(cls, signature: inspect.Signature) -> Parameters:
+        """Those of a signature from which ctx is left out already."""
+        parameters = signature.parameters.values()
+        return cls(
+            named={each.name: each.default is each.empty for each in parameters if each.kind in _NAMED},
+            takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
+        )
 
 
 def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> dict[str, Any]:

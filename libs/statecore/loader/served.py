@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from statecore.context import Context
 from statecore.errors import StatecoreError
+from statecore.loader.arguments import Parameters
 from statecore.loader.find import Source
 from statecore.ports import Function
 
@@ -39,6 +40,7 @@ class Served:
     #: Public function name -> outputter ("state.apply" is shown by highstate).
     outputters: Mapping[str, str] = field(default_factory=dict)
     _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
+    _parameters: dict[str, Parameters] = field(default_factory=dict)
 
     @property
     def native(self) -> bool:
@@ -48,6 +50,18 @@ class Served:
     def bound(self, function: str, ctx: Context) -> Function:
         """The function ready to be called. Raises KeyError when the module has no such function."""
         return self.binder(self.functions[function], ctx)
+
+    def call(self, function: str, ctx: Context, arguments: Mapping[str, Any]) -> Any:
+        """Calls the function, which raises whatever it raises."""
+        own = self.functions[function]
+        return own(ctx, **arguments) if self.native else self.binder(own, ctx)(**arguments)
+
+    def parameters(self, function: str) -> Parameters:
+        """What a caller may pass, and must."""
+        known = self._parameters.get(function)
+        if known is None:
+            known = self._parameters[function] = Parameters.of(self.signature(function))
+        return known
 
     def signature(self, function: str) -> inspect.Signature:
         """What a caller may pass: the function's signature, ctx left out for native functions."""

@@ -7,12 +7,11 @@ bounded, so that a small file cannot become gigabytes, and so is depth.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from typing import Any
 
 import yaml
 from yaml.constructor import ConstructorError
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.scanner import ScannerError
 
 #: C speed where libyaml is there; the pure loader reads the same language.
@@ -28,6 +27,9 @@ _MAX_DEPTH = 200
 _DEEP = re.compile(rf"^[ \-?:]{{{_MAX_DEPTH // 2}}}", re.MULTILINE)
 
 _MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
+_SEQUENCE = "tag:yaml.org,2002:seq"
+_MAPPING = "tag:yaml.org,2002:map"
 
 
 class YamlFault(Exception):
@@ -40,27 +42,67 @@ class YamlFault(Exception):
 
 
 class _Loader(_BASE):  # type: ignore[misc]
-    """SafeLoader with Salt's rules."""
+    """SafeLoader with Salt's rules.
+
+    A tree of nodes is made into data here and not by PyYAML's generators: SLS are long, and this takes a third of their time.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        #: What an alias means: collections by the identity of their node.
+        self._built: dict[int, Any] = {}
+
+    def get_single_data(self) -> Any:
+        node = self.get_single_node()
+        return None if node is None else self._build(node)
+
+    def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
+        """The tag of a node that has none. PyYAML's rules; paths and wildcards, which it also asks for, are not used."""
+        if kind is not ScalarNode:
+            return _SEQUENCE if kind is SequenceNode else _MAPPING
+        if implicit[0]:
+            for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
+                if pattern.match(value):
+                    return str(tag)
+        return _TEXT
+
+    def _build(self, node: Node) -> Any:
+        tag = node.tag
+        if tag == _TEXT:
+            return node.value
+        if tag == _SEQUENCE and isinstance(node, SequenceNode):
+            known = self._built.get(id(node))
+            if known is None:
+                known = self._built[id(node)] = [self._build(item) for item in node.value]
+            return known
+        if tag == _MAPPING and isinstance(node, MappingNode):
+            known = self._built.get(id(node))
+            if known is None:
+                known = self._built[id(node)] = self.construct_mapping(node)
+            return known
+        return self.construct_object(node, deep=True)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
         self.flatten_mapping(node)
         mapping: dict[Any, Any] = {}
-        lines: dict[Any, int] = {}
+        build = self._build
         for key_node, value_node in node.value:
-            key = self.construct_object(key_node, deep=deep)
-            if not isinstance(key, Hashable):
+            key = build(key_node)
+            try:
+                known = key in mapping
+            except TypeError:
                 raise ConstructorError(
                     "while constructing a mapping", node.start_mark, "found unacceptable key", key_node.start_mark
-                )
-            if key in mapping and not getattr(key_node, "merged", False):
+                ) from None
+            if known:
+                first = next(each for each, _ in node.value if build(each) == key)
                 raise ConstructorError(
-                    context=f"while constructing a mapping; the first one is in line {lines[key]}",
+                    context=f"while constructing a mapping; the first one is in line {first.start_mark.line + 1}",
                     context_mark=node.start_mark,
                     problem=f"found conflicting ID '{key}'",
                     problem_mark=key_node.start_mark,
                 )
-            mapping[key] = self.construct_object(value_node, deep=deep)
-            lines[key] = key_node.start_mark.line + 1
+            mapping[key] = build(value_node)
         return mapping
 
     def flatten_mapping(self, node: MappingNode) -> None:
@@ -86,7 +128,7 @@ def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
 
 def _construct_omap(loader: Any, node: Node) -> Any:
     """An ordered map is a map: ours keep their order. Salt writes it as one, YAML as a list of single pairs."""
-    if isinstance(node, yaml.SequenceNode):
+    if isinstance(node, SequenceNode):
         pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
         return _construct_yaml_map(loader, MappingNode(node.tag, pairs, node.start_mark, node.end_mark))
     if not isinstance(node, MappingNode):
@@ -158,7 +200,7 @@ def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ..
             if isinstance(key, ScalarNode):
                 found.setdefault((*path, key.value), _place(key))
                 _collect(value, (*path, key.value), found)
-    elif isinstance(node, yaml.SequenceNode):
+    elif isinstance(node, SequenceNode):
         for item in node.value:
             if isinstance(item, ScalarNode):
                 found.setdefault((*path, item.value), _place(item))

@@ -12,6 +12,7 @@ from statecore.engine.apply import settle
 from statecore.engine.arguments import bind, complaint
 from statecore.engine.report import milliseconds, text
 from statecore.errors import CommandError, StateFailure
+from statecore.loader.arguments import Parameters
 from statecore.types import ChunkId, Outcome, Plan, Step, tag, untag
 
 
@@ -95,28 +96,33 @@ def test_arguments_of_the_engine_do_not_reach_the_function():
         "onlyif": "x",
         "listen_in": [],
     }
-    assert bind(low, signature(lambda name, **kw: None)).values == {"name": "n"}
+    assert bind(low, Parameters.of(signature(lambda name, **kw: None))).values == {"name": "n"}
 
 
 def test_a_function_that_names_an_engine_key_gets_it():
-    assert bind({"name": "n", "check_cmd": "c"}, signature(lambda name, check_cmd=None: None)).values == {
+    assert bind(
+        {"name": "n", "check_cmd": "c"}, Parameters.of(signature(lambda name, check_cmd=None: None))
+    ).values == {
         "name": "n",
         "check_cmd": "c",
     }
 
 
 def test_extra_arguments_go_to_functions_that_take_any():
-    assert bind({"name": "n", "x": 1, "__y": 2}, signature(lambda name, **kw: None)).values == {"name": "n", "x": 1}
+    assert bind({"name": "n", "x": 1, "__y": 2}, Parameters.of(signature(lambda name, **kw: None))).values == {
+        "name": "n",
+        "x": 1,
+    }
 
 
 def test_complaints():
-    wrong = bind({"name": "n", "usr": 1}, signature(lambda name, source, user=None: None))
+    wrong = bind({"name": "n", "usr": 1}, Parameters.of(signature(lambda name, source, user=None: None)))
     assert complaint(wrong, "file.managed").splitlines() == [
         "Missing parameter source for state file.managed",
         "'usr' is an invalid keyword argument for 'file.managed'",
         "Did you mean 'user' instead of 'usr'?",
     ]
-    assert complaint(bind({"name": "n"}, signature(lambda name: None)), "f.g") == ""
+    assert complaint(bind({"name": "n"}, Parameters.of(signature(lambda name: None))), "f.g") == ""
 
 
 @pytest.mark.parametrize(
