@@ -24,7 +24,8 @@ from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.pillar import compile_pillar
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl
 from statecore.render import RENDERERS, SlsTree
-from statecore.state_runs import Stage, StateRuns
+from statecore.state_runs import Bench, Stage, StateRuns
+from statecore.values import merge
 
 log = logging.getLogger(__name__)
 
@@ -187,6 +188,10 @@ class Runtime:
                     f" Only {_BLACKOUT_PASS} allowed in blackout mode."
                 )
 
+    def bench(self, options: Mapping[str, Any]) -> Bench:
+        """The parts of a state run, for who looks at them one by one (``statecore.inspection``)."""
+        return self._runs.bench(options)
+
     # What follows builds contexts.
 
     def _stage(self, options: Mapping[str, Any]) -> Stage:
@@ -339,13 +344,20 @@ def gather_grains(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return dict(Runtime(opts, files=LocalFiles({}), host=host, pillar={}).grains)
 
 
-def local_runtime(opts: Mapping[str, Any]) -> Runtime:
-    """A minion without a master (salt-call --local): files and pillar from local roots."""
+def local_runtime(
+    opts: Mapping[str, Any], *, grains: Mapping[str, Any] | None = None, pillar: Mapping[str, Any] | None = None
+) -> Runtime:
+    """A minion without a master (salt-call --local): files and pillar from local roots.
+
+    ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
+    """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = Host(str(whole.get("host_root") or "/"))
     pillar_files = LocalFiles(whole["pillar_roots"], str(whole["hash_type"]))
 
     def pillar_of(saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+        if pillar is not None:
+            return dict(merge(dict(pillar), dict(override or {})))
         # Pillar files may call modules, which see no pillar yet.
         bare = Runtime(whole, files=runtime.files, host=host, grains=runtime.grains, pillar={})
         compiled = compile_pillar(
@@ -367,6 +379,7 @@ def local_runtime(opts: Mapping[str, Any]) -> Runtime:
         whole,
         files=LocalFiles(whole["file_roots"], str(whole["hash_type"])),
         host=host,
+        grains=grains,
         minion=LocalMinion(pillar_of),
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )

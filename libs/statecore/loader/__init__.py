@@ -123,6 +123,20 @@ class Loader:
             return False
         return True
 
+    def blueprint(self, kind: str, name: str) -> inspect.Signature | None:
+        """What a built-in function takes, be its module usable on this host or not; None where there is none built in."""
+        module, _, function = name.partition(".")
+        for source in self._index(kind).candidates(module):
+            if source.native:
+                served = serve_native(source, _import_native(source), None)
+                if served.name == module and function in served.functions:
+                    return served.signature(function)
+        return None
+
+    def known(self, kind: str, module: str) -> bool:
+        """Whether any file would serve the module, usable here or not."""
+        return next(self._index(kind).candidates(module), None) is not None
+
     def nearest(self, kind: str, name: str, ctx: Context) -> str:
         """The existing ``"module.function"`` most like ``name``, "" when nothing comes near. Imports all of the kind."""
         near = difflib.get_close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)

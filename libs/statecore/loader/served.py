@@ -81,13 +81,14 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
     return bound
 
 
-def serve_native(source: Source, module: ModuleType, ctx: Context) -> Served:
+def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Served:
     """Reads a native module by the protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable.
 
+    Without a context nobody asks whether it is usable: it can be looked at, not called.
     A module that is a package names in ``PARTS`` those of its modules whose functions are served with its own.
     """
     available: Callable[[Context], str | None] | None = getattr(module, "available", None)
-    if available is not None and (reason := available(ctx)) is not None:
+    if available is not None and ctx is not None and (reason := available(ctx)) is not None:
         raise Unusable(reason)
     aliases: Mapping[str, str] = getattr(module, "ALIASES", {})
     hidden = set(aliases.values()) | {"available"}

@@ -321,6 +321,10 @@ class SlsTree:
             "sls_path": directory.replace("/", "_"),
         }
 
+    def names(self, sls: str, saltenv: str) -> frozenset[str]:
+        """What the template of an SLS may use without defining it. Raises SlsError where there is no such file."""
+        return frozenset(self._names(self.source(sls, saltenv)))
+
     # ------------------------------------------------------------------------------------------------------------------ lines
 
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:

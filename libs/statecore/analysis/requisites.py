@@ -1,0 +1,227 @@
+"""Requisites that cannot do what they say: rings, contradictions, what never comes, patterns that match nothing. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from statecore.analysis.finding import Remark
+from statecore.engine.graph import Graph, link
+from statecore.engine.requisite import REQUISITES
+from statecore.types import Low
+
+#: Functions that never report a change, so that nothing that waits for one ever runs.
+_NEVER_CHANGES = frozenset(
+    {"test.nop", "test.succeed_without_changes", "test.fail_without_changes", "test.show_notification"}
+    | {"test.check_pillar", "file.exists", "file.missing"}
+)
+
+#: Functions that never fail.
+_NEVER_FAILS = frozenset({"test.nop", "test.succeed_without_changes", "test.succeed_with_changes"})
+
+_GLOB = frozenset("*?[")
+
+_SUCCESS = frozenset({"require", "watch"})
+
+
+class Node(NamedTuple):
+    """A chunk's run, or the test run that a prereq asks of it."""
+
+    position: int
+    check: bool
+
+
+class Link(NamedTuple):
+    """One step of a ring."""
+
+    low: Low
+    #: The requisite that makes it wait for the next one.
+    kind: str
+    #: Who declares it: itself, or the next one, whose prereq it is.
+    by: Low
+
+
+class Reference(NamedTuple):
+    """One requisite as it is written, and what it means."""
+
+    kind: str
+    #: ``module``, ``sls``, ``id``; "id" for a bare one.
+    key: str
+    value: str
+    #: Positions in the graph.
+    targets: tuple[int, ...]
+
+
+def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
+    """Everything but rings and references to nothing, which need the words of the compiler."""
+    for position, low in enumerate(graph.chunks):
+        keys = (str(low["__id__"]), str(low["state"]))
+        impossible = list(_contradiction(graph, position, keys))
+        yield from impossible or _never(graph, position, keys)
+        for kind in ("watch", "watch_any"):
+            if low.get(kind) and not reacts(low["state"]):
+                text = f"'{low['state']}' has no mod_watch: this {kind} means {kind.replace('watch', 'require')}"
+                yield Remark("watch-without-reaction", text, low, (*keys, kind))
+        for kind in REQUISITES:
+            for key, value in written(low.get(kind)):
+                if _GLOB & set(value) and not _targets(graph.chunks, low, key, value):
+                    text = f"no state matches '{kind}: {key}: {value}'"
+                    yield Remark("unmatched-glob", text, low, (*keys, kind))
+
+
+def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
+    """``listen`` and ``listen_in`` that name nothing; a run tells only at its end."""
+    for low in chunks:
+        for kind in ("listen", "listen_in"):
+            for key, value in written(low.get(kind)):
+                if not _GLOB & set(value) and not _targets(chunks, low, key, value):
+                    text = f"nothing in the run is meant by '{kind}: {key}: {value}'"
+                    yield Remark("requisite-to-nothing", text, low, (str(low["__id__"]), str(low["state"]), kind))
+
+
+def references(graph: Graph, position: int) -> list[Reference]:
+    """The requisites of a chunk, one by one, as they are written."""
+    low = graph.chunks[position]
+    return [
+        Reference(kind, key, value, _targets(graph.chunks, low, key, value))
+        for kind in REQUISITES
+        for key, value in written(low.get(kind))
+    ]
+
+
+def written(value: Any) -> Iterator[tuple[str, str]]:
+    """(module, ID) of each reference of a requisite."""
+    for item in value if isinstance(value, list) else [value] if value else []:
+        if isinstance(item, Mapping):
+            yield from ((str(key).partition(".")[0], str(name)) for key, name in item.items() if name is not None)
+        elif item:
+            yield "id", str(item)
+
+
+def rings(graph: Graph) -> list[list[Link]]:
+    """One shortest ring for every knot of requisites that lead back to themselves."""
+    return [_shortest(graph, knot) for knot in _knots(graph)]
+
+
+def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
+    """The whole ring, ``file:line (ID) -> file:line (ID)``, back to where it began."""
+    stops = [f"{place(one.by, one.kind)} ({one.low['__id__']}: {_reason(one)})" for one in ring]
+    return " -> ".join([*stops, place(ring[0].by, ring[0].kind)])
+
+
+def _reason(one: Link) -> str:
+    return one.kind if one.by is one.low else f"{one.kind} of {one.by['__id__']}"
+
+
+def _targets(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
+    """What one reference means, by the rules of the engine itself."""
+    others = [{name: each[name] for name in each if name not in REQUISITES} for each in chunks]
+    at = next(position for position, each in enumerate(chunks) if each is low)
+    others[at] |= {"require": [{key: value}]}
+    needs = link(others, lambda _state: True).needs[at]
+    return needs[0].targets if needs else ()
+
+
+def _contradiction(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remark]:
+    low = graph.chunks[position]
+    required = {at for need in graph.check_needs[position] if need.kind in _SUCCESS for at in need.targets}
+    for kind in ("onfail", "onfail_any", "onfail_all"):
+        awaited = [at for need in graph.check_needs[position] if need.kind == kind for at in need.targets]
+        both = [at for at in awaited if at in required]
+        if both and (len(both) == len(awaited) or kind == "onfail_all"):
+            other = graph.chunks[both[0]]
+            text = f"it requires that '{other['__id__']}' succeeds and, by {kind}, that it fails: it can never run"
+            yield Remark("contradiction", text, low, (*keys, kind))
+
+
+def _never(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remark]:
+    low = graph.chunks[position]
+    waits = ((("onchanges", "onchanges_any"), _NEVER_CHANGES, "changes anything"), (("onfail",), _NEVER_FAILS, "fails"))
+    for kinds, never, what in waits:
+        targets = [
+            (need.kind, graph.chunks[at])
+            for need in graph.check_needs[position]
+            if need.kind in kinds
+            for at in need.targets
+        ]
+        if targets and all(f"{other['state']}.{other['fun']}" in never for _, other in targets):
+            kind, other = targets[0]
+            text = f"it can never run: {other['state']}.{other['fun']} ('{other['__id__']}') never {what}"
+            yield Remark("never-runs", text, low, (*keys, kind))
+
+
+def _steps(graph: Graph, node: Node) -> Iterator[tuple[Node, str, bool]]:
+    """(what it waits for, by which requisite, whether it is the other's)."""
+    declared = graph.chunks[node.position]
+    own = graph.check_needs[node.position]
+    for need in own:
+        # A watch that nothing reacts to is linked as a require.
+        watching = need.kind.replace("require", "watch")
+        kind = need.kind if need.kind in declared else watching
+        for target in need.targets:
+            yield Node(target, need.kind == "prereq"), kind, False
+    # A state waits for those that prereq it, though it declares nothing itself.
+    for need in () if node.check else graph.needs[node.position][len(own) :]:
+        for target in need.targets:
+            yield Node(target, False), "prereq", True
+
+
+def _knots(graph: Graph) -> list[set[Node]]:
+    """Strongly connected parts of more than one node, or with an edge to themselves (Tarjan, without recursion)."""
+    index: dict[Node, int] = {}
+    lowest: dict[Node, int] = {}
+    stack: list[Node] = []
+    on_stack: set[Node] = set()
+    found: list[set[Node]] = []
+    for start in (Node(position, False) for position in range(len(graph.chunks))):
+        if start in index:
+            continue
+        work = [(start, _steps(graph, start))]
+        index[start] = lowest[start] = len(index)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            node, steps = work[-1]
+            following = next((each for each, _, _ in steps if each not in index or each in on_stack), None)
+            if following is None:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
+                if lowest[node] == index[node]:
+                    knot = set(stack[stack.index(node) :])
+                    del stack[stack.index(node) :]
+                    on_stack -= knot
+                    if len(knot) > 1 or any(each == node for each, _, _ in _steps(graph, node)):
+                        found.append(knot)
+            elif following in index:
+                lowest[node] = min(lowest[node], index[following])
+            else:
+                index[following] = lowest[following] = len(index)
+                stack.append(following)
+                on_stack.add(following)
+                work.append((following, _steps(graph, following)))
+    return found
+
+
+def _shortest(graph: Graph, knot: set[Node]) -> list[Link]:
+    start = min(knot)
+    came: dict[Node, tuple[Node, Link]] = {}
+    todo = deque([start])
+    while todo:
+        node = todo.popleft()
+        for following, kind, others in _steps(graph, node):
+            if following not in knot:
+                continue
+            low = graph.chunks[node.position]
+            step = Link(low, kind, graph.chunks[following.position] if others else low)
+            if following == start:
+                ring = [step]
+                while node != start:
+                    node, step = came[node]
+                    ring.append(step)
+                return ring[::-1]
+            if following not in came:
+                came[following] = (node, step)
+                todo.append(following)
+    raise AssertionError("a knot without a way back to its first node")

@@ -1,0 +1,97 @@
+"""``statecore check TREE``: all that is wrong or odd in a state tree, for people, programs and code hosts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import quote
+
+from statecore.analysis.finding import Finding, count, merged
+from statecore.analysis.rules import Level
+from statecore.analysis.sarif import sarif
+from statecore.commands.ending import Exit
+from statecore.commands.setting import add_options, runtime_of, setting_of
+from statecore.inspection.check import check
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("tree", metavar="TREE", help="directory of the state tree")
+    parser.add_argument("sls", nargs="*", metavar="SLS", help="only these SLS (default: the top file and all)")
+    parser.add_argument(
+        "--grains", action="append", default=[], metavar="FILE", help="YAML or JSON; again for more minions at once"
+    )
+    add_options(parser, roots=False)
+    parser.add_argument("--out", choices=sorted(FORMATS), default="text", help="how to tell it (default: text)")
+    parser.add_argument("--warnings", action="store_true", help="end with 1 on warnings too")
+
+
+def run(given: argparse.Namespace) -> tuple[int, str]:
+    """Exit code and what to print. Raises CommandFault."""
+    runs: dict[str, Sequence[Finding]] = {}
+    for grains in given.grains or [""]:
+        setting = setting_of(given, tree=given.tree, grains=grains)
+        with runtime_of(setting) as runtime:
+            bench = runtime.bench({"test": True})
+            runs[grains] = check(bench, given.sls, pillar_known=bool(given.pillar))
+    findings = merged(runs)
+    failing = {Level.ERROR, Level.WARNING} if given.warnings else {Level.ERROR}
+    code = Exit.ERRORS if any(finding.level in failing for finding in findings) else Exit.OK
+    return code, FORMATS[given.out](findings)
+
+
+def _text(findings: Sequence[Finding]) -> str:
+    blocks = [_block(finding) for finding in findings]
+    return "\n".join([*blocks, _summary(count(findings))])
+
+
+def _block(finding: Finding) -> str:
+    place = f"{_shown(finding.mark.file)}{str(finding.mark)[len(finding.mark.file) :]}: " if finding.mark else ""
+    first, *rest = finding.message.rstrip().split("\n")
+    lines = [
+        f"{place}{finding.level.value}: {_relative(first)} [{finding.rule}]",
+        *(f"    {line.strip()}" for line in rest),
+    ]
+    if finding.hint:
+        lines.append(f"    {_relative(finding.hint)}")
+    if finding.runs:
+        lines.append(f"    with {', '.join(finding.runs)}")
+    if finding.excerpt:
+        lines += [f"      | {line}".rstrip() for line in finding.excerpt.splitlines()]
+    return "\n".join([*lines, ""])
+
+
+def _summary(counts: Mapping[str, int]) -> str:
+    told = [f"{number} {level if number != 1 else level[:-1]}" for level, number in counts.items() if number]
+    return ", ".join(told) or "nothing found"
+
+
+def _json(findings: Sequence[Finding]) -> str:
+    told = [finding.as_data() | ({"file": _shown(finding.mark.file)} if finding.mark else {}) for finding in findings]
+    return json.dumps({"version": 1, "summary": count(findings), "findings": told}, indent=2)
+
+
+def _sarif(findings: Sequence[Finding]) -> str:
+    try:
+        own = version("saltern-statecore")
+    except PackageNotFoundError:
+        own = "0"
+    return json.dumps(sarif(findings, lambda file: quote(_shown(file)), own), indent=2)
+
+
+#: ``--out`` -> how findings are told.
+FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {"text": _text, "json": _json, "sarif": _sarif}
+
+
+def _shown(file: str) -> str:
+    """A file as one who stands in the current directory names it."""
+    path = Path(file)
+    return os.path.relpath(file) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
+
+
+def _relative(text: str) -> str:
+    return text.replace(f"{Path.cwd()}/", "")

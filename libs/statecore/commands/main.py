@@ -1,0 +1,64 @@
+"""Entry point of ``statecore``: which verb, with which options; what it says, how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from statecore.commands import check
+from statecore.commands.ending import CommandFault, Exit
+from statecore.errors import StatecoreError
+
+#: Verb -> its module (``configure(parser)`` and ``run(given)``) and what it does.
+VERBS: Mapping[str, tuple[ModuleType, str]] = {
+    "check": (check, "finds what is wrong or odd in a state tree"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code. What goes wrong is one line on stderr."""
+    given = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
+    verb, _ = VERBS[given.verb]
+    try:
+        code, text = verb.run(given)
+        if text:
+            sys.stdout.write(text.rstrip("\n") + "\n")
+            sys.stdout.flush()
+    except CommandFault as fault:
+        return _failed(str(fault), fault.code)
+    except StatecoreError as error:
+        return _failed(str(error), Exit.ERRORS)
+    except BrokenPipeError:
+        # The reader (less, head) has seen enough. Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except KeyboardInterrupt:
+        return _failed("interrupted", Exit.ERRORS)
+    return int(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="statecore", description="Salt's state system without a master.", allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    for name, (module, what) in VERBS.items():
+        own = verbs.add_parser(name, help=what, description=f"statecore {name} {what}.", allow_abbrev=False)
+        own.add_argument("-v", "--verbose", action="store_true", help="log to stderr")
+        module.configure(own)
+    return parser
+
+
+def _failed(message: str, code: int) -> int:
+    sys.stderr.write(f"statecore: {message}\n")
+    return code

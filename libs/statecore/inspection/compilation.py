@@ -1,0 +1,74 @@
+"""The compiler run pass by pass, each fault told with the rule that it breaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from statecore.analysis.rules import RULES
+from statecore.compile import HALTS, PASSES
+from statecore.compile.draft import Draft
+from statecore.errors import SlsFault
+from statecore.render import SlsTree
+
+#: Words of a fault -> its rule; the first that fits. Else the pass that found it says.
+_BY_WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(words), rule)
+    for words, rule in (
+        (r"conflicting ID", "duplicate-id"),
+        (r"contains multiple state declarations of the same type", "duplicate-id"),
+        (r"^Rendering SLS|does not render|is not UTF-8", "render"),
+        (r"^No matching sls found|is not available on the salt master", "missing-sls"),
+        (r"^Cannot extend", "extend"),
+        (r"^Referenced state does not exist", "requisite-to-nothing"),
+        (r"^Recursive requisite", "cycle"),
+        (r"[Rr]equisite|statement in state", "requisite"),
+    )
+)
+
+#: File of a pass -> the rule that its faults break.
+_BY_PASS: Mapping[str, str] = {
+    "include": "include",
+    "conflicts": "duplicate-id",
+    "declarations": "shape",
+    "shape": "shape",
+    "extend": "extend",
+    "requisite_in": "requisite",
+    "references": "requisite-to-nothing",
+}
+
+
+class Told(NamedTuple):
+    """A fault and its rule."""
+
+    rule: str
+    fault: SlsFault
+
+
+class Compilation(NamedTuple):
+    """As far as the compiler came."""
+
+    draft: Draft
+    faults: tuple[Told, ...]
+
+
+def compiled(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, Any]) -> Compilation:
+    """What becomes of SLS references, by environment. Its chunks count only where there are no faults."""
+    draft = Draft(opts=opts, tree=tree, matches=matches)
+    faults: list[Told] = []
+    for step in PASSES:
+        before = len(draft.faults)
+        draft = step(draft)
+        faults += [Told(rule_of(fault, step.__module__), fault) for fault in draft.faults[before:]]
+        if draft.faults and step in HALTS:
+            break
+    return Compilation(draft, tuple(faults))
+
+
+def rule_of(fault: SlsFault, module: str = "") -> str:
+    """The rule that a fault of the compiler breaks."""
+    named = next((rule for words, rule in _BY_WORDS if words.search(fault.message)), None)
+    rule = named or _BY_PASS.get(module.rpartition(".")[2], "compile")
+    assert rule in RULES
+    return rule
