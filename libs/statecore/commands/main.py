@@ -6,17 +6,27 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from types import ModuleType
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, NoReturn
 
-from statecore.commands import check
+from statecore.commands import check, plan
 from statecore.commands.ending import CommandFault, Exit
 from statecore.errors import StatecoreError
 
-#: Verb -> its module (``configure(parser)`` and ``run(given)``) and what it does.
-VERBS: Mapping[str, tuple[ModuleType, str]] = {
-    "check": (check, "finds what is wrong or odd in a state tree"),
+
+class Verb(NamedTuple):
+    """One thing that the command does."""
+
+    what: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    #: Exit code and what to print. Raises CommandFault, StatecoreError.
+    run: Callable[[argparse.Namespace], tuple[int, str]]
+
+
+VERBS: Mapping[str, Verb] = {
+    "check": Verb("finds what is wrong or odd in a state tree", check.configure, check.run),
+    "plan": Verb("shows what a run would change", plan.configure, plan.run),
+    "apply": Verb("does what was planned, or refuses", plan.configure_apply, plan.run_apply),
 }
 
 
@@ -30,9 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. What goes wrong is one line on stderr."""
     given = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
-    verb, _ = VERBS[given.verb]
     try:
-        code, text = verb.run(given)
+        code, text = VERBS[given.verb].run(given)
         if text:
             sys.stdout.write(text.rstrip("\n") + "\n")
             sys.stdout.flush()
@@ -52,10 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="statecore", description="Salt's state system without a master.", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
-    for name, (module, what) in VERBS.items():
-        own = verbs.add_parser(name, help=what, description=f"statecore {name} {what}.", allow_abbrev=False)
+    for name, verb in VERBS.items():
+        own = verbs.add_parser(name, help=verb.what, description=f"statecore {name} {verb.what}.", allow_abbrev=False)
         own.add_argument("-v", "--verbose", action="store_true", help="log to stderr")
-        module.configure(own)
+        verb.configure(own)
     return parser
 
 

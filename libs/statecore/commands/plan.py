@@ -1,0 +1,215 @@
+"""``statecore plan`` and ``statecore apply``: what a run would change, and doing exactly that."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
+from statecore.analysis.prediction import WORDS, Verdict
+from statecore.commands.ending import CommandFault, Exit
+from statecore.commands.setting import Setting, add_options, runtime_of, setting_of
+from statecore.inspection.plan import Planned, apply, plan
+from statecore.runtime import Runtime
+from statecore.types import Running
+
+_SIGNS: Mapping[str, str] = {Verdict.CHANGE: "~", Verdict.UNKNOWN: "?", Verdict.FAIL: "!", Verdict.UNCHANGED: " "}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of ``plan``."""
+    parser.add_argument("sls", nargs="*", metavar="SLS", help="what to apply (default: what the top file says)")
+    parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
+    add_options(parser)
+    parser.add_argument("--out", choices=("text", "json"), default="text", help="how to tell it (default: text)")
+    parser.add_argument("--out-file", metavar="PLANFILE", help="keep the plan, for statecore apply")
+    parser.add_argument("--all", action="store_true", help="show what would not change, too")
+    parser.add_argument("--exit-code", action="store_true", help="end with 4 when something would change")
+
+
+def run(given: argparse.Namespace) -> tuple[int, str]:
+    """Exit code and what to print. Raises CommandFault, SlsError."""
+    setting = setting_of(given, grains=given.grains)
+    slses = _split(given.sls)
+    with runtime_of(setting) as runtime:
+        planned = _planned(runtime, slses)
+    if given.out_file:
+        _keep(
+            Path(given.out_file),
+            sealed(planned.predictions, planned.places, _run(setting, slses), secrets.token_bytes(16)),
+        )
+    data = plan_data(planned.predictions, planned.places)
+    text = (
+        json.dumps({"version": 1, **data}, indent=2) if given.out == "json" else plan_text(data, everything=given.all)
+    )
+    verdicts = {each.verdict for each in planned.predictions}
+    if Verdict.FAIL in verdicts:
+        return Exit.FAILED, text
+    changing = given.exit_code and verdicts & {Verdict.CHANGE, Verdict.UNKNOWN}
+    return (Exit.CHANGES if changing else Exit.OK), text
+
+
+def plan_text(data: Mapping[str, Any], *, everything: bool = False) -> str:
+    """A plan for people: what changes, with diffs, and a line that sums it up."""
+    shown = [each for each in data["states"] if everything or each["verdict"] != Verdict.UNCHANGED]
+    return "\n".join([*("\n".join(_state(each)) + "\n" for each in shown), data["summary"]])
+
+
+def _state(state: Mapping[str, Any]) -> Iterator[str]:
+    at = f", {_relative(state['at'])}" if state["at"] else ""
+    yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
+    if state["verdict"] == Verdict.UNKNOWN:
+        yield f"    {WORDS[Verdict.UNKNOWN]}: {state['comment'].partition(chr(10))[0] or 'the state does not say'}"
+    elif state["verdict"] != Verdict.CHANGE:
+        yield from (f"    {line}" for line in state["comment"].splitlines())
+    for why in state["because"]:
+        yield f"    reacts by {why['requisite']} to {why['state']}: {why['id']}"
+    if state["verdict"] == Verdict.CHANGE:
+        diffs = [file["diff"] for file in state["files"] if file["diff"]]
+        rest = _untold(state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"])
+        yield from (f"    {line}" for line in rest)
+        yield from (f"    {line}" for diff in diffs for line in diff.splitlines())
+
+
+def _untold(changes: Mapping[str, Any], told: Sequence[str], steps: Sequence[str]) -> list[str]:
+    """What diffs of whole files do not show of the predicted changes; the steps where nothing is predicted."""
+    left = {
+        key: value
+        for key, value in changes.items()
+        if key not in told
+        and not (told and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
+    }
+    if set(left) == {"diff"}:
+        return str(left["diff"]).splitlines()
+    if left:
+        dumped: str = yaml.safe_dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
+        return dumped.splitlines()
+    return [] if told else list(steps)
+
+
+def _planned(runtime: Runtime, slses: Sequence[str] | None) -> Planned:
+    return plan(runtime.bench({"test": True}), slses)
+
+
+def _run(setting: Setting, slses: Sequence[str] | None) -> dict[str, Any]:
+    return {"setting": setting.as_data(), "sls": list(slses) if slses is not None else None}
+
+
+def _keep(path: Path, data: Mapping[str, Any]) -> None:
+    """Writes a plan file that its owner alone may read; there is the old one or the new one, never half of it."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w") as file:
+                json.dump(data, file, indent=1)
+                file.write("\n")
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    except OSError as error:
+        raise CommandFault(f"the plan cannot be kept in {path}: {error.strerror}") from error
+
+
+def _split(words: Sequence[str]) -> list[str] | None:
+    """SLS references, by words or by commas; None without any."""
+    return [each for word in words for each in word.split(",") if each] or None
+
+
+# ---------------------------------------------------------------------------------------------------------------------- apply
+
+
+def configure_apply(parser: argparse.ArgumentParser) -> None:
+    """Options of ``apply``."""
+    parser.add_argument("what", nargs="*", metavar="PLANFILE|SLS", help="a file that plan --out-file wrote, or SLS")
+    parser.add_argument("--highstate", action="store_true", help="apply what the top file says")
+    parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
+    add_options(parser)
+    parser.add_argument("--out", choices=("text", "json"), default="text", help="how to tell it (default: text)")
+    parser.add_argument("--cachedir", metavar="DIR", help="where replaced files are kept that ask for a backup")
+
+
+def run_apply(given: argparse.Namespace) -> tuple[int, str]:
+    """Exit code and what to print. Raises CommandFault, SlsError."""
+    if bool(given.what) == given.highstate:
+        raise CommandFault("apply takes a plan file, or SLS, or --highstate alone")
+    file = _plan_file(given.what)
+    if file is not None:
+        return _apply_file(file, given)
+    setting = setting_of(given, grains=given.grains)
+    with runtime_of(setting, keep=_cache(given)) as runtime:
+        return _applied(runtime, _planned(runtime, _split(given.what)), given.out)
+
+
+def _plan_file(words: Sequence[str]) -> Path | None:
+    """The file that is meant; None for SLS."""
+    if len(words) == 1 and (Path(words[0]).is_file() or "/" in words[0] or words[0].endswith(".json")):
+        return Path(words[0])
+    return None
+
+
+def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
+    try:
+        kept = opened(file.read_text("utf-8"))
+        setting = Setting.from_data(kept["run"]["setting"])
+        slses = kept["run"]["sls"]
+    except PlanFault as fault:
+        raise CommandFault(f"{file} cannot be applied: {fault}", Exit.DATA) from fault
+    except (KeyError, TypeError) as error:
+        raise CommandFault(f"{file} cannot be applied: it does not say which run it plans", Exit.DATA) from error
+    except UnicodeDecodeError as error:
+        raise CommandFault(f"{file} cannot be applied: it is no text", Exit.DATA) from error
+    except OSError as error:
+        raise CommandFault(f"the plan file {file} cannot be read: {error.strerror}", Exit.DATA) from error
+    with runtime_of(setting, keep=_cache(given)) as runtime:
+        planned = _planned(runtime, slses)
+        now = sealed(planned.predictions, planned.places, kept["run"], bytes.fromhex(kept["salt"]))
+        if found := drift(kept, json.loads(json.dumps(now))):
+            lines = "\n".join(f"  {line}" for line in found)
+            raise CommandFault(
+                f"nothing was done: this is no longer what {file} was made of\n{lines}\n"
+                "make the plan anew: statecore plan --out-file",
+                Exit.DRIFTED,
+            )
+        return _applied(runtime, planned, given.out)
+
+
+def _applied(runtime: Runtime, planned: Planned, out: str) -> tuple[int, str]:
+    running = apply(runtime.bench({"test": False}), planned)
+    failed = any(entry["result"] is False for entry in running.values())
+    text = json.dumps(running, indent=2, default=str) if out == "json" else "\n".join(_results(running, planned))
+    return (Exit.FAILED if failed else Exit.OK), text
+
+
+def _results(running: Running, planned: Planned) -> Iterator[str]:
+    counts = {"changed": 0, "failed": 0, "unchanged": 0}
+    for name, entry in sorted(running.items(), key=lambda item: int(item[1]["__run_num__"])):
+        what = "failed" if entry["result"] is False else "changed" if entry["changes"] else "unchanged"
+        counts[what] += 1
+        if what == "unchanged":
+            continue
+        at = planned.places.get(name, "")
+        where = f", {_relative(at)}" if at else ""
+        yield f"{'!' if what == 'failed' else '~'} {entry['name']} (ID {entry['__id__']}{where}): {what}"
+        yield from (f"    {line}" for line in str(entry["comment"]).splitlines())
+    yield ", ".join(f"{number} {what}" for what, number in counts.items())
+
+
+def _cache(given: argparse.Namespace) -> str:
+    """Where what is replaced is kept: root's place is Salt's, others have one of their own."""
+    if given.cachedir:
+        return str(Path(given.cachedir).absolute())
+    if os.geteuid() == 0:
+        return "/var/cache/salt/minion"
+    return str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "statecore")
+
+
+def _relative(place: str) -> str:
+    return place.removeprefix(f"{Path.cwd()}/")
