@@ -65,7 +65,7 @@ def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
                 yield Remark("watch-without-reaction", text, low, (*keys, kind))
         for kind in REQUISITES:
             for key, value in written(low.get(kind)):
-                if _GLOB & set(value) and not _targets(graph.chunks, low, key, value):
+                if _GLOB & set(value) and not targets_of(graph.chunks, low, key, value):
                     text = f"no state matches '{kind}: {key}: {value}'"
                     yield Remark("unmatched-glob", text, low, (*keys, kind))
 
@@ -75,7 +75,7 @@ def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
     for low in chunks:
         for kind in ("listen", "listen_in"):
             for key, value in written(low.get(kind)):
-                if not _GLOB & set(value) and not _targets(chunks, low, key, value):
+                if not _GLOB & set(value) and not targets_of(chunks, low, key, value):
                     text = f"nothing in the run is meant by '{kind}: {key}: {value}'"
                     yield Remark("requisite-to-nothing", text, low, (str(low["__id__"]), str(low["state"]), kind))
 
@@ -83,11 +83,12 @@ def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
 def references(graph: Graph, position: int) -> list[Reference]:
     """The requisites of a chunk, one by one, as they are written."""
     low = graph.chunks[position]
-    return [
-        Reference(kind, key, value, _targets(graph.chunks, low, key, value))
-        for kind in REQUISITES
-        for key, value in written(low.get(kind))
-    ]
+    needs = graph.check_needs[position]
+    told = [(kind, key, value) for kind in REQUISITES for key, value in written(low.get(kind))]
+    if len(needs) == len(told):
+        # One need for one reference, in the same order; those that mean nothing (an empty SLS) have none.
+        return [Reference(*one, need.targets) for one, need in zip(told, needs, strict=True)]
+    return [Reference(kind, key, value, targets_of(graph.chunks, low, key, value)) for kind, key, value in told]
 
 
 def written(value: Any) -> Iterator[tuple[str, str]]:
@@ -97,6 +98,15 @@ def written(value: Any) -> Iterator[tuple[str, str]]:
             yield from ((str(key).partition(".")[0], str(name)) for key, name in item.items() if name is not None)
         elif item:
             yield "id", str(item)
+
+
+def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
+    """Positions of the chunks that one reference of ``low`` means, by the rules of the engine itself."""
+    others = [{name: each[name] for name in each if name not in REQUISITES} for each in chunks]
+    at = next(position for position, each in enumerate(chunks) if each is low)
+    others[at] |= {"require": [{key: value}]}
+    needs = link(others, lambda _state: True).needs[at]
+    return needs[0].targets if needs else ()
 
 
 def rings(graph: Graph) -> list[list[Link]]:
@@ -112,15 +122,6 @@ def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
 
 def _reason(one: Link) -> str:
     return one.kind if one.by is one.low else f"{one.kind} of {one.by['__id__']}"
-
-
-def _targets(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
-    """What one reference means, by the rules of the engine itself."""
-    others = [{name: each[name] for name in each if name not in REQUISITES} for each in chunks]
-    at = next(position for position, each in enumerate(chunks) if each is low)
-    others[at] |= {"require": [{key: value}]}
-    needs = link(others, lambda _state: True).needs[at]
-    return needs[0].targets if needs else ()
 
 
 def _contradiction(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remark]:

@@ -1,0 +1,133 @@
+"""A run as boxes and arrows, and its textual forms: Mermaid, DOT, plain data. Pure.
+
+An arrow leads from what comes first to what waits for it, and is named by the requisite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from statecore.analysis.requisites import references, targets_of, written
+from statecore.engine.graph import Graph
+from statecore.types import Low
+
+#: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.
+_MANY = 4
+
+
+class Box(NamedTuple):
+    """One state."""
+
+    #: Place in the order of evaluation, from 1.
+    number: int
+    id: str
+    function: str
+    name: str
+    sls: str
+    #: ``file:line``; "" where it is not known.
+    at: str
+
+
+class Arrow(NamedTuple):
+    """One requisite: numbers of what comes first, and of what waits for it."""
+
+    first: int
+    then: int
+    #: ``require``, or ``require sls: web`` for one that stands for many.
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """Boxes in order of evaluation."""
+
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def diagram(graph: Graph, order: list[int], at: Callable[[Low], str]) -> Diagram:
+    """The diagram of a graph. ``order``: positions as they are evaluated; ``at``: where a chunk is declared."""
+    number = {position: place for place, position in enumerate(order, 1)}
+    boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
+    arrows = dict.fromkeys(each for position in order for each in _arrows(graph, position, number))
+    return Diagram(tuple(boxes), tuple(sorted(arrows)))
+
+
+def as_data(drawn: Diagram) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "states": [box._asdict() for box in drawn.boxes],
+        "requisites": [arrow._asdict() for arrow in drawn.arrows],
+    }
+
+
+def mermaid(drawn: Diagram) -> str:
+    """A flow chart for Mermaid, SLS by SLS."""
+    lines = ["flowchart TD"]
+    for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
+        lines.append(f'  subgraph s{at}["{_mermaid(sls)}"]')
+        lines += [f'    n{box.number}["{_mermaid(_title(box))}<br/>{_mermaid(box.id)}"]' for box in boxes]
+        lines.append("  end")
+    lines += [f'  n{arrow.first} -->|"{_mermaid(arrow.kind)}"| n{arrow.then}' for arrow in drawn.arrows]
+    return "\n".join(lines) + "\n"
+
+
+def dot(drawn: Diagram) -> str:
+    """A directed graph for Graphviz, a cluster for each SLS."""
+    lines = ["digraph states {", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
+    for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
+        lines += [f"  subgraph cluster_{at} {{", f"    label={_dot(sls)};"]
+        lines += [
+            f"    n{box.number} [label={_dot(f'{_title(box)}{chr(10)}{box.id}')}, tooltip={_dot(box.at)}];"
+            for box in boxes
+        ]
+        lines.append("  }")
+    lines += [f"  n{arrow.first} -> n{arrow.then} [label={_dot(arrow.kind)}];" for arrow in drawn.arrows]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _box(number: int, low: Low, at: Callable[[Low], str]) -> Box:
+    function = f"{low['state']}.{low['fun']}"
+    return Box(number, str(low["__id__"]), function, str(low["name"]), str(low.get("__sls__", "")), at(low))
+
+
+def _arrows(graph: Graph, position: int, number: Mapping[int, int]) -> Iterator[Arrow]:
+    own = number[position]
+    low = graph.chunks[position]
+    told = [(each.kind, each.key, each.value, each.targets) for each in references(graph, position)]
+    for key, value in written(low.get("listen")):
+        told.append(("listen", key, value, targets_of(graph.chunks, low, key, value)))
+    for kind, key, value, targets in told:
+        places = sorted(number[at] for at in targets if at in number)
+        named = kind
+        if len(places) > _MANY:
+            places, named = places[-1:], f"{kind} {key}: {value}"
+        for other in places:
+            yield Arrow(own, other, named) if kind == "prereq" else Arrow(other, own, named)
+    for key, value in written(low.get("listen_in")):
+        for at in targets_of(graph.chunks, low, key, value):
+            yield Arrow(own, number[at], "listen")
+
+
+def _by_sls(drawn: Diagram) -> dict[str, list[Box]]:
+    found: dict[str, list[Box]] = {}
+    for box in drawn.boxes:
+        found.setdefault(box.sls, []).append(box)
+    return found
+
+
+def _title(box: Box) -> str:
+    return f"{box.number}. {box.function}"
+
+
+def _mermaid(text: str) -> str:
+    """Text between quotes: what Mermaid or a browser could read as theirs becomes entities."""
+    return re.sub(r"[^\w ./:@%+,=-]", lambda found: f"#{ord(found[0])};", " ".join(text.split()))
+
+
+def _dot(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,209 @@
+"""Boxes and arrows on a plane, layer below layer: what comes first stands above. Pure, in plain Python.
+
+Sugiyama's steps in short: each connected part gets layers (longest path), long arrows get a bend in every layer that they
+cross, the order within layers follows the neighbours' (barycentres), places follow the order. Parts stand side by side in rows;
+boxes without arrows fill a grid below, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+#: Distances in pixels: between boxes of a layer, between layers, between parts.
+_BESIDE, _BELOW, _APART = 28, 62, 48
+
+#: Width that rows of parts and the grid try to keep.
+_PAGE = 1200
+
+#: Rounds of ordering and of placing; more hardly moves anything.
+_ROUNDS = 12
+
+#: Room that a bend of a long arrow takes in its layer.
+_BEND = 14
+
+
+class Point(NamedTuple):
+    """Pixels from the top left."""
+
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything is."""
+
+    #: Box -> its centre.
+    centres: Mapping[int, Point]
+    #: (first, then) -> the points that the arrow passes, from bottom of the one to top of the other.
+    paths: Mapping[tuple[int, int], Sequence[Point]]
+    width: float
+    height: float
+
+
+#: A box is its number; a bend is (first, then, layer).
+_Cell = int | tuple[int, int, int]
+
+
+def arranged(widths: Mapping[int, float], height: float, arrows: Iterable[tuple[int, int]]) -> Layout:
+    """Places for boxes of these widths and one height. ``arrows``: (first, then), no rings."""
+    edges = sorted({(one, other) for one, other in arrows if one != other})
+    centres: dict[int, Point] = {}
+    paths: dict[tuple[int, int], list[Point]] = {}
+    left, top, row, right = 0.0, 0.0, 0.0, 0.0
+    touched = {end for edge in edges for end in edge}
+    for part in _parts(edges):
+        placed, bends, size = _arrange(part, [edge for edge in edges if edge[0] in part], widths, height)
+        if left and left + size.x > _PAGE:
+            left, top, row = 0.0, top + row + _APART, 0.0
+        centres |= {box: Point(at.x + left, at.y + top) for box, at in placed.items()}
+        paths |= {edge: [Point(at.x + left, at.y + top) for at in points] for edge, points in bends.items()}
+        left += size.x + _APART
+        row = max(row, size.y)
+        right = max(right, left - _APART)
+    top += row + (_APART if row else 0)
+    alone = [box for box in sorted(widths) if box not in touched]
+    grid, size = _grid(alone, widths, height)
+    centres |= {box: Point(at.x, at.y + top) for box, at in grid.items()}
+    return Layout(centres, paths, max(right, size.x), top + size.y if alone else top - (_APART if row else 0))
+
+
+def _parts(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
+    """Connected parts, by their first box."""
+    owner: dict[int, set[int]] = {}
+    for one, other in edges:
+        first, second = owner.get(one, {one}), owner.get(other, {other})
+        if first is not second:
+            if len(first) < len(second):
+                first, second = second, first
+            first |= second
+        for box in (*second, one, other):
+            owner[box] = first
+    return sorted({id(part): part for part in owner.values()}.values(), key=min)
+
+
+def _arrange(
+    part: set[int], edges: Sequence[tuple[int, int]], widths: Mapping[int, float], height: float
+) -> tuple[dict[int, Point], dict[tuple[int, int], list[Point]], Point]:
+    layer = _layers(part, edges)
+    chains = {edge: _chain(edge, layer) for edge in edges}
+    rows: list[list[_Cell]] = [[] for _ in range(max(layer.values()) + 1)]
+    for box in sorted(part):
+        rows[layer[box]].append(box)
+    for chain in chains.values():
+        for cell in chain[1:-1]:
+            assert isinstance(cell, tuple)
+            rows[cell[2]].append(cell)
+    above: dict[_Cell, list[_Cell]] = {cell: [] for row in rows for cell in row}
+    below: dict[_Cell, list[_Cell]] = {cell: [] for row in rows for cell in row}
+    for chain in chains.values():
+        for one, other in pairwise(chain):
+            below[one].append(other)
+            above[other].append(one)
+    _order(rows, above, below)
+    size = {cell: widths[cell] if isinstance(cell, int) else float(_BEND) for row in rows for cell in row}
+    x = _spread(rows, above, below, size)
+    y = [at * (height + _BELOW) + height / 2 for at in range(len(rows))]
+    placed = {box: Point(x[box], y[layer[box]]) for box in part}
+    paths = {}
+    for (one, other), chain in chains.items():
+        bends = [Point(x[cell], y[cell[2]]) for cell in chain[1:-1] if isinstance(cell, tuple)]
+        start, end = Point(x[one], y[layer[one]] + height / 2), Point(x[other], y[layer[other]] - height / 2)
+        paths[one, other] = [start, *bends, end]
+    right = max(x[cell] + size[cell] / 2 for row in rows for cell in row)
+    return placed, paths, Point(right, y[-1] + height / 2)
+
+
+def _layers(part: set[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Box -> its layer: below everything that comes before it."""
+    before: dict[int, list[int]] = {box: [] for box in part}
+    after: dict[int, list[int]] = {box: [] for box in part}
+    for one, other in edges:
+        before[other].append(one)
+        after[one].append(other)
+    waiting = {box: len(before[box]) for box in part}
+    layer = {box: 0 for box in part if not waiting[box]}
+    todo = sorted(layer)
+    while todo:
+        box = todo.pop()
+        for other in after[box]:
+            layer[other] = max(layer.get(other, 0), layer[box] + 1)
+            waiting[other] -= 1
+            if not waiting[other]:
+                todo.append(other)
+    return {box: layer.get(box, 0) for box in part}
+
+
+def _chain(edge: tuple[int, int], layer: Mapping[int, int]) -> list[_Cell]:
+    one, other = edge
+    return [one, *((one, other, at) for at in range(layer[one] + 1, layer[other])), other]
+
+
+def _order(rows: list[list[_Cell]], above: Mapping[_Cell, list[_Cell]], below: Mapping[_Cell, list[_Cell]]) -> None:
+    """Sorts each row by where its neighbours stand, downwards and upwards by turns."""
+    for turn in range(_ROUNDS):
+        down = turn % 2 == 0
+        neighbours = above if down else below
+        for row in rows if down else reversed(rows):
+            place = {cell: at for each in rows for at, cell in enumerate(each)}
+            wish = {cell: _mean([float(place[one]) for one in neighbours[cell]], float(place[cell])) for cell in row}
+            row.sort(key=wish.__getitem__)
+
+
+def _spread(
+    rows: list[list[_Cell]],
+    above: Mapping[_Cell, list[_Cell]],
+    below: Mapping[_Cell, list[_Cell]],
+    size: Mapping[_Cell, float],
+) -> dict[_Cell, float]:
+    """Centres along the row, near those of the neighbours, without overlap; the leftmost edge is 0."""
+    x: dict[_Cell, float] = {}
+    for row in rows:
+        at = 0.0
+        for cell in row:
+            x[cell] = at + size[cell] / 2
+            at += size[cell] + _BESIDE
+    for turn in range(_ROUNDS):
+        down = turn % 2 == 0
+        for row in rows if down else reversed(rows):
+            wish = {cell: _mean([x[one] for one in (above if down else below)[cell]], x[cell]) for cell in row}
+            fromleft = _pushed(row, wish, size, 1)
+            fromright = _pushed(row[::-1], wish, size, -1)
+            x |= {cell: (fromleft[cell] + fromright[cell]) / 2 for cell in row}
+    left = min(x[cell] - size[cell] / 2 for row in rows for cell in row)
+    return {cell: at - left for cell, at in x.items()}
+
+
+def _pushed(
+    row: Sequence[_Cell], wish: Mapping[_Cell, float], size: Mapping[_Cell, float], way: int
+) -> dict[_Cell, float]:
+    """Every cell where it wishes to be, or as far along as those before it push it."""
+    placed: dict[_Cell, float] = {}
+    edge: float | None = None
+    for cell in row:
+        at = wish[cell]
+        if edge is not None:
+            nearest = edge + way * (_BESIDE + size[cell] / 2)
+            at = max(at, nearest) if way > 0 else min(at, nearest)
+        placed[cell] = at
+        edge = at + way * size[cell] / 2
+    return placed
+
+
+def _grid(boxes: Sequence[int], widths: Mapping[int, float], height: float) -> tuple[dict[int, Point], Point]:
+    placed: dict[int, Point] = {}
+    left, top, right = 0.0, 0.0, 0.0
+    for box in boxes:
+        if left and left + widths[box] > _PAGE:
+            left, top = 0.0, top + height + _BESIDE
+        placed[box] = Point(left + widths[box] / 2, top + height / 2)
+        left += widths[box] + _BESIDE
+        right = max(right, left - _BESIDE)
+    return placed, Point(right, top + height if boxes else 0.0)
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
