@@ -119,6 +119,17 @@ ROOMS: Mapping[str, Room] = {
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
     "statecore.runtime": Room(WIRING),
+    "statecore.analysis": Room(
+        COMPILE,
+        {
+            "statecore.engine.arguments": "what is wrong with an argument is what the engine would say of it",
+        },
+    ),
+    "statecore.inspection": Room(
+        (*COMPILE, "statecore.analysis", "statecore.engine", "statecore.loader", "statecore.state_runs")
+    ),
+    "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
+    "statecore.__main__": Room(("statecore.commands",)),
     "statecore.modules": Room(NATIVE, {"statecore.values": _VALUES}, open_inside=False),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.modules.grains": Room(
@@ -131,6 +142,13 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.match": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},
+    ),
+    "statecore.modules.state_tree": Room(
+        NATIVE,
+        {
+            "statecore.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
+            " when somebody asks"
+        },
     ),
     "statecore.modules.pkg_apt": Room(
         NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
@@ -418,6 +436,24 @@ BREAKS = (
         "services.minion.x",
         _TYPE_CHECKING.format("from masterstore.store import Store"),
         "services.minion.x:3 imports masterstore.store",
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.analysis.x",
+        "from statecore.loader import Loader",
+        "statecore.loader",
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.runtime",
+        "import statecore.inspection.plan",
+        "imports statecore.inspection.plan",
+    ),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.inspection.x",
+        "from statecore.commands import main",
+        "statecore.commands",
     ),
     Break(modules_are_found_by_the_loader_only, "statecore.runtime", "import statecore.modules.cmd", "only the loader"),
     Break(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from statecore.analysis.requisites import references, targets_of, written
-from statecore.engine.graph import Graph
+from statecore.compile.graph import Graph
 from statecore.types import Low
 
 #: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.
@@ -48,8 +48,9 @@ class Diagram:
     arrows: tuple[Arrow, ...]
 
 
-def diagram(graph: Graph, order: list[int], at: Callable[[Low], str]) -> Diagram:
-    """The diagram of a graph. ``order``: positions as they are evaluated; ``at``: where a chunk is declared."""
+def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
+    """The diagram of a graph with its run list. ``at``: where a chunk is declared."""
+    order = [node.position for node in graph.order if not node.check]
     number = {position: place for place, position in enumerate(order, 1)}
     boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
     arrows = dict.fromkeys(each for position in order for each in _arrows(graph, position, number))

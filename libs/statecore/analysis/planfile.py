@@ -14,7 +14,7 @@ from typing import Any
 
 from statecore.analysis.diffs import unified
 from statecore.analysis.prediction import Prediction, summary
-from statecore.types import FileChange
+from statecore.types import FileChange, tag
 
 #: Changes when a file of an earlier one cannot be compared any more.
 VERSION = 1
@@ -33,7 +33,8 @@ def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> d
     """A plan as plain data, for people and programs. ``places``: tag -> where the state is declared."""
     return {
         "summary": summary([each.verdict for each in predictions]),
-        "states": [_state(each, places.get(each.tag, "")) for each in predictions],
+        # A listener has a tag of its own; it is declared where its state is.
+        "states": [_state(each, places.get(each.tag) or places.get(tag(each.low), "")) for each in predictions],
     }
 
 
@@ -73,10 +74,10 @@ def drift(planned: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What is different now from what was planned, a line each; [] where the plan still holds."""
     before = {each["tag"]: each for each in planned["states"]}
     after = {each["tag"]: each for each in now["states"]}
-    found = [f"{_named(each)}: it is no longer in the run" for tag, each in before.items() if tag not in after]
-    found += [f"{_named(each)}: it is new in the run" for tag, each in after.items() if tag not in before]
-    for tag in [tag for tag in before if tag in after]:
-        found += [f"{_named(after[tag])}: {why}" for why in _differences(before[tag], after[tag])]
+    found = [f"{_named(each)}: it is no longer in the run" for name, each in before.items() if name not in after]
+    found += [f"{_named(each)}: it is new in the run" for name, each in after.items() if name not in before]
+    for name in [name for name in before if name in after]:
+        found += [f"{_named(after[name])}: {why}" for why in _differences(before[name], after[name])]
     if not found and list(before) != list(after):
         found.append("the states would run in another order")
     return found

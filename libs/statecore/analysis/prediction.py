@@ -12,9 +12,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from statecore.analysis.requisites import written
-from statecore.engine.graph import Graph
-from statecore.engine.report import tag, untag
-from statecore.types import FileChange, Low, Plan, Running, RunningEntry
+from statecore.compile.graph import Graph
+from statecore.types import FileChange, Low, Plan, Running, RunningEntry, tag, untag
 
 _LISTENER = "listener_"
 

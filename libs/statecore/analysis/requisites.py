@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from statecore.analysis.finding import Remark
-from statecore.engine.graph import Graph, link
-from statecore.engine.requisite import REQUISITES
+from statecore.compile.graph import KINDS, Graph, Node, link
 from statecore.types import Low
 
 #: Functions that never report a change, so that nothing that waits for one ever runs.
@@ -23,13 +22,6 @@ _NEVER_FAILS = frozenset({"test.nop", "test.succeed_without_changes", "test.succ
 _GLOB = frozenset("*?[")
 
 _SUCCESS = frozenset({"require", "watch"})
-
-
-class Node(NamedTuple):
-    """A chunk's run, or the test run that a prereq asks of it."""
-
-    position: int
-    check: bool
 
 
 class Link(NamedTuple):
@@ -54,7 +46,7 @@ class Reference(NamedTuple):
 
 
 def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
-    """Everything but rings and references to nothing, which need the words of the compiler."""
+    """Everything but rings and references to nothing. The graph is one in which watches are still watches."""
     for position, low in enumerate(graph.chunks):
         keys = (str(low["__id__"]), str(low["state"]))
         impossible = list(_contradiction(graph, position, keys))
@@ -63,9 +55,10 @@ def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
             if low.get(kind) and not reacts(low["state"]):
                 text = f"'{low['state']}' has no mod_watch: this {kind} means {kind.replace('watch', 'require')}"
                 yield Remark("watch-without-reaction", text, low, (*keys, kind))
-        for kind in REQUISITES:
+        for kind in KINDS:
             for key, value in written(low.get(kind)):
-                if _GLOB & set(value) and not targets_of(graph.chunks, low, key, value):
+                # Of an SLS pattern the compiler says nothing; a pattern of IDs that matches nothing is its error.
+                if key == "sls" and _GLOB & set(value) and not targets_of(graph.chunks, low, key, value):
                     text = f"no state matches '{kind}: {key}: {value}'"
                     yield Remark("unmatched-glob", text, low, (*keys, kind))
 
@@ -84,7 +77,7 @@ def references(graph: Graph, position: int) -> list[Reference]:
     """The requisites of a chunk, one by one, as they are written."""
     low = graph.chunks[position]
     needs = graph.check_needs[position]
-    told = [(kind, key, value) for kind in REQUISITES for key, value in written(low.get(kind))]
+    told = [(kind, key, value) for kind in KINDS for key, value in written(low.get(kind))]
     if len(needs) == len(told):
         # One need for one reference, in the same order; those that mean nothing (an empty SLS) have none.
         return [Reference(*one, need.targets) for one, need in zip(told, needs, strict=True)]
@@ -102,16 +95,20 @@ def written(value: Any) -> Iterator[tuple[str, str]]:
 
 def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
     """Positions of the chunks that one reference of ``low`` means, by the rules of the engine itself."""
-    others = [{name: each[name] for name in each if name not in REQUISITES} for each in chunks]
+    others = [{name: each[name] for name in each if name not in KINDS} for each in chunks]
     at = next(position for position, each in enumerate(chunks) if each is low)
     others[at] |= {"require": [{key: value}]}
-    needs = link(others, lambda _state: True).needs[at]
+    needs = link(others).needs[at]
     return needs[0].targets if needs else ()
 
 
 def rings(graph: Graph) -> list[list[Link]]:
     """One shortest ring for every knot of requisites that lead back to themselves."""
-    return [_shortest(graph, knot) for knot in _knots(graph)]
+    found: dict[frozenset[int], list[Link]] = {}
+    # Chunks that prereq each other are in a knot as checks, and in one as runs: it is the same mistake.
+    for knot in sorted(_knots(graph), key=lambda knot: not any(node.check for node in knot)):
+        found.setdefault(frozenset(node.position for node in knot), _shortest(graph, knot))
+    return list(found.values())
 
 
 def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
@@ -154,14 +151,10 @@ def _never(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remar
 
 def _steps(graph: Graph, node: Node) -> Iterator[tuple[Node, str, bool]]:
     """(what it waits for, by which requisite, whether it is the other's)."""
-    declared = graph.chunks[node.position]
     own = graph.check_needs[node.position]
     for need in own:
-        # A watch that nothing reacts to is linked as a require.
-        watching = need.kind.replace("require", "watch")
-        kind = need.kind if need.kind in declared else watching
         for target in need.targets:
-            yield Node(target, need.kind == "prereq"), kind, False
+            yield Node(target, need.kind == "prereq"), need.kind, False
     # A state waits for those that prereq it, though it declares nothing itself.
     for need in () if node.check else graph.needs[node.position][len(own) :]:
         for target in need.targets:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from statecore.commands import check, plan
+from statecore.commands import check, explain, graph, plan
 from statecore.commands.ending import CommandFault, Exit
 from statecore.errors import StatecoreError
 
@@ -27,6 +27,8 @@ VERBS: Mapping[str, Verb] = {
     "check": Verb("finds what is wrong or odd in a state tree", check.configure, check.run),
     "plan": Verb("shows what a run would change", plan.configure, plan.run),
     "apply": Verb("does what was planned, or refuses", plan.configure_apply, plan.run_apply),
+    "graph": Verb("draws the states of a run and their requisites", graph.configure, graph.run),
+    "explain": Verb("says why a state runs when it does", explain.configure, explain.run),
 }
 
 

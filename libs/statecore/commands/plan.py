@@ -67,7 +67,8 @@ def _state(state: Mapping[str, Any]) -> Iterator[str]:
     at = f", {_relative(state['at'])}" if state["at"] else ""
     yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
     if state["verdict"] == Verdict.UNKNOWN:
-        yield f"    {WORDS[Verdict.UNKNOWN]}: {state['comment'].partition(chr(10))[0] or 'the state does not say'}"
+        why = state["comment"].partition("\n")[0] or "the state does not say"
+        yield f"    {WORDS[Verdict.UNKNOWN]}" + (":" if state["because"] else f": {why}")
     elif state["verdict"] != Verdict.CHANGE:
         yield from (f"    {line}" for line in state["comment"].splitlines())
     for why in state["because"]:

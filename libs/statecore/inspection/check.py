@@ -7,6 +7,7 @@ brings it.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,8 @@ from typing import Any
 import jinja2
 
 from statecore.analysis import forms, functions, requisites, templates
-from statecore.analysis.finding import Finding, Remark
+from statecore.analysis.finding import Finding, Remark, count, merged
 from statecore.compile.draft import Draft, arguments, states
-from statecore.engine.graph import Graph, link
 from statecore.errors import Mark, NotAvailable, SlsError, SlsFault
 from statecore.inspection.compilation import Compilation, Told, compiled, rule_of
 from statecore.loader import Loader
@@ -29,6 +29,9 @@ _TEMPLATES = (".jinja", ".j2", ".jinja2")
 
 #: Rules that an SLS by itself may break without harm, when something else of its run brings what it lacks.
 _ACROSS = frozenset({"extend", "requisite-to-nothing"})
+
+#: Lines below a requisite in which the names that it lists are looked for.
+_NEAR = 30
 
 #: Rules about the words of templates.
 _IN_TEMPLATES = frozenset({"undefined-name", "unknown-salt-function", "undefined-pillar-key"})
@@ -47,6 +50,12 @@ def check(bench: Bench, slses: Sequence[str] = (), *, pillar_known: bool = True)
     """
     checker = _Checker(bench, pillar_known=pillar_known)
     return _without_echoes(list(checker.everything(slses)))
+
+
+def report(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Findings of one minion as plain data: ``summary`` by level, ``findings`` by place."""
+    told = merged({"": findings})
+    return {"summary": count(told), "findings": [finding.as_data() for finding in told]}
 
 
 @dataclass(slots=True)
@@ -68,14 +77,14 @@ class _Checker:
             yield from found
         whole = compiled(stage.tree, top, stage.opts)
         reached = {(part.rendered.saltenv, part.rendered.sls) for part in whole.draft.parts}
-        yield from self._of_run(whole, None, reached=True)
+        yield from self._of_run(whole, None)
         listed, missing = self._listed(slses)
         yield from missing
         self._declared = self._declarations(listed)
         for saltenv, sls in listed:
             alone = compiled(stage.tree, {saltenv: [sls]}, stage.opts)
             known = (saltenv, sls) in reached
-            yield from self._of_run(self._forgiven(alone, known), sls, reached=known)
+            yield from self._of_run(self._forgiven(alone, known), sls)
             yield from self._template(sls, saltenv, pillar=known or not top)
         if not slses:
             yield from self._other_templates()
@@ -150,7 +159,7 @@ class _Checker:
     def _forgiven(self, alone: Compilation, reached: bool) -> Compilation:
         """A compilation without the faults that come of its being alone; a warning in their place where no run is known."""
         faults = []
-        for told in alone.faults:
+        for told in (_pinpointed(each, alone.draft) for each in alone.faults):
             lacking = _LACKING.search(told.fault.message) if told.rule in _ACROSS else None
             wanted = (lacking[2] or lacking[3]) if lacking else ""
             others = [sls for sls in self._declared.get(wanted, ()) if sls != told.fault.sls]
@@ -161,18 +170,20 @@ class _Checker:
                 faults.append(Told("needs-other-sls", replace(told.fault, message=text, hint=f"include '{others[0]}'")))
         return Compilation(alone.draft, tuple(faults))
 
-    def _of_run(self, compilation: Compilation, own: str | None, *, reached: bool) -> Iterator[Finding]:
+    def _of_run(self, compilation: Compilation, own: str | None) -> Iterator[Finding]:
         """Findings of one compilation; of one SLS alone those that are its own."""
-        for told in compilation.faults:
-            yield self._told(told)
         draft = compilation.draft
-        if compilation.draft.faults:
+        for told in compilation.faults:
+            # Of rings the compiler tells the first; all of them are told below.
+            if told.rule != "cycle":
+                yield self._told(_pinpointed(told, draft))
+        if not draft.graph.chunks:
             remarks = [
                 each for low in _raw(draft) if own in (None, low["__sls__"]) for each in self._of_chunk(low, False)
             ]
         else:
             remarks = list(self._of_chunks(draft, own))
-            yield from self._of_graph(draft, own, reached)
+            yield from self._of_graph(draft, own)
         for remark in remarks:
             yield self._placed(remark, draft)
 
@@ -188,11 +199,8 @@ class _Checker:
         yield from functions.remarks(low, self._lookup, whole=whole)
         yield from forms.remarks(low, self._line)
 
-    def _of_graph(self, draft: Draft, own: str | None, reached: bool) -> Iterator[Finding]:
-        graph = self._graph(draft.chunks)
-        lacking = Compilation(draft, tuple(Told("requisite-to-nothing", _located(draft, one)) for one in graph.faults))
-        for told in (lacking if own is None else self._forgiven(lacking, reached)).faults:
-            yield self._told(told)
+    def _of_graph(self, draft: Draft, own: str | None) -> Iterator[Finding]:
+        graph = draft.graph
         for ring in requisites.rings(graph):
             yield self._ring(draft, ring)
         listening = requisites.listening_to_nothing(graph.chunks)
@@ -276,9 +284,6 @@ class _Checker:
     def _reacts(self, state: str) -> bool:
         return reacts(self.bench.loader, self.bench, state)
 
-    def _graph(self, chunks: Sequence[Low]) -> Graph:
-        return link(chunks, self._reacts)
-
     def _line(self, low: Mapping[str, Any], keys: tuple[str, ...]) -> str:
         """The source line at a path of keys."""
         tree = self.bench.stage.tree
@@ -321,32 +326,33 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def known_function(bench: Bench, full: str) -> functions.Known:
-    """What is known of a state function on this minion."""
+    """What is known of a state function on this minion, or on one where its module is usable."""
     loader, ctx = bench.loader, bench.stage.ctx
     try:
         served, function = loader.function("states", full, ctx)
         return functions.Known(served.signature(function))
     except NotAvailable as missing:
-        signature = loader.blueprint("states", full)
-        if signature is not None:
-            return functions.Known(signature)
-        module = full.partition(".")[0]
-        if loader.known("states", module) and not _usable(bench, module, "states"):
-            # It may well have the function where it is usable; a user's file that cannot be loaded says why.
-            broken = any(not source.native and source.stem == module for source in loader.sources("states"))
-            return functions.Known(exists=not (broken and missing.reason), reason=missing.reason)
-        return functions.Known(exists=False, nearest=loader.nearest("states", full, ctx))
+        reason = missing.reason
+    module, _, name = full.partition(".")
+    if reason and any(not source.native and source.stem == module for source in loader.sources("states")):
+        return functions.Known(exists=False, reason=reason)
+    built_in = loader.blueprints("states", module)
+    if name in built_in:
+        return functions.Known(built_in[name])
+    near = difflib.get_close_matches(full, [f"{module}.{each}" for each in built_in], n=1, cutoff=0.7)
+    return functions.Known(exists=False, nearest=near[0] if near else loader.nearest("states", full, ctx))
 
 
 def reacts(loader: Loader, bench: Bench, state: str) -> bool:
     """Whether a state module has a mod_watch, usable here or not."""
-    name = f"{state}.mod_watch"
-    return loader.has("states", name, bench.stage.ctx) or loader.blueprint("states", name) is not None
+    return loader.has("states", f"{state}.mod_watch", bench.stage.ctx) or "mod_watch" in loader.blueprints(
+        "states", state
+    )
 
 
-def _usable(bench: Bench, module: str, kind: str = "modules") -> bool:
+def _usable(bench: Bench, module: str) -> bool:
     try:
-        bench.loader.serve(kind, module, bench.stage.ctx)
+        bench.loader.serve("modules", module, bench.stage.ctx)
     except NotAvailable:
         return False
     return True
@@ -400,11 +406,22 @@ def _place(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> Ma
     return mark
 
 
-def _located(draft: Draft, fault: Any) -> SlsFault:
-    mark = _place(draft, fault.low, _keys(fault.low, fault.kind))
-    tree = draft.tree
-    excerpt = tree.excerpt(mark) if tree is not None else ""
-    return SlsFault(fault.message, mark, str(fault.low.get("__sls__", "")), str(fault.low["__id__"]), excerpt)
+def _pinpointed(told: Told, draft: Draft) -> Told:
+    """A reference to nothing at the line of the name itself, which stands below the requisite."""
+    lacking = _LACKING.search(told.fault.message)
+    mark, tree = told.fault.mark, draft.tree
+    if told.rule not in _ACROSS or not lacking or not lacking[2] or mark is None or not mark.line or tree is None:
+        return told
+    own = next((part.rendered for part in draft.parts if part.rendered.sls == told.fault.sls), None)
+    if own is None:
+        return told
+    lines = tree.source(own.sls, own.saltenv).text.splitlines()
+    for number, line in enumerate(lines[mark.line - 1 : mark.line + _NEAR], mark.line):
+        found = re.search(rf"(?<![\w.-]){re.escape(lacking[2])}(?![\w-])", line)
+        if found:
+            place = replace(mark, line=number, column=found.start() + 1)
+            return Told(told.rule, replace(told.fault, mark=place, excerpt=tree.excerpt(place)))
+    return told
 
 
 def _spotted(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:

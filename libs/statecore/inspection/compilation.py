@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from statecore.analysis.rules import RULES
 from statecore.compile import HALTS, PASSES
-from statecore.compile.draft import Draft
+from statecore.compile.draft import Draft, anything
 from statecore.errors import SlsFault
 from statecore.render import SlsTree
 
@@ -35,7 +35,8 @@ _BY_PASS: Mapping[str, str] = {
     "shape": "shape",
     "extend": "extend",
     "requisite_in": "requisite",
-    "references": "requisite-to-nothing",
+    "requisites": "requisite-to-nothing",
+    "sort": "cycle",
 }
 
 
@@ -53,9 +54,17 @@ class Compilation(NamedTuple):
     faults: tuple[Told, ...]
 
 
-def compiled(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, Any]) -> Compilation:
-    """What becomes of SLS references, by environment. Its chunks count only where there are no faults."""
-    draft = Draft(opts=opts, tree=tree, matches=matches)
+def compiled(
+    tree: SlsTree,
+    matches: Mapping[str, Sequence[str]],
+    opts: Mapping[str, Any],
+    reacts: Callable[[str], bool] = anything,
+) -> Compilation:
+    """What becomes of SLS references, by environment. Its run list counts only where there are no faults.
+
+    ``reacts`` as for ``compile_sls``; without it watches stay watches.
+    """
+    draft = Draft(opts=opts, tree=tree, matches=matches, reacts=reacts)
     faults: list[Told] = []
     for step in PASSES:
         before = len(draft.faults)

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.analysis.diagram import Diagram, as_data, diagram, dot, mermaid
-from statecore.analysis.evaluation import sequence
 from statecore.analysis.svg import svg
-from statecore.engine.graph import link
-from statecore.inspection.check import reacts
 from statecore.inspection.plan import run_draft
 from statecore.state_runs import Bench
 from statecore.types import Low
@@ -20,9 +17,7 @@ FORMATS: Mapping[str, Callable[[Diagram], Any]] = {"mermaid": mermaid, "dot": do
 
 def drawn(bench: Bench, slses: Sequence[str] | None) -> Diagram:
     """The diagram of SLS references; of the top file for None. Raises SlsError."""
-    draft = run_draft(bench, slses)
-    graph = link(draft.chunks, lambda state: reacts(bench.loader, bench, state))
-    return diagram(graph, sequence(graph), lambda low: declared_at(bench, low))
+    return diagram(run_draft(bench, slses).graph, lambda low: declared_at(bench, low))
 
 
 def declared_at(bench: Bench, low: Low) -> str:

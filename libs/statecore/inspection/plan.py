@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from statecore import engine
+from statecore.analysis.planfile import plan_data
 from statecore.analysis.prediction import Prediction, predicted
-from statecore.compile.draft import Draft
+from statecore.compile.draft import Draft, anything
+from statecore.compile.graph import Graph
 from statecore.context import Context
-from statecore.engine.graph import link
-from statecore.engine.report import tag
 from statecore.errors import SlsError, SlsFault
-from statecore.inspection.check import reacts
 from statecore.inspection.compilation import compiled
 from statecore.loader import Loader, Served
 from statecore.loader.served import bind_native
 from statecore.ports import Function
 from statecore.state_runs import Bench
-from statecore.types import Low, Plan, Running
+from statecore.types import Low, Plan, Running, tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,23 @@ class Planned:
     predictions: tuple[Prediction, ...]
     #: Tag -> ``file:line`` of its declaration.
     places: Mapping[str, str]
-    chunks: tuple[Low, ...]
+    graph: Graph
 
 
-def run_draft(bench: Bench, slses: Sequence[str] | None) -> Draft:
-    """The compiled run of SLS references; of the top file for None. Raises SlsError with every fault, of the pillar too."""
+def run_draft(bench: Bench, slses: Sequence[str] | None, reacts: Callable[[str], bool] = anything) -> Draft:
+    """The compiled run of SLS references; of the top file for None. Raises SlsError with every fault, of the pillar too.
+
+    ``reacts`` as for ``compile_sls``.
+    """
+    matches = run_matches(bench, slses)
+    compilation = compiled(bench.stage.tree, matches, bench.stage.opts, reacts)
+    if compilation.faults:
+        raise SlsError([told.fault for told in compilation.faults])
+    return compilation.draft
+
+
+def run_matches(bench: Bench, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
+    """saltenv -> SLS references of a run; users' modules are there after it. Raises SlsError where no run could begin."""
     errors = bench.stage.ctx.pillar.get("_errors")
     if errors:
         raise SlsError([SlsFault(f"The pillar does not compile: {error}") for error in errors])
@@ -44,38 +55,36 @@ def run_draft(bench: Bench, slses: Sequence[str] | None) -> Draft:
             [SlsFault("The top file gives this minion nothing", hint="name an SLS, or add a target to the top file")]
         )
     bench.fetch_modules(list(matches))
-    compilation = compiled(bench.stage.tree, matches, bench.stage.opts)
-    if compilation.faults:
-        raise SlsError([told.fault for told in compilation.faults])
-    draft = compilation.draft
-    if unresolved := engine.references(draft.chunks):
-        tree = bench.stage.tree
-        marks = [tree.locate(*_path(fault.low), fault.kind) for fault in unresolved]
-        raise SlsError(
-            [
-                SlsFault(fault.message, mark, excerpt=tree.excerpt(mark))
-                for fault, mark in zip(unresolved, marks, strict=True)
-            ]
-        )
-    return draft
+    return matches
 
 
 def plan(bench: Bench, slses: Sequence[str] | None) -> Planned:
     """What a run would do. ``bench`` is one in test mode. Raises SlsError."""
-    chunks = run_draft(bench, slses).chunks
+    graph = run_draft(
+        bench, slses, lambda state: bench.loader.has("states", f"{state}.mod_watch", bench.stage.ctx)
+    ).graph
     tree = bench.stage.tree
-    places = {tag(low): str(tree.locate(*_path(low)) or "") for low in chunks}
+    places = {tag(low): str(tree.locate(*_path(low)) or "") for low in graph.chunks}
     loader = _NotingLoader(bench.loader)
-    # The engine marks the chunks that it gathers; those of the plan are to be run again.
-    running = engine.run(copy.deepcopy(chunks), bench.stage.ctx, loader, bench.options)
-    graph = link(chunks, lambda state: reacts(bench.loader, bench, state))
-    predictions = predicted(graph, running, loader.plans)
-    return Planned(tuple(predictions), places, chunks)
+    # What is only asked in test mode needs no children, whose notes would be lost with them.
+    chunks = tuple({key: value for key, value in low.items() if key != "parallel"} for low in graph.chunks)
+    running = engine.run(_copied(replace(graph, chunks=chunks)), bench.stage.ctx, loader, bench.options)
+    return Planned(tuple(predicted(graph, running, loader.plans)), places, graph)
+
+
+def report(planned: Planned) -> dict[str, Any]:
+    """A plan as plain data: ``summary`` in a line, ``states`` in order of evaluation."""
+    return plan_data(planned.predictions, planned.places)
 
 
 def apply(bench: Bench, planned: Planned) -> Running:
     """Does what was planned: the very chunks, not rendered again. ``bench`` is one that is not in test mode."""
-    return engine.run(copy.deepcopy(planned.chunks), bench.stage.ctx, bench.loader, bench.options)
+    return engine.run(_copied(planned.graph), bench.stage.ctx, bench.loader, bench.options)
+
+
+def _copied(graph: Graph) -> Graph:
+    """The same with chunks of its own: the engine marks those that it gathers."""
+    return replace(graph, chunks=copy.deepcopy(graph.chunks))
 
 
 class _NotingLoader(Loader):

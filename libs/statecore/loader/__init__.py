@@ -123,15 +123,14 @@ class Loader:
             return False
         return True
 
-    def blueprint(self, kind: str, name: str) -> inspect.Signature | None:
-        """What a built-in function takes, be its module usable on this host or not; None where there is none built in."""
-        module, _, function = name.partition(".")
+    def blueprints(self, kind: str, module: str) -> dict[str, inspect.Signature]:
+        """Function -> what it takes, of a built-in module, be it usable on this host or not; {} where there is none built in."""
         for source in self._index(kind).candidates(module):
             if source.native:
                 served = serve_native(source, _import_native(source), None)
-                if served.name == module and function in served.functions:
-                    return served.signature(function)
-        return None
+                if served.name == module:
+                    return {name: served.signature(name) for name in served.functions}
+        return {}
 
     def known(self, kind: str, module: str) -> bool:
         """Whether any file would serve the module, usable here or not."""

@@ -1,0 +1,246 @@
+"""Where one ID of a run has what it has from: a compilation watched pass by pass, for that ID alone. Pure.
+
+A normal run keeps none of this. Extends are laid over one at a time, so that each can be held against what was there before;
+what the turning round of requisites, and ``use``, brought is seen by comparing the ID before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from statecore.compile import HALTS, PASSES
+from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
+from statecore.compile.extend import extended
+from statecore.types import High
+
+
+class Origin(NamedTuple):
+    """Where something was written."""
+
+    #: ``declared``, ``extend``, ``require_in`` and its kin, ``use``, ``use_in``, ``names``.
+    how: str
+    sls: str
+    saltenv: str
+    #: Path of keys to it: ID, state module, argument.
+    keys: tuple[str, ...]
+
+
+class Override(NamedTuple):
+    """A value that was replaced."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass(slots=True)
+class Argument:
+    """One argument of a state of the ID."""
+
+    state: str
+    name: str
+    value: Any
+    origin: Origin
+    #: What it was before, oldest first.
+    before: list[Override] = field(default_factory=list)
+
+
+class Wanted(NamedTuple):
+    """One reference of a requisite of the ID."""
+
+    state: str
+    kind: str
+    reference: Any
+    origin: Origin
+
+
+@dataclass(slots=True)
+class History:
+    """What became of one ID on its way through the compiler."""
+
+    id: str
+    #: SLS and environment that declare it.
+    sls: str
+    saltenv: str
+    arguments: dict[tuple[str, str], Argument] = field(default_factory=dict)
+    wanted: list[Wanted] = field(default_factory=list)
+    #: SLS and environment of each extend of it.
+    extended_by: list[Origin] = field(default_factory=list)
+    #: The exclude that names it or its SLS, and where; None where it is in the run.
+    excluded_by: Any = None
+    excluded_at: Origin | None = None
+
+
+class Watched(NamedTuple):
+    """A compilation, and what was seen of an ID: None where the run does not have it."""
+
+    draft: Draft
+    history: History | None
+
+
+def watched(draft: Draft, wanted: str) -> Watched:
+    """Compiles a draft (options, tree, matches) and follows an ID. Faults are in the draft."""
+    history: History | None = None
+    for step in PASSES:
+        before = draft
+        draft = step(before)
+        name = step.__module__.rpartition(".")[2]
+        if name == "declarations" and wanted in draft.high:
+            history = _declared(wanted, draft.high[wanted])
+        if history is not None:
+            _FOLLOW.get(name, _nothing)(history, before, draft)
+        if draft.faults and step in HALTS:
+            break
+    return Watched(draft, history)
+
+
+def _declared(wanted: str, body: Mapping[str, Any]) -> History:
+    history = History(wanted, str(body.get("__sls__", "")), str(body.get("__env__", "base")))
+    for state, run in states(body):
+        for name, value in arguments(run):
+            origin = Origin("declared", history.sls, history.saltenv, (wanted, state, str(name)))
+            _take(history, state, str(name), value, origin)
+    return history
+
+
+def _take(history: History, state: str, name: str, value: Any, origin: Origin) -> None:
+    """Notes an argument or the references of a requisite. References add up; a value replaces what was there."""
+    if name in REQUISITES:
+        listed = value if isinstance(value, list) else [value]
+        history.wanted += [Wanted(state, name, reference, origin) for reference in listed]
+        return
+    known = history.arguments.get((state, name))
+    before = [*known.before, Override(known.value, known.origin)] if known is not None else []
+    history.arguments[state, name] = Argument(state, name, value, origin, before)
+
+
+def _nothing(history: History, before: Draft, after: Draft) -> None:
+    return
+
+
+def _extended(history: History, before: Draft, after: Draft) -> None:
+    draft = before
+    for one in before.extends:
+        laid = extended(draft, [one], strict=False)
+        if laid.high.get(history.id) != draft.high.get(history.id):
+            _laid(history, one)
+        draft = replace(laid, faults=())
+
+
+def _laid(history: History, one: Extension) -> None:
+    sls, saltenv = str(one.body.get("__sls__", "")), str(one.body.get("__env__", "base"))
+    history.extended_by.append(Origin("extend", sls, saltenv, (one.id,)))
+    for state, run in states(one.body):
+        for name, value in arguments(run):
+            _take(history, state, str(name), value, Origin("extend", sls, saltenv, (one.id, state, str(name))))
+
+
+def _turned(history: History, before: Draft, after: Draft) -> None:
+    """References that came by ``X_in`` name who declares them."""
+    for state, run in states(after.high.get(history.id, {})):
+        old = dict(arguments(before.high[history.id].get(state)))
+        for kind, value in arguments(run):
+            if kind not in REQUISITES or not isinstance(value, list):
+                continue
+            known = old.get(kind) if isinstance(old.get(kind), list) else []
+            for reference in value[len(known or []) :]:
+                history.wanted.append(Wanted(state, str(kind), reference, _declarer(before.high, str(kind), reference)))
+
+
+def _declarer(high: High, kind: str, reference: Any) -> Origin:
+    state, name = next(iter(reference.items()))
+    body = high.get(name, {})
+    how = next((each for each, meant in REQUISITES_IN.items() if meant == kind), f"{kind}_in")
+    return Origin(how, str(body.get("__sls__", "")), str(body.get("__env__", "base")), (str(name), str(state), how))
+
+
+def _borrowed(history: History, before: Draft, after: Draft) -> None:
+    for state, run in states(after.high.get(history.id, {})):
+        old = {name for name, _ in arguments(before.high[history.id].get(state))}
+        for name, value in arguments(run):
+            if name not in old:
+                origin = _lender(before.high, history, state, str(name), value)
+                _take(history, state, str(name), value, origin)
+
+
+def _lender(high: High, history: History, state: str, name: str, value: Any) -> Origin:
+    for how, lender_state, lender in _lenders(high, history, state):
+        body = high.get(lender, {})
+        if (name, value) in list(arguments(body.get(lender_state))):
+            return Origin(
+                how, str(body.get("__sls__", "")), str(body.get("__env__", "base")), (lender, lender_state, name)
+            )
+    return Origin("use", history.sls, history.saltenv, (history.id, state, "use"))
+
+
+def _lenders(high: High, history: History, state: str) -> Iterator[tuple[str, str, str]]:
+    for key, value in arguments(high[history.id].get(state)):
+        if key == "use":
+            yield from (("use", other_state, _id_of(high, other_state, other)) for other_state, other in _pairs(value))
+    for other, body in high.items():
+        for other_state, run in states(body):
+            for key, value in arguments(run):
+                if key == "use_in" and any(_id_of(high, *pair) == history.id for pair in _pairs(value)):
+                    yield "use_in", other_state, other
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, Mapping):
+            yield from ((str(key).partition(".")[0], str(name)) for key, name in item.items())
+
+
+def _id_of(high: High, state: str, name: str) -> str:
+    """The ID that a reference means: itself, or the one with this ``name``."""
+    if name in high:
+        return name
+    return next((each for each, body in high.items() if ("name", name) in list(arguments(body.get(state)))), name)
+
+
+def _excluded(history: History, before: Draft, after: Draft) -> None:
+    if history.id in before.high and history.id not in after.high:
+        for part in before.parts:
+            for entry in part.rendered.exclude if isinstance(part.rendered.exclude, list) else ():
+                one = replace(before, excludes=(entry,))
+                if history.id not in _EXCLUDE(one).high:
+                    value = next(iter(entry.values())) if isinstance(entry, Mapping) else entry
+                    history.excluded_by = entry
+                    key = next(iter(entry)) if isinstance(entry, Mapping) else str(value)
+                    keys = ("exclude", str(key))
+                    history.excluded_at = Origin("exclude", part.rendered.sls, part.rendered.saltenv, keys)
+                    return
+
+
+#: The pass that leaves out, asked for one entry at a time.
+_EXCLUDE = next(step for step in PASSES if step.__module__.endswith(".exclude"))
+
+#: Pass -> what is to be seen of an ID when it is through.
+_FOLLOW: Mapping[str, Any] = {
+    "extend": _extended,
+    "requisite_in": _turned,
+    "use": _borrowed,
+    "exclude": _excluded,
+}
+
+
+def include_chain(draft: Draft, sls: str) -> Sequence[tuple[str, str, str, str]]:
+    """How an SLS came into the run: (includer, its environment, the entry of its include, what was included), nearest first."""
+    parts = {part.rendered.sls: part for part in draft.parts}
+    chain, child = [], sls
+    for includer in parts[sls].included_from if sls in parts else ():
+        rendered = parts[includer].rendered
+        entry = next((each for each in rendered.include or () if _means(each, child)), child)
+        text = next(iter(entry)) if isinstance(entry, Mapping) else str(entry)
+        chain.append((includer, rendered.saltenv, str(text), child))
+        child = includer
+    return chain
+
+
+def _means(entry: Any, sls: str) -> bool:
+    wanted = str(next(iter(entry.values())) if isinstance(entry, Mapping) else entry)
+    relative = wanted.lstrip(".")
+    if wanted != relative:
+        return sls == relative or sls.endswith(f".{relative}") or not relative
+    head, star, _ = wanted.partition("*")
+    return sls.startswith(head) if star else sls == wanted

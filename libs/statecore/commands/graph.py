@@ -1,0 +1,26 @@
+"""``statecore graph``: the states of a run and their requisites as a picture, or as data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from statecore.commands.ending import Exit
+from statecore.commands.setting import add_options, runtime_of, setting_of
+from statecore.inspection.graph import FORMATS, drawn
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("sls", nargs="*", metavar="SLS", help="what is drawn (default: what the top file says)")
+    parser.add_argument("--format", choices=sorted(FORMATS), default="mermaid", help="(default: mermaid)")
+    parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
+    add_options(parser)
+
+
+def run(given: argparse.Namespace) -> tuple[int, str]:
+    """Exit code and what to print. Raises CommandFault, SlsError."""
+    slses = [each for word in given.sls for each in word.split(",") if each] or None
+    with runtime_of(setting_of(given, grains=given.grains)) as runtime:
+        made = FORMATS[given.format](drawn(runtime.bench({"test": True}), slses))
+    return Exit.OK, made if isinstance(made, str) else json.dumps(made, indent=2)

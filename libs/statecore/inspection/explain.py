@@ -1,0 +1,225 @@
+"""``explain``: why a state runs when it does, what it was made of, and by whom; each with its place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.analysis.provenance import Argument, History, Origin, Override, include_chain, watched
+from statecore.analysis.requisites import references, targets_of, written
+from statecore.compile.draft import Draft
+from statecore.compile.graph import Graph
+from statecore.engine.requisite import REQUISITES
+from statecore.errors import SlsError, SlsFault
+from statecore.inspection.plan import run_matches
+from statecore.state_runs import Bench
+from statecore.types import Low
+
+#: Arguments that tell the compiler something and are told of elsewhere.
+_ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
+
+
+def explain(bench: Bench, slses: Sequence[str] | None, wanted: str) -> dict[str, Any]:
+    """Everything about an ID (or a name) of the run of these SLS; of the top file for None. Raises SlsError."""
+    matches = run_matches(bench, slses)
+    draft = Draft(opts=bench.stage.opts, tree=bench.stage.tree, matches=matches)
+    seen = watched(draft, wanted)
+    if seen.history is None and not seen.draft.faults:
+        named = [str(low["__id__"]) for low in seen.draft.graph.chunks if str(low["name"]) == wanted]
+        if named:
+            seen = watched(draft, named[0])
+    if seen.draft.faults:
+        raise SlsError(seen.draft.faults)
+    if seen.history is None:
+        raise SlsError([_unknown(seen.draft, wanted, slses)])
+    return _Telling(bench, seen.draft, seen.history).everything()
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    bench: Bench
+    draft: Draft
+    history: History
+
+    def everything(self) -> dict[str, Any]:
+        own, graph = self.history, self.draft.graph
+        positions = [at for at, low in enumerate(graph.chunks) if low["__id__"] == own.id]
+        told: dict[str, Any] = {
+            "id": own.id,
+            "sls": own.sls,
+            "at": self._at(Origin("declared", own.sls, own.saltenv, (own.id,))),
+            "included_through": [
+                {"sls": includer, "includes": child, "at": self._at(Origin("", includer, env, ("include", entry)))}
+                for includer, env, entry, child in include_chain(self.draft, own.sls)
+            ],
+            "extended_by": [{"sls": one.sls, "at": self._at(one)} for one in own.extended_by],
+        }
+        if own.excluded_at is not None:
+            told["excluded_by"] = {"what": own.excluded_by, "sls": own.excluded_at.sls, "at": self._at(own.excluded_at)}
+        return told | {"states": [self._state(position) for position in positions]}
+
+    def _state(self, position: int) -> dict[str, Any]:
+        graph = self.draft.graph
+        low = graph.chunks[position]
+        place = _places(graph)
+        state = str(low["state"])
+        return {
+            "function": f"{state}.{low['fun']}",
+            "name": str(low["name"]),
+            "at": self._declared(low),
+            "position": place[position],
+            "of": len(place),
+            "order": low["order"],
+            "why": list(self._why(position, place)),
+            "requisites": list(self._requisites(position, place)),
+            "required_by": list(self._required_by(position, place)),
+            "arguments": [self._argument(low, one) for one in self._arguments(low, state)],
+        }
+
+    # ----------------------------------------------------------------------------------------------------------------- order
+
+    def _why(self, position: int, place: Mapping[int, int]) -> Iterator[str]:
+        """Sentences about its place: what order says, and who moved it."""
+        graph = self.draft.graph
+        low = graph.chunks[position]
+        written_order = self.history.arguments.get((str(low["state"]), "order"))
+        if written_order is not None:
+            yield f"order {written_order.value} ({self._at(written_order.origin)}) counts as {low['order']}"
+        elif self.bench.stage.opts.get("state_auto_order", True):
+            yield f"its order is {low['order']}: states without one are counted as they are declared"
+        later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
+        if later:
+            last = max(later, key=lambda at: graph.chunks[at]["order"])
+            yield f"it comes late: it waits for {self._named(last, place)}, whose order is {graph.chunks[last]['order']}"
+        pulling = [at for at in place if position in _above(graph, at) and graph.chunks[at]["order"] < low["order"]]
+        if pulling:
+            first = min(pulling, key=lambda at: place[at])
+            yield f"it comes early: {self._named(first, place)} waits for it, whose order is {graph.chunks[first]['order']}"
+
+    # ------------------------------------------------------------------------------------------------------------ requisites
+
+    def _requisites(self, position: int, place: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+        graph = self.draft.graph
+        low = graph.chunks[position]
+        origins = [one for one in self.history.wanted if one.state == low["state"]]
+        for reference in references(graph, position):
+            pair = (reference.key, reference.value)
+            known = next(
+                (one for one in origins if one.kind == reference.kind and pair in written([one.reference])), None
+            )
+            if known is not None:
+                origins.remove(known)
+            row = REQUISITES[reference.kind]
+            yield {
+                "kind": reference.kind,
+                "on": _reference(*pair),
+                "by": self._by(known.origin) if known else "",
+                "at": self._at(known.origin) if known else self._declared(low),
+                "means": f"{row.met}: it {row.fires}; otherwise it {row.otherwise}",
+                "states": [self._other(at, place) for at in sorted(reference.targets, key=lambda at: place[at])],
+            }
+        for key, value in written(low.get("listen")):
+            yield {
+                "kind": "listen",
+                "on": _reference(key, value),
+                "by": "",
+                "at": self._place_of(low, "listen"),
+                "means": "mod_watch at the end of the run when one changed; the order is not touched",
+                "states": [self._other(at, place) for at in targets_of(graph.chunks, low, key, value)],
+            }
+
+    def _required_by(self, position: int, place: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+        graph = self.draft.graph
+        for other in sorted(place, key=lambda at: place[at]):
+            for need in graph.check_needs[other]:
+                if position in need.targets:
+                    yield {"kind": need.kind, **self._other(other, place)}
+
+    def _by(self, origin: Origin) -> str:
+        if origin.how == "declared":
+            return ""
+        if origin.how == "extend":
+            return f"extend in {origin.sls}"
+        return f"{origin.how} of {origin.keys[0]}"
+
+    # ------------------------------------------------------------------------------------------------------------- arguments
+
+    def _arguments(self, low: Low, state: str) -> Iterator[Argument]:
+        for (own, name), argument in self.history.arguments.items():
+            if own == state and name not in _ELSEWHERE and name in low:
+                yield argument
+
+    def _argument(self, low: Low, argument: Argument) -> dict[str, Any]:
+        value, before, by = low[argument.name], list(argument.before), self._by(argument.origin)
+        if value != argument.value:
+            # An entry of ``names`` has arguments of its own, which come last.
+            before, by = [*before, Override(argument.value, argument.origin)], "names"
+        told = {"name": argument.name, "value": value, "by": by, "at": self._at(argument.origin)}
+        if before:
+            told["instead_of"] = [
+                {"value": one.value, "by": self._by(one.origin), "at": self._at(one.origin)} for one in before
+            ]
+        return told
+
+    # ---------------------------------------------------------------------------------------------------------------- places
+
+    def _other(self, position: int, place: Mapping[int, int]) -> dict[str, Any]:
+        low = self.draft.graph.chunks[position]
+        return {
+            "id": str(low["__id__"]),
+            "function": f"{low['state']}.{low['fun']}",
+            "at": self._declared(low),
+            "position": place[position],
+        }
+
+    def _named(self, position: int, place: Mapping[int, int]) -> str:
+        other = self._other(position, place)
+        return f"{other['function']} {other['id']} ({other['at']})"
+
+    def _declared(self, low: Low) -> str:
+        return self._place_of(low)
+
+    def _place_of(self, low: Low, *more: str) -> str:
+        sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
+        return self._at(Origin("", sls, saltenv, (str(low["__id__"]), str(low["state"]), *more)))
+
+    def _at(self, origin: Origin) -> str:
+        return str(self.bench.stage.tree.locate(origin.sls, origin.saltenv, *_keys(origin)) or "")
+
+
+def _keys(origin: Origin) -> tuple[str, ...]:
+    return ("extend", *origin.keys) if origin.how == "extend" else origin.keys
+
+
+def _places(graph: Graph) -> dict[int, int]:
+    """Position of a chunk -> its place in the run, from 1."""
+    return {at: place for place, at in enumerate((node.position for node in graph.order if not node.check), 1)}
+
+
+def _above(graph: Graph, position: int) -> set[int]:
+    """Every chunk that has to come before it."""
+    found: set[int] = set()
+    todo = [position]
+    while todo:
+        at = todo.pop()
+        own = len(graph.check_needs[at])
+        for index, need in enumerate(graph.needs[at]):
+            if need.kind != "prereq" or index >= own:
+                new = [each for each in need.targets if each not in found]
+                found.update(new)
+                todo += new
+    return found
+
+
+def _reference(key: str, value: str) -> str:
+    return value if key == "id" else f"{key}: {value}"
+
+
+def _unknown(draft: Draft, wanted: str, slses: Sequence[str] | None) -> SlsFault:
+    ids = sorted({str(low["__id__"]) for low in draft.graph.chunks})
+    near = difflib.get_close_matches(wanted, ids, n=1)
+    where = ", ".join(slses) if slses else "the top file's run"
+    hint = f"the nearest is '{near[0]}'" if near else f"there is {', '.join(ids[:10]) or 'no ID at all'}"
+    return SlsFault(f"there is no ID '{wanted}' in {where}", hint=hint)

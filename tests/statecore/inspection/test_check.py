@@ -1,0 +1,57 @@
+"""``check``: a table of trees, each with all that is to be found in it, by place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from statecore.analysis.finding import Finding, merged
+from statecore.analysis.rules import RULES
+from statecore.errors import Mark
+from statecore.inspection.check import check
+
+from .conftest import MakeMinion
+
+CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "cases" / "check.yaml").read_text())
+
+assert len(CASES) > 35
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_findings(minion: MakeMinion, case: dict[str, Any]) -> None:
+    made = minion(case["files"], pillar=case.get("pillar"), grains=case.get("grains"))
+    found = merged({"": check(made.bench(), case.get("sls", ()))})
+    told = [made.short(_told(finding)) for finding in found]
+    assert len(told) == len(case["findings"]), told
+    for text, expected in zip(told, case["findings"], strict=True):
+        head, rest = re.fullmatch(r"(\S*:\d+(?::\d+)? \S+|\S+) (.*)", expected).groups()  # type: ignore[union-attr]
+        assert text.split("\n")[0].removeprefix("lib/").startswith(head + " "), told
+        at = 0
+        for words in re.split(r" (?=nearest |include |write |did )", rest):
+            assert words in text[at:], f"{words!r} not in {text!r}"
+
+
+def test_every_rule_of_trees_has_a_case() -> None:
+    named = {word for case in CASES.values() for line in case["findings"] for word in line.split() if word in RULES}
+    # An include that is no list is the rule "include"; "compile" is what no other rule is.
+    assert set(RULES) - named <= {"include", "compile"}
+
+
+def test_runs_of_several_minions_are_one_list() -> None:
+    both, one = Finding("render", "x", Mark("a", 2, 1)), Finding("extend", "y", Mark("a", 1, 1))
+    found = merged({"web": [both, both], "db": [one, both]})
+    assert [(each.rule, each.runs) for each in found] == [("extend", ("db",)), ("render", ())]
+
+
+def test_checking_twice_gives_the_same(minion: MakeMinion) -> None:
+    made = minion(CASES["a ring, whole"]["files"])
+    assert check(made.bench()) == check(made.bench())
+
+
+def _told(finding: Finding) -> str:
+    place = f"{finding.mark} " if finding.mark else ""
+    return f"{place}{finding.rule} {finding.message}\n{finding.hint}"
