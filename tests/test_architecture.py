@@ -123,6 +123,7 @@ ROOMS: Mapping[str, Room] = {
         COMPILE,
         {
             "statecore.engine.arguments": "what is wrong with an argument is what the engine would say of it",
+            "statecore.loader.arguments": "what a function takes, in the form that the engine binds to",
         },
     ),
     "statecore.inspection": Room(

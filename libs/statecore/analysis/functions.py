@@ -1,17 +1,17 @@
-"""State functions and their arguments, held against what there is. Pure; signatures come from who asks.
+"""State functions and their arguments, held against what there is. Pure; what functions take comes from who asks.
 
 What is told is what the engine would say when the state's turn came: the same rules sort the arguments (``engine.arguments``).
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from statecore.analysis.finding import Remark
 from statecore.engine.arguments import bind
+from statecore.loader.arguments import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Known:
     """What is known of a state function."""
 
     #: None: it exists but cannot be looked at here.
-    signature: inspect.Signature | None = None
+    parameters: Parameters | None = None
     #: False: nothing has this name; ``nearest`` may.
     exists: bool = True
     nearest: str = ""
@@ -41,9 +41,9 @@ def remarks(low: Mapping[str, Any], lookup: Lookup, *, whole: bool = True) -> It
         hint = f"the nearest is '{known.nearest}'" if known.nearest else ""
         yield Remark("unknown-function", text, low, state_keys, hint)
         return
-    if known.signature is None:
+    if known.parameters is None:
         return
-    arguments = bind(low, known.signature)
+    arguments = bind(low, known.parameters)
     for name, near in (arguments.unknown or {}).items():
         text = f"'{name}' is not an argument of {full}"
         yield Remark("unknown-argument", text, low, (*state_keys, name), f"the nearest is '{near}'" if near else "")

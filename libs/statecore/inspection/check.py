@@ -330,7 +330,7 @@ def known_function(bench: Bench, full: str) -> functions.Known:
     loader, ctx = bench.loader, bench.stage.ctx
     try:
         served, function = loader.function("states", full, ctx)
-        return functions.Known(served.signature(function))
+        return functions.Known(served.parameters(function))
     except NotAvailable as missing:
         reason = missing.reason
     module, _, name = full.partition(".")

@@ -17,6 +17,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import NotAvailable
+from statecore.loader.arguments import Parameters
 from statecore.loader.dunders import UserModule
 from statecore.loader.find import NATIVE, Index, Source, scan
 from statecore.loader.served import Served, Unusable, argspec, serve_native
@@ -123,13 +124,13 @@ class Loader:
             return False
         return True
 
-    def blueprints(self, kind: str, module: str) -> dict[str, inspect.Signature]:
+    def blueprints(self, kind: str, module: str) -> dict[str, Parameters]:
         """Function -> what it takes, of a built-in module, be it usable on this host or not; {} where there is none built in."""
         for source in self._index(kind).candidates(module):
             if source.native:
                 served = serve_native(source, _import_native(source), None)
                 if served.name == module:
-                    return {name: served.signature(name) for name in served.functions}
+                    return {name: served.parameters(name) for name in served.functions}
         return {}
 
     def known(self, kind: str, module: str) -> bool:
