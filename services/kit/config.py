@@ -88,7 +88,11 @@ class StateOptions(_Values):
     disabled_requisites: list[str] = option([], "requisites (require, watch_in, ...) that count for nothing")
     failhard: bool = option(False, "a failed state ends the run")
     state_auto_order: bool = option(True, "states run in the order of their definition")
-    state_aggregate: bool = option(False, "states that can (pkg) are joined into one call")
+    state_aggregate: bool | list[str] = option(
+        False, "states that can (pkg) are joined into one call; or a list of these"
+    )
+    state_max_parallel: int = option(0, "how many states with parallel: true run at once; 0: any number")
+    global_state_conditions: dict[str, Any] = option({}, "state, state module or * -> compound targets that may run it")
     jinja_env: dict[str, Any] = option({}, "options of the Jinja environment for files")
     jinja_sls_env: dict[str, Any] = option({}, "options of the Jinja environment for SLS")
     jinja_trim_blocks: bool = option(False, "Jinja drops the newline after a block")

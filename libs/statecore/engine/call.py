@@ -73,6 +73,9 @@ def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: M
             "comment": verdict.comment,
             "skip_watch": True,
         }
+    elif guard.excluded(low, ctx):
+        comment = "Failed to meet global state conditions. State not called."
+        outcome = {"name": low["name"], "changes": {}, "result": None, "comment": comment}
     else:
         outcome = _called(low, ctx, served, function, arguments)
     if "check_cmd" in low and not _checks_itself(served, function) and not ctx.test:

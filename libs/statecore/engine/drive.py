@@ -23,6 +23,7 @@ from statecore.engine.parallel import Children
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.tables import attached
+from statecore.redaction import redacted
 from statecore.types import Low, Running, RunningEntry, tag
 
 log = logging.getLogger(__name__)
@@ -223,6 +224,8 @@ class _Driver:
         outcome = call_state(low, self._for(low, self._ctx), self.loader, self.options.locate)
         took = self.options.now() - started
         self._reload(low, outcome)
+        if low.get("no_log"):
+            outcome = {**outcome, **{key: redacted(outcome[key]) for key in ("name", "comment", "changes")}}
         return report.ran(low, outcome, number, started, took)
 
     def _for(self, low: Low, ctx: Context) -> Context:

@@ -42,6 +42,17 @@ def guards(low: Low, ctx: Context) -> Verdict | None:
     return Verdict(skip=any(answer.skip for answer in answers), comment="\n".join(answer.comment for answer in answers))
 
 
+def excluded(low: Low, ctx: Context) -> bool:
+    """Whether the option ``global_state_conditions`` keeps the state from being called: it names the state, its module or
+    all (``*``), and none of the compound targets that it gives for these means this minion."""
+    conditions = ctx.opts.get("global_state_conditions")
+    if not isinstance(conditions, Mapping):
+        return False
+    names = ("*", low["state"], f"{low['state']}.{low['fun']}")
+    asked = [str(target) for name, targets in conditions.items() if name in names for target in _listed(targets)]
+    return bool(asked) and not any(ctx.call("match.compound", target) for target in asked)
+
+
 def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
     """Whether the state counts as succeeded by its check_cmd: all commands must return 0."""
     for command in _listed(low["check_cmd"]):

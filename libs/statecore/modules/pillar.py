@@ -13,6 +13,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
+from statecore.redaction import redacted
 from statecore.values import DELIMITER, traverse, update
 from statecore.values import filter_by as _filter_by
 
@@ -24,8 +25,6 @@ ALIASES = {"get": "get", "fetch": "get"}
 _NOT_SET = "__unset__"
 
 _ABSENT = object()
-
-_MASK = "**********"
 
 
 def get(
@@ -120,7 +119,7 @@ def item(
 def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> Any:
     """The pillar in memory, or one key of it; values are shown unless ``unmask=False``."""
     found = ctx.pillar.get(key, {}) if key else dict(ctx.pillar)
-    return found if unmask is not False else _masked(found)
+    return found if unmask is not False else redacted(found)
 
 
 def ls(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
@@ -175,16 +174,7 @@ def _shown(ctx: Context, value: Any, unmask: bool | None) -> Any:
     """Masked when an operator asked (the runtime marks such calls) and neither call nor option says otherwise."""
     if unmask is None:
         unmask = not (ctx.scratch.get("pillar.mask") and ctx.opts.get("pillar_mask_output", True))
-    return value if unmask else _masked(value)
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _masked(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked(each) for each in value]
-    # Empty and absent values tell nothing, and Salt shows them.
-    return value if value is None or value == "" else _MASK
+    return value if unmask else redacted(value)
 
 
 def _types(value: Any) -> Any:

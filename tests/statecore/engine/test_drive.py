@@ -279,6 +279,30 @@ def test_sub_states_get_entries(bench, own):
     assert running["own_|-b_|-b_|-tests"]["__run_num__"] == 2
 
 
+def test_a_state_that_must_not_be_logged_is_masked(bench, own):
+    (entry,) = bench.run(own("a", "tests", no_log=True)).values()
+    assert (entry["name"], entry["comment"], entry["changes"]) == ("**********", "", {"seen": "**********"})
+    assert (entry["__id__"], entry["result"]) == ("a", True)
+
+
+CONDITIONS = {
+    "no condition": ({}, True),
+    "of another state": ({"file": "nobody"}, True),
+    "met": ({"own.tests": ["nobody", "m1"]}, True),
+    "one of two is met": ({"*": "nobody", "own": "os:no", "own.tests": "m*"}, True),
+    "not met": ({"own": "nobody"}, None),
+    "of all": ({"*": ["not m1"]}, None),
+}
+
+
+@pytest.mark.parametrize(("conditions", "result"), CONDITIONS.values(), ids=CONDITIONS)
+def test_global_state_conditions(bench, own, conditions, result):
+    bench.opts["global_state_conditions"] = conditions
+    (entry,) = bench.run(own("a", "tests")).values()
+    assert entry["result"] is result
+    assert ("Failed to meet global state conditions" in entry["comment"]) is (result is None)
+
+
 def test_skip_req_triggers_nothing(bench, own, low):
     running = bench.run(own("a", "skips"), low("b", watch=[{"own": "a"}]), low("c", onchanges=[{"own": "a"}]))
     assert running["test_|-b_|-b_|-nop"]["comment"].endswith("requisites were skipped by another state")
