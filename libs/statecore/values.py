@@ -134,3 +134,16 @@ def filter_by(
             raise InvocationError("filter_by merge argument must be a dictionary.")
         chosen = copy.deepcopy(dict(override)) if chosen is None else update(chosen, override)
     return chosen
+
+
+#: What is shown of a value that nobody should read (Salt 3008).
+MASK = "**********"
+
+
+def redacted(value: Any) -> Any:
+    """The value with every scalar in it masked; None, zero and what is empty tell nothing and stay as they are."""
+    if isinstance(value, Mapping):
+        return {key: redacted(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(item) for item in value]
+    return MASK if value else value

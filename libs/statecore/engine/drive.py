@@ -23,8 +23,8 @@ from statecore.engine.parallel import Children
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.redaction import redacted
 from statecore.types import Low, Running, RunningEntry, tag
+from statecore.values import redacted
 
 log = logging.getLogger(__name__)
 

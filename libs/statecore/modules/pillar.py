@@ -13,8 +13,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
-from statecore.redaction import redacted
-from statecore.values import DELIMITER, traverse, update
+from statecore.values import DELIMITER, redacted, traverse, update
 from statecore.values import filter_by as _filter_by
 
 log = logging.getLogger(__name__)
