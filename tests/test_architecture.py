@@ -187,8 +187,9 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "zmq": (("saltwire.zmq", "services"), "statecore has no sockets; saltwire's only ones are in zmq/"),
     "salt": ((), "nothing of ours needs a Salt"),
     "importlib": (
-        ("statecore.loader", "services.entry", "statecore.__init__"),
-        "modules are found by the loader, commands by their table, the names of the package itself when they are asked for",
+        ("statecore.loader", "services.entry", "statecore.__init__", "services.kit.output.__init__"),
+        "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
+        "are asked for",
     ),
     "importlib.metadata": (tuple(PACKAGES), "it imports nothing"),
     "pkgutil": (("statecore.loader",), "modules are found by the loader"),

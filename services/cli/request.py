@@ -162,7 +162,6 @@ def _parser() -> CommandParser:
         "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
     )
     parser.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
-    parser.add_argument("--output-diff", dest="state_output_diff", action="store_true", help="show changed states only")
     parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     parser.add_argument(
         "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"

@@ -46,6 +46,7 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
     options = outside.load(flags.config_dir)
     printer = Printer(flags, options, outside.env)
     fun, arg, kwarg = _call(flags)
+    printer.heed([{"__kwarg__": True, **kwarg}])
     prefix = "" if fun == "state.event" else "salt/run/"
     bus, heard = outside.connect_bus(options, flags.config_dir, prefix)
     if fun == "state.event":

@@ -37,6 +37,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     flags = request.flags
     options = outside.load(flags.config_dir)
     printer = Printer(flags, options, outside.env)
+    printer.heed(request.arg)
     control = outside.control(options, config_dir=flags.config_dir)
     publish = partial(_publish, request, control, options, outside)
     if flags.asynchronous:

@@ -29,6 +29,9 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEFAULT_CONFIG_DIR = "/etc/salt"
 ENV_PREFIX = "SALTERN_"
 
+#: Starts Salt's names for what is ``out_table`` here.
+_TABLE = "out.table."
+
 
 class ConfigError(Exception):
     """A configuration that cannot be used. str() says file and line (or variable), option, why, and the nearest valid name."""
@@ -98,9 +101,24 @@ class StateOptions(_Values):
     jinja_trim_blocks: bool = option(False, "Jinja drops the newline after a block")
     jinja_lstrip_blocks: bool = option(False, "Jinja drops white space before a block")
     nodegroups: dict[str, Any] = option({}, "name -> compound target")
-    state_output: str = option("full", "full, terse, mixed, changes")
+    output: str = option("", "outputter where --out names none; empty: the one that the return names, else nested")
+    output_indent: int | str | None = option(
+        "", "spaces of json, yaml and pprint; negative or null: one line; pretty: four, names sorted"
+    )
+    color: bool | str | None = option(None, "true, false, or one colour for everything; null: on a terminal")
+    color_theme: str = option("", "YAML file of colour names and their codes (RED: '0;35')")
+    strip_colors: bool = option(True, "control characters in returns do not reach the terminal")
+    outputter_dirs: list[str] = option([], "directories of users' outputters")
+    out_table: dict[str, Any] = option({}, "options of the table outputter; Salt's out.table.NAME says the same")
+    state_output: str = option("full", "full, terse, mixed, changes, filter; with _id appended, IDs instead of names")
+    state_output_exclude: list[Any] | str | bool = option([], "results (True, False, None) that filter leaves out")
+    state_output_terse: list[Any] | str | bool = option([], "results (True, False, None) that filter shows in one line")
+    state_output_profile: bool = option(True, "when a state started and how long it took is shown")
+    state_output_pct: bool = option(False, "the summary shows percentages")
     state_verbose: bool = option(True, "states without changes are shown too")
     state_output_diff: bool = option(False, "only states with changes are shown")
+    state_tabular: bool | str = option(False, "terse lines are aligned, or have this format")
+    state_compress_ids: bool = option(False, "the names of one ID that ended alike are shown as one state")
     log_level: str = option("warning", "quiet, critical, error, warning, info, debug")
     log_format: str = option("text", "text or json (one object a line, with role, jid and minion)")
     health_host: str = option("127.0.0.1", "address of /healthz, /readyz and /metrics")
@@ -284,7 +302,18 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
-    return data
+    return _with_table(data)
+
+
+def _with_table(values: dict[str, Any]) -> dict[str, Any]:
+    """Salt's spelling of the options of one outputter, ``out.table.NAME``, as the one option that they are here."""
+    dotted = {name: value for name, value in values.items() if str(name).startswith(_TABLE)}
+    if not dotted:
+        return values
+    rest = {name: value for name, value in values.items() if name not in dotted}
+    table = rest.get("out_table")
+    named = {name.removeprefix(_TABLE): value for name, value in dotted.items()}
+    return rest | {"out_table": {**(table if isinstance(table, dict) else {}), **named}}
 
 
 def _place(path: Path, name: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from services.kit.arguments import parse_arguments
+from saltwire.jid import new_jid
+from services.kit.arguments import parse_arguments, value_of
 from services.kit.commandline import CommandError, CommandParser, Exit, run_command
 from services.kit.config import MinionOptions, as_opts, load_minion
 from services.kit.logs import configure
@@ -41,26 +42,29 @@ def run(argv: Sequence[str]) -> int:
     options = _options(flags)
     configure("salt-call", flags.log_level or options.log_level, options.log_format)
     printer = Printer(flags, options)
-    if flags.grains:
-        flags.words = ["grains.items"]
-    if not flags.words:
+    if not flags.words and not flags.grains and not flags.doc:
         parser.error("a function is missing, such as test.ping or state.apply")
-    fun, *words = flags.words
-    if flags.doc:
-        fun, words = "sys.doc", [fun, *words]
+    fun, *words = _words(flags)
     positional, keywords = parse_arguments(words)
-    keywords |= {"metadata": json.loads(flags.metadata)} if flags.metadata else {}
+    printer.heed([{"__kwarg__": True, **keywords}])
     local = flags.local or options.file_client == "local"
     runtime = _local(options) if local else _remote(options)
     try:
         returned = runtime.call(fun, positional, keywords)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
-    if not local and not flags.no_return:
-        _report(options, fun, [*positional, *([keywords] if keywords else [])], returned)
+    arguments = [*positional, *([keywords] if keywords else [])]
+    if not local and not flags.no_return and not flags.doc:
+        _report(options, fun, arguments, returned, flags.metadata)
     if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
         raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
-    printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
+    if flags.doc:
+        return _show_documentation(returned, printer)
+    if flags.print_metadata:
+        load = _load(options, fun, arguments, returned, flags.metadata)
+        printer.show({"local": load | {"jid": new_jid(time.time())}}, retcode=returned.retcode)
+    else:
+        printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
     if flags.retcode_passthrough:
         return returned.retcode
     return Exit.GENERIC if returned.retcode else Exit.OK
@@ -76,11 +80,33 @@ def _parser() -> CommandParser:
     parser.add_argument("--host-root", help="root of the managed host")
     parser.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
     parser.add_argument("--no-return", action="store_true", help="do not tell the master what was returned")
-    parser.add_argument("--metadata", help="JSON that is kept with the job")
+    parser.add_argument(
+        "--metadata",
+        dest="print_metadata",
+        action="store_true",
+        help="show what comes with the return: jid, retcode, ...",
+    )
+    parser.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
     parser.add_argument("-g", "--grains", action="store_true", help="show the grains")
     parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     add_output_flags(parser)
     return parser
+
+
+def _words(flags: Any) -> list[str]:
+    """Function and arguments; ``-g`` and ``-d`` are functions, too."""
+    if flags.doc:
+        return ["sys.doc", *(f"{start}*" for start in flags.words)]
+    return ["grains.items"] if flags.grains else flags.words
+
+
+def _show_documentation(returned: Returned, printer: Printer) -> int:
+    if not isinstance(returned.value, Mapping):
+        raise CommandError(str(returned.value))
+    for fun in sorted(returned.value):
+        if returned.value[fun]:
+            printer.say(f"{fun}:\n{returned.value[fun]}\n")
+    return Exit.OK
 
 
 def _options(flags: Any) -> MinionOptions:
@@ -122,19 +148,32 @@ def _remote(options: MinionOptions) -> Runtime:
     return runtime
 
 
-def _report(options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned) -> None:
-    """Puts the result into the master's job cache, as a job that the minion started itself."""
-    load: Mapping[str, Any] = {
-        "cmd": "_return",
-        "jid": "req",
+def _load(
+    options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
+) -> dict[str, Any]:
+    """What is kept of a job, without its jid."""
+    load = {
         "id": options.id,
         "fun": fun,
         "fun_args": list(arguments),
         "return": returned.value,
         "retcode": returned.retcode,
+    }
+    if metadata:
+        load["metadata"] = value_of(metadata)
+    return load | ({"out": returned.out} if returned.out else {})
+
+
+def _report(
+    options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
+) -> None:
+    """Puts the result into the master's job cache, as a job that the minion started itself."""
+    load = _load(options, fun, arguments, returned, metadata) | {
+        "cmd": "_return",
+        "jid": "req",
         "success": returned.success,
         "user": os.environ.get("USER", "root"),
-    } | ({"out": returned.out} if returned.out else {})
+    }
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     try:
         with Channel(options, identity, None) as channel:

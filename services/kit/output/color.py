@@ -1,37 +1,69 @@
-"""ANSI colours by Salt's names, and the guard against escape sequences in values that come from minions."""
+"""ANSI colours by Salt's names, and the guards against escape sequences in values that come from minions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Palette:
+class Palette(NamedTuple):
     """Escape sequences as Salt writes them: each starts with a reset. All empty where colour is off."""
 
+    black: str = "\033[0;30m"
+    dark_gray: str = "\033[0;1;30m"
     red: str = "\033[0;31m"
     light_red: str = "\033[0;1;31m"
     green: str = "\033[0;32m"
     light_green: str = "\033[0;1;32m"
+    yellow: str = "\033[0;33m"
     light_yellow: str = "\033[0;1;33m"
     blue: str = "\033[0;34m"
     light_blue: str = "\033[0;1;34m"
     magenta: str = "\033[0;35m"
     light_magenta: str = "\033[0;1;35m"
     cyan: str = "\033[0;36m"
-    end: str = "\033[0;0m"
+    light_cyan: str = "\033[0;1;36m"
+    light_gray: str = "\033[0;37m"
+    white: str = "\033[0;1;37m"
+    default_color: str = "\033[0;39m"
+    endc: str = "\033[0;0m"
 
 
-_ON = Palette()
-_OFF = Palette(*[""] * 11)
+OFF = Palette(*[""] * len(Palette._fields))
 
 
-def palette(color: bool) -> Palette:
-    """The colours, or as many empty strings."""
-    return _ON if color else _OFF
+def palette(color: bool | str, theme: Mapping[str, Any] | None = None) -> Palette:
+    """The colours. ``color`` may be the name of one that stands in for all of them; ``theme``: name -> code, such as ``0;35``."""
+    if not color:
+        return OFF
+    colors = Palette()
+    if theme:
+        codes = {str(name).lower(): f"\033[{code}m" for name, code in theme.items()}
+        colors = colors._replace(**{name: code for name, code in codes.items() if name in Palette._fields})
+    name = color.lower() if isinstance(color, str) else ""
+    if name in Palette._fields:
+        colors = Palette(*[getattr(colors, name)] * len(Palette._fields))._replace(endc=colors.endc)
+    return colors
 
 
 def without_escapes(text: Any) -> Any:
     """``text`` with ESC as ``?``; what is no text comes back as it is."""
     return text.replace("\033", "?") if isinstance(text, str) else text
+
+
+def fit_for_terminal(text: str, colors: Palette) -> str:
+    """``text`` with every control character as ``?`` but line ends, tabs and the sequences of ``colors``.
+
+    The outputters guard what they show as Salt does (ESC alone, and not everywhere); a terminal also obeys backspace,
+    carriage return and the C1 controls, so that a minion could overwrite what another one said.
+    """
+    return _unfit(colors).sub("?", text)
+
+
+@cache
+def _unfit(colors: Palette) -> re.Pattern[str]:
+    ours = "|".join(re.escape(code[1:]) for code in sorted(set(colors)) if code)
+    escape = f"\033(?!{ours})" if ours else "\033"
+    return re.compile(f"{escape}|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")

@@ -5,71 +5,82 @@ Numbers, booleans and None are light yellow, text green, names cyan; names and d
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Number
 from typing import Any
 
-from services.kit.output.color import palette, without_escapes
+from services.kit.output.color import without_escapes
 from services.kit.output.options import OutputOptions
+
+#: Levels that are shown of data too deep for Python's stack. Nobody reads further than 400 columns to the right.
+_DEEPEST = 100
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """The lines of ``data``."""
-    return "\n".join(_Nested(options).lines(data, options.nested_indent, ""))
+    """The lines of ``data``, however deep and even where it contains itself."""
+    lines: list[str] = []
+    nested = _Nested(options, lines)
+    try:
+        nested.add(data, options.nested_indent, "")
+    except RecursionError:
+        lines.clear()
+        nested.add(_pruned(data, 0, frozenset()), options.nested_indent, "")
+    return "\n".join(lines)
 
 
 class _Nested:
-    def __init__(self, options: OutputOptions) -> None:
-        colors = palette(options.color)
-        self._end = colors.end
+    """Appends to ``lines``: a generator for each level costs as much as the text itself."""
+
+    def __init__(self, options: OutputOptions, lines: list[str]) -> None:
+        colors = options.colors
+        self._lines = lines
+        self._end = colors.endc
+        self._name_end = f"{colors.endc}:"
         self._scalar = colors.light_yellow
         self._text = colors.green
         self._name = colors.red if options.retcode else colors.cyan
         self._item = colors.red if options.retcode else colors.green
         self._strip = options.strip_colors
 
-    def lines(self, value: Any, indent: int, prefix: str) -> Iterator[str]:
+    def add(self, value: Any, indent: int, prefix: str) -> None:
         """``prefix`` is the dash of a list item: it stands before the first line of a scalar."""
         if isinstance(value, bytes):
             value = _decoded(value)
-        if value is None or isinstance(value, bool):
-            yield self._line(indent, self._scalar, f"{prefix}{value}")
+        if isinstance(value, str):
+            self._add_text(value, indent, prefix)
+        elif value is None or isinstance(value, bool):
+            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value}{self._end}")
         elif isinstance(value, Number):
-            yield self._line(indent, self._scalar, f"{prefix}{value!r}")
-        elif isinstance(value, str):
-            yield from self._of_text(value, indent, prefix)
+            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
         elif isinstance(value, list | tuple):
-            yield from self._of_list(value, indent)
+            self._add_list(value, indent)
         elif isinstance(value, Mapping):
-            yield from self._of_mapping(value, indent, prefix)
+            self._add_mapping(value, indent, prefix)
         else:
             # Salt shows nothing at all for a set, a date or undecodable bytes; a value that is there should be seen.
-            yield from self._of_text(str(value), indent, prefix)
+            self._add_text(str(value), indent, prefix)
 
-    def _of_text(self, text: str, indent: int, prefix: str) -> Iterator[str]:
-        for line in text.splitlines():
-            shown = without_escapes(line) if self._strip else line
-            yield self._line(indent, self._text, f"{prefix}{shown}")
+    def _add_text(self, text: str, indent: int, prefix: str) -> None:
+        margin = f"{' ' * indent}{self._text}"
+        for line in (without_escapes(text) if self._strip else text).splitlines():
+            self._lines.append(f"{margin}{prefix}{line}{self._end}")
             prefix = " " * len(prefix)
 
-    def _of_list(self, items: Iterable[Any], indent: int) -> Iterator[str]:
+    def _add_list(self, items: Iterable[Any], indent: int) -> None:
         for item in items:
             if isinstance(item, list | tuple | Mapping):
-                yield self._line(indent, self._item, "|_")
-                yield from self.lines(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
+                self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
+                self.add(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
             else:
-                yield from self.lines(item, indent, "- ")
+                self.add(item, indent, "- ")
 
-    def _of_mapping(self, mapping: Mapping[Any, Any], indent: int, prefix: str) -> Iterator[str]:
+    def _add_mapping(self, mapping: Mapping[Any, Any], indent: int, prefix: str) -> None:
+        margin = f"{' ' * indent}{self._name}"
         if indent:
-            yield self._line(indent, self._name, "----------")
+            self._lines.append(f"{margin}----------{self._end}")
         for name, value in _ordered(mapping):
-            yield f"{self._line(indent, self._name, f'{prefix}{name}')}:"
-            yield from self.lines(value, indent + 4, "")
-
-    def _line(self, indent: int, color: str, text: str) -> str:
-        return f"{' ' * indent}{color}{text}{self._end}"
+            self._lines.append(f"{margin}{prefix}{name}{self._name_end}")
+            self.add(value, indent + 4, "")
 
 
 def _decoded(value: bytes) -> str:
@@ -80,10 +91,22 @@ def _decoded(value: bytes) -> str:
 
 
 def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
-    if isinstance(mapping, OrderedDict):
-        return mapping.items()
     try:
-        return sorted(mapping.items(), key=lambda item: item[0])
+        return [(name, mapping[name]) for name in sorted(mapping)]
     except TypeError:
         # Names of different types do not sort among each other; as text they do.
-        return sorted({str(name): value for name, value in mapping.items()}.items())
+        return sorted({str(name): value for name, value in mapping.items()}.items(), key=lambda item: item[0])
+
+
+def _pruned(value: Any, depth: int, above: frozenset[int]) -> Any:
+    """A copy without what is too deep, or contained in itself."""
+    if not isinstance(value, list | tuple | Mapping):
+        return value
+    if id(value) in above:
+        return "(contains itself)"
+    if depth == _DEEPEST:
+        return f"(more than {_DEEPEST} levels deep)"
+    above |= {id(value)}
+    if isinstance(value, Mapping):
+        return {name: _pruned(item, depth + 1, above) for name, item in value.items()}
+    return [_pruned(item, depth + 1, above) for item in value]

@@ -1,12 +1,16 @@
-"""Which outputter is taken, what happens when it does not fit, when there is colour; and samples seen from Salt 3008.3."""
+"""Which outputter is taken, what happens when it does not fit, and samples: seen from Salt 3008.3, or better than it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from services.kit.output import OUTPUTTERS, OutputOptions, auto, color_wanted, render
+from services.kit.output import OUTPUTTERS, OutputOptions, auto, render
+from tests.services.output import cases
 
 
 @pytest.mark.parametrize(
@@ -29,28 +33,24 @@ def test_choice(asked: str, named: str | None, static: bool, fun: str, taken: st
 
 
 @pytest.mark.parametrize(
-    ("force", "never", "terminal", "env", "color"),
-    [
-        (False, False, True, {}, True),
-        (False, False, False, {}, False),
-        (False, True, True, {}, False),
-        (False, False, True, {"NO_COLOR": "1"}, False),
-        (False, False, True, {"NO_COLOR": ""}, True),
-        (True, True, False, {"NO_COLOR": "1"}, True),
-    ],
-)
-def test_color(force: bool, never: bool, terminal: bool, env: dict[str, str], color: bool) -> None:
-    assert color_wanted(force=force, never=never, is_terminal=terminal, env=env) is color
-
-
-@pytest.mark.parametrize(
     ("out", "data"),
     [
         ("nosuch", {"web1": True}),
+        ("../nested", {"web1": True}),
         ("key", {"web1": ["a"]}),
+        ("key", {"minions": "web1"}),
         ("highstate", {"web1": {"no_tag": {"result": True, "changes": {}, "comment": "", "__run_num__": 0}}}),
+        # Salt shows these half changed: the duration with its unit already.
+        ("highstate", {"web1": {"a_|-a_|-a_|-f": cases.state(0, True, warnings=None)}}),
+        ("highstate", {"web1": {"a_|-a_|-a_|-f": cases.state(0, True, warnings=[1])}}),
         ("highstate", ["a"]),
+        ("highstate", 7),
         ("no_return", {1: "a", "b": "c"}),
+        ("table", {"web1": [[1, 2]]}),
+        ("yaml", {"web1": cases.deep(3000)}),
+        ("json", {"web1": cases.deep(3000)}),
+        ("pprint", {"web1": cases.deep(3000)}),
+        ("raw", {"web1": cases.deep(3000)}),
     ],
 )
 def test_misfit_is_shown_nested_with_a_warning(out: str, data: Any) -> None:
@@ -60,9 +60,26 @@ def test_misfit_is_shown_nested_with_a_warning(out: str, data: Any) -> None:
     assert out in told[0]
 
 
+@pytest.mark.parametrize("name", ["grains", "nested", ""])
+def test_old_minions_ask_for_grains(name: str) -> None:
+    told: list[str] = []
+    assert render({"web1": {"os": "Debian"}}, OutputOptions(out=name), warn=told.append).endswith("Debian")
+    assert told == []
+
+
 def test_warning_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     render({}, OutputOptions(out="nosuch"))
     assert capsys.readouterr().err == "[ERROR   ] Invalid outputter nosuch specified, fall back to nested\n"
+
+
+def test_only_the_outputter_in_use_is_imported() -> None:
+    script = (
+        "import sys\nfrom services.kit.output import OutputOptions, render\nimport services.kit.output.flags\n"
+        "render({'web1': True}, OutputOptions())\n"
+        "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('services.kit.output.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == ["color", "flags", "nested", "options", "theme"]
 
 
 SAMPLES = {
@@ -104,6 +121,32 @@ SAMPLES = {
         "Summary for web1\n------------\nSucceeded: 0\nFailed:    1\n------------\nTotal states run:     1\n"
         "Total run time:   0.313 ms",
     ),
+    # From here on Salt shows less: nothing at all, {}, or what stands in the first line of each cell.
+    ("nested", "undecodable"): ({"web1": b"\xff\x00"}, "web1:\n    b'\\xff\\x00'"),
+    ("nested", "set"): ({"web1": {3}}, "web1:\n    {3}"),
+    ("json", "names"): (
+        {"web1": {b"k": 1, ("t", 2): 2, None: 3, True: 4}},
+        '{\n    "web1": {\n        "k": 1,\n        "(\'t\', 2)": 2,\n        "null": 3,\n        "true": 4\n    }\n}',
+    ),
+    ("table", "wrapped"): (
+        {"web1": [{"a": "x " * 30 + "end", "b": "y"}]},
+        "\n".join(
+            [
+                "web1:",
+                "----------",
+                f"    {'-' * 57}",
+                f"    | {'A':^49} | B |",
+                f"    {'-' * 57}",
+                f"    | {' '.join('x' * 25)} | y |",
+                f"    | {'x x x x x end'.center(49)} |   |",
+                f"    {'-' * 57}",
+            ]
+        ),
+    ),
+    ("table", "ragged"): (
+        {"web1": [["a"], ["b", "cc"]]},
+        "web1:\n----------\n    ----------\n    | a |    |\n    ----------\n    | b | cc |\n    ----------",
+    ),
 }
 
 
@@ -113,12 +156,74 @@ def test_sample(outputter: str, name: str) -> None:
     assert render(data, OutputOptions(out=outputter)) == text
 
 
-def test_values_that_salt_hides_are_shown() -> None:
-    assert render({"web1": b"\xff\x00"}, OutputOptions()) == "web1:\n    b'\\xff\\x00'"
-    assert render({"web1": {3}}, OutputOptions()) == "web1:\n    {3}"
+def test_ids_are_not_compressed_beside_errors(ours: Callable[..., str]) -> None:
+    running = {f"file_|-gone_|-/{n}_|-absent": cases.state(n, True, __id__="gone") for n in range(2)}
+    hosts = {"web1": running, "web2": ["broken"]}
+    assert ours(hosts, "highstate", {"state_compress_ids": True}) == ours(hosts, "highstate", {})
+    assert ours({"web1": running}, "highstate", {"state_compress_ids": True}) != ours(
+        {"web1": running}, "highstate", {}
+    )
 
 
-def test_every_outputter_takes_every_shape() -> None:
-    for out in OUTPUTTERS:
-        for data in ({}, [], "", None, 0, {"web1": None}):
-            assert isinstance(render(data, OutputOptions(out=out), warn=lambda line: None), str)
+@pytest.mark.parametrize("given", ["True", True, [True], "True, None", ["None", "True"]])
+def test_what_filter_leaves_out_may_be_said_in_any_way(ours: Callable[..., str], given: Any) -> None:
+    running = {"web1": {"a_|-kept_|-a_|-f": cases.state(0, False), "b_|-gone_|-b_|-f": cases.state(1, True)}}
+    shown = ours(running, "highstate", {"state_output": "filter", "state_output_exclude": given})
+    assert "kept" in shown
+    assert "gone" not in shown
+
+
+def test_options_of_json_do_not_hurt_the_others(ours: Callable[..., str]) -> None:
+    data = {"b": [1], "a": {"y": 2, "x": 3}}
+    assert ours(data, "json", {"output_indent": "pretty"}).startswith('{\n    "a": {\n        "x": 3,')
+    assert ours(data, "yaml", {"output_indent": "pretty"}) == "a:\n    x: 3\n    y: 2\nb:\n- 1"
+    assert ours(data, "yaml", {"output_indent": None}) == ours(data, "yaml", {"output_indent": -1})
+
+
+@pytest.mark.parametrize(
+    ("table", "why"), [({"justify": "middle"}, "middle"), ({"widht": 3}, "widht"), ({"width": "wide"}, "width")]
+)
+def test_wrong_option_of_table(table: dict[str, Any], why: str) -> None:
+    told: list[str] = []
+    rows = {"web1": [["a b", "c"]]}
+    assert render(rows, OutputOptions(out="table", table=table), warn=told.append) == render(rows, OutputOptions())
+    assert why in told[0] or "str" in told[0]
+
+
+def test_wrong_format_of_terse_lines() -> None:
+    told: list[str] = []
+    running = {"web1": {"a_|-a_|-a_|-f": cases.state(0, True)}}
+    options = OutputOptions(out="highstate", state_output="terse", state_tabular="{9}")
+    assert render(running, options, warn=told.append) == render(running, OutputOptions())
+    assert len(told) == 1
+
+
+def _circle() -> dict[str, Any]:
+    circle: dict[str, Any] = {"web1": {}}
+    circle["web1"]["again"] = [circle["web1"], circle["web1"]]
+    return circle
+
+
+SHAPES: dict[str, Any] = {
+    "empty mapping": {},
+    "empty list": [],
+    "empty text": "",
+    "none": None,
+    "zero": 0,
+    "no return": {"web1": None},
+    "contains itself": _circle(),
+    "deep": cases.deep(5000),
+    "more digits than Python shows": 10**5000,
+    "such a number in a mapping": {"a": 10**5000},
+}
+
+
+@pytest.mark.parametrize("out", sorted(OUTPUTTERS))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_outputter_takes_every_shape(out: str, shape: str) -> None:
+    assert isinstance(render(SHAPES[shape], OutputOptions(out=out), warn=lambda line: None), str)
+
+
+def test_depth_has_an_end() -> None:
+    assert "(more than 100 levels deep)" in render(cases.deep(5000), OutputOptions())
+    assert render(_circle(), OutputOptions()).count("(contains itself)") == 2

@@ -1,0 +1,65 @@
+"""``state_compress_ids``: the names of one ID that ended alike (same function module, SLS, result) become one state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+#: Starts the name of a state that stands for several.
+MARK = "state_compressed_"
+
+#: Under this name in its changes are the changes of each.
+CHANGES = "compressed changes"
+
+
+def compressed(hosts: Mapping[str, Any]) -> dict[str, Any]:
+    """The running dicts of ``hosts`` with such states joined: the first start, all durations, changes by name.
+
+    Raises KeyError, TypeError, AttributeError or IndexError where a host's value is no running dict.
+    """
+    return {host: _joined(running) for host, running in hosts.items()}
+
+
+def count_of(tag: str) -> int:
+    """For how many states the state with this tag stands."""
+    parts = tag.split("_|-")
+    if len(parts) != 4 or not parts[2].startswith(MARK) or not parts[1].endswith(")"):
+        return 1
+    count = parts[1].rpartition("(")[2][:-1]
+    return int(count) if count.isdecimal() else 1
+
+
+def _joined(running: Mapping[str, Any]) -> dict[str, Any]:
+    counts = Counter(_alike(tag, state) for tag, state in running.items())
+    joined: dict[str, Any] = {}
+    for tag, state in running.items():
+        count = counts[_alike(tag, state)]
+        if count == 1:
+            joined[tag] = state
+            continue
+        parts = tag.split("_|-")
+        parts[1] = f"{state['__id__']} ({count})"
+        parts[2] = f"{MARK}{state['__sls__']}_{state['__id__']}_{state['result']}"
+        name = "_|-".join(parts)
+        joined[name] = _both(joined[name], state) if name in joined else state
+    return joined
+
+
+def _alike(tag: str, state: Mapping[str, Any]) -> tuple[str, ...]:
+    return (tag.split("_|-")[0], str(state["__id__"]), str(state["__sls__"]), str(state["result"]))
+
+
+def _both(first: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        **first,
+        "__run_num__": min(first["__run_num__"], state["__run_num__"]),
+        "duration": round(first["duration"] + state["duration"], 3),
+        "start_time": min(first["start_time"], state["start_time"]),
+    }
+    if state.get("changes"):
+        # The changes of the first name move below it as soon as there are changes of another one.
+        before = first.get("changes") or {}
+        named = before.get(CHANGES) or ({first["name"]: before} if before else {})
+        both["changes"] = {CHANGES: {**named, state["name"]: state["changes"]}}
+    return both
