@@ -118,7 +118,8 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
-    "statecore.runtime": Room(WIRING),
+    "statecore.later": Room(WIRING),
+    "statecore.runtime": Room((*WIRING, "statecore.later")),
     "statecore.analysis": Room(
         COMPILE,
         {
@@ -187,9 +188,12 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "zmq": (("saltwire.zmq", "services"), "statecore has no sockets; saltwire's only ones are in zmq/"),
     "salt": ((), "nothing of ours needs a Salt"),
     "importlib": (
-        ("statecore.loader", "services.entry", "statecore.__init__", "services.kit.output.__init__"),
+        (
+            *("statecore.loader", "statecore.__init__", "statecore.later", "services.entry", "services.minion.call"),
+            "services.kit.output.__init__",
+        ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
-        "are asked for",
+        "are asked for; test.ping must not load the stages of a state run, nor salt-call --local what speaks to a master",
     ),
     "importlib.metadata": (tuple(PACKAGES), "it imports nothing"),
     "pkgutil": (("statecore.loader",), "modules are found by the loader"),

@@ -8,11 +8,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from statecore import facts
+from statecore import facts, later
 from statecore.context import Context
-from statecore.engine.call import finish
 from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
 from statecore.files import LocalFiles
 from statecore.host import Host
@@ -21,11 +20,12 @@ from statecore.loader.arguments import accepted, misfit, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
-from statecore.pillar import compile_pillar
-from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl
-from statecore.render import RENDERERS, SlsTree
-from statecore.state_runs import Bench, Stage, StateRuns
+from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl, StateSystem, Templates
 from statecore.values import merge
+
+if TYPE_CHECKING:
+    from statecore.render import SlsTree
+    from statecore.state_runs import Bench, Stage, StateRuns
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,9 @@ class Runtime:
         self._jobs = jobs if jobs is not None else NoJobs()
         self._given_grains = dict(grains) if grains is not None else None
         self._given_pillar = dict(pillar) if pillar is not None else None
-        self._runs = StateRuns(self.loader, self._stage, self._reloaded, self._jid)
+        self._runs = cast(
+            "StateRuns", later.Deferred(lambda: later.StateRuns(self.loader, self._stage, self._reloaded, self._jid))
+        )
         self._scratch: dict[str, Any] = {}
         self._base: Context | None = None
 
@@ -119,7 +121,7 @@ class Runtime:
     def context(self) -> Context:
         """The context of a call outside of a state run."""
         if self._base is None:
-            self._base = self._wire(self.opts, _LazyPillar(self), test=bool(self.opts.get("test"))).ctx
+            self._base = self._wired(self.opts, _LazyPillar(self), test=bool(self.opts.get("test")))[0]
         return self._base
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
@@ -200,7 +202,8 @@ class Runtime:
         opts = {**self.opts, **overrides}
         test = bool(options.get("test", opts.get("test", False)))
         opts["test"] = test
-        return self._wire(opts, self._pillar_for_run(options), test=test)
+        ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test)
+        return later.Stage(ctx, tree, opts)
 
     def _pillar_for_run(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Compiled anew for each run, but once in a process that was started to run one function (salt-call)."""
@@ -214,13 +217,16 @@ class Runtime:
         pillarenv = options.get("pillarenv") or self.opts.get("pillarenv")
         return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
 
-    def _wire(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> Stage:
+    def _wired(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> tuple[Context, SlsTree]:
         """A context, and the tree that renders with its functions."""
         functions = Table(self.loader, "modules")
-        tree = SlsTree(self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions)
-        bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=tree.templates)
+        made = later.Deferred(
+            lambda: later.SlsTree(self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions)
+        )
+        templates = cast(Templates, later.Deferred(lambda: made.templates))
+        bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=templates)
         ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
-        return Stage(attached(ctx, self.loader, finish, functions), tree, opts)
+        return attached(ctx, self.loader, _finish, functions), cast("SlsTree", made)
 
     def _bare(self, grains: Mapping[str, Any]) -> Context:
         """A context without pillar and templates, enough to load modules and gather grains."""
@@ -235,12 +241,12 @@ class Runtime:
             jobs=self._jobs,
             minion=self._control,
             catalog=self.catalog,
-            state_system=self._runs,
+            state_system=cast(StateSystem, self._runs),
             functions={},
             states={},
             scratch=self._scratch,
         )
-        return attached(ctx, self.loader, finish)
+        return attached(ctx, self.loader, _finish)
 
     def _reloaded(self, ctx: Context, wanted: frozenset[str]) -> Context:
         """The context with grains, pillar or modules read anew (``reload_grains`` and its kin of a state)."""
@@ -318,7 +324,7 @@ class _Catalog:
 
     def names(self, kind: str = "modules") -> list[str]:
         if kind == "renderers":
-            return sorted(RENDERERS)
+            return sorted(later.RENDERERS)
         return self._runtime.loader.names(kind, self._runtime.context)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
@@ -333,6 +339,10 @@ class _NoTemplates:
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
+
+
+def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
+    return later.finish(ctx, full, returned, arguments)
 
 
 def _failed(value: Any) -> Returned:
@@ -360,7 +370,7 @@ def local_runtime(
             return dict(merge(dict(pillar), dict(override or {})))
         # Pillar files may call modules, which see no pillar yet.
         bare = Runtime(whole, files=runtime.files, host=host, grains=runtime.grains, pillar={})
-        compiled = compile_pillar(
+        compiled = later.compile_pillar(
             pillar_files,
             minion_id=str(whole["id"]),
             grains=runtime.grains,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
-import os
+import importlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,12 +16,11 @@ from services.kit.commandline import CommandError, CommandParser, Exit, run_comm
 from services.kit.config import MinionOptions, as_opts, load_minion
 from services.kit.logs import configure
 from services.kit.output.flags import Printer, add_output_flags
-from services.minion.channel import Channel, ChannelError
-from services.minion.identity import Identity
-from services.minion.procs import ProcDirectory
-from services.minion.remote import RemoteFiles, RemoteMinion
 from statecore.errors import StatecoreError
 from statecore.runtime import Returned, Runtime, local_runtime
+
+#: What speaks to the master: sockets and cryptography, which --local need not load.
+_REMOTE = "services.minion.call_remote"
 
 _USAGE = "salt-call [options] <function> [arguments]"
 
@@ -48,20 +46,21 @@ def run(argv: Sequence[str]) -> int:
     positional, keywords = parse_arguments(words)
     printer.heed([{"__kwarg__": True, **keywords}])
     local = flags.local or options.file_client == "local"
-    runtime = _local(options) if local else _remote(options)
+    remote = None if local else importlib.import_module(_REMOTE)
+    runtime = _local(options) if remote is None else remote.runtime_of(options)
     try:
         returned = runtime.call(fun, positional, keywords)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
     arguments = [*positional, *([keywords] if keywords else [])]
-    if not local and not flags.no_return and not flags.doc:
-        _report(options, fun, arguments, returned, flags.metadata)
+    load = _load(options, fun, arguments, returned, flags.metadata)
+    if remote is not None and not flags.no_return and not flags.doc:
+        remote.report(options, load | {"success": returned.success})
     if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
         raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
     if flags.doc:
         return _show_documentation(returned, printer)
     if flags.print_metadata:
-        load = _load(options, fun, arguments, returned, flags.metadata)
         printer.show({"local": load | {"jid": new_jid(time.time())}}, retcode=returned.retcode)
     else:
         printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
@@ -127,27 +126,6 @@ def _local(options: MinionOptions) -> Runtime:
     )
 
 
-def _remote(options: MinionOptions) -> Runtime:
-    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
-    files = RemoteFiles(options, identity, lambda: None)
-    held: list[Runtime] = []
-    minion = RemoteMinion(options, identity, lambda: None, lambda: held[0].grains)
-    try:
-        cachedir = Path(options.cachedir)
-        runtime = Runtime(
-            as_opts(options),
-            files=files,
-            minion=minion,
-            events=minion,
-            jobs=ProcDirectory(cachedir / "proc"),
-            extension_dir=cachedir / "extmods",
-        )
-    except OSError as error:
-        raise CommandError(f"cachedir: {error.filename}: {error.strerror}") from error
-    held.append(runtime)
-    return runtime
-
-
 def _load(
     options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
 ) -> dict[str, Any]:
@@ -162,24 +140,6 @@ def _load(
     if metadata:
         load["metadata"] = value_of(metadata)
     return load | ({"out": returned.out} if returned.out else {})
-
-
-def _report(
-    options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
-) -> None:
-    """Puts the result into the master's job cache, as a job that the minion started itself."""
-    load = _load(options, fun, arguments, returned, metadata) | {
-        "cmd": "_return",
-        "jid": "req",
-        "success": returned.success,
-        "user": os.environ.get("USER", "root"),
-    }
-    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
-    try:
-        with Channel(options, identity, None) as channel:
-            channel.ask(load)
-    except ChannelError as error:
-        logging.getLogger("saltern.minion").warning("the result is not in the master's job cache: %s", error)
 
 
 def _unknown(returned: Returned, fun: str) -> bool:

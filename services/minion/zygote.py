@@ -37,6 +37,7 @@ from services.minion.pair import Pair
 from services.minion.procs import ProcDirectory
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
+from statecore import later
 from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
@@ -205,6 +206,7 @@ class Zygote:
             extension_dir=Path(options.cachedir) / "extmods",
         )
         runtime.loader.preload()
+        later.load()
         # What lives now is shared by all jobbers: a collection in one of them would copy every page of it.
         gc.collect()
         gc.freeze()

@@ -1,0 +1,50 @@
+"""``salt-call`` with a master: its files, its pillar, its job cache."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from services.kit.commandline import CommandError
+from services.kit.config import MinionOptions, as_opts
+from services.minion.channel import Channel, ChannelError
+from services.minion.identity import Identity
+from services.minion.procs import ProcDirectory
+from services.minion.remote import RemoteFiles, RemoteMinion
+from statecore.runtime import Runtime
+
+
+def runtime_of(options: MinionOptions) -> Runtime:
+    """A minion that asks its master for files and pillar. Raises CommandError."""
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    files = RemoteFiles(options, identity, lambda: None)
+    held: list[Runtime] = []
+    minion = RemoteMinion(options, identity, lambda: None, lambda: held[0].grains)
+    try:
+        cachedir = Path(options.cachedir)
+        runtime = Runtime(
+            as_opts(options),
+            files=files,
+            minion=minion,
+            events=minion,
+            jobs=ProcDirectory(cachedir / "proc"),
+            extension_dir=cachedir / "extmods",
+        )
+    except OSError as error:
+        raise CommandError(f"cachedir: {error.filename}: {error.strerror}") from error
+    held.append(runtime)
+    return runtime
+
+
+def report(options: MinionOptions, job: Mapping[str, Any]) -> None:
+    """Puts a result into the master's job cache, as a job that the minion started itself. Without an answer it is logged."""
+    load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    try:
+        with Channel(options, identity, None) as channel:
+            channel.ask(load)
+    except ChannelError as error:
+        logging.getLogger("saltern.minion").warning("the result is not in the master's job cache: %s", error)
