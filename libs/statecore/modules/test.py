@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import importlib.metadata
 import platform
 import random
 import time
@@ -54,7 +53,7 @@ def echo(ctx: Context, text: Any) -> Any:
 
 def version(ctx: Context) -> str:
     """The version of Saltern on the minion."""
-    return importlib.metadata.version("saltern-statecore")
+    return _installed("saltern-statecore") or ""
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
@@ -75,9 +74,12 @@ def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
 
 
 def _installed(name: str) -> str | None:
+    # Only here: it brings half of the email package along, and test.ping is in this file.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        return version(name)
+    except PackageNotFoundError:
         return None
 
 
