@@ -144,13 +144,14 @@ def _chain(edge: tuple[int, int], layer: Mapping[int, int]) -> list[_Cell]:
 
 def _order(rows: list[list[_Cell]], above: Mapping[_Cell, list[_Cell]], below: Mapping[_Cell, list[_Cell]]) -> None:
     """Sorts each row by where its neighbours stand, downwards and upwards by turns."""
+    place = {cell: float(at) for row in rows for at, cell in enumerate(row)}
     for turn in range(_ROUNDS):
         down = turn % 2 == 0
         neighbours = above if down else below
         for row in rows if down else reversed(rows):
-            place = {cell: at for each in rows for at, cell in enumerate(each)}
-            wish = {cell: _mean([float(place[one]) for one in neighbours[cell]], float(place[cell])) for cell in row}
+            wish = {cell: _mean([place[one] for one in neighbours[cell]], place[cell]) for cell in row}
             row.sort(key=wish.__getitem__)
+            place |= {cell: float(at) for at, cell in enumerate(row)}
 
 
 def _spread(

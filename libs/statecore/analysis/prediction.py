@@ -34,6 +34,17 @@ _REACTIONS: Mapping[str, bool] = {
 }
 
 
+#: Kinds without which the state is left out -> what must become of one of their targets. In test mode, where nothing succeeds
+#: before it was done, the engine cannot know.
+_GATES: Mapping[str, str] = {
+    "onchanges": "change",
+    "onchanges_any": "change",
+    "onfail": "fail",
+    "onfail_any": "fail",
+    "onfail_all": "fail",
+}
+
+
 class Verdict(StrEnum):
     """What becomes of a state."""
 
@@ -110,6 +121,8 @@ def _of(graph: Graph, name: str, entry: RunningEntry, plans: Plans, known: Mappi
     if position is not None:
         reasons = list(_reasons(graph, position, known, {Verdict.CHANGE}, {Verdict.FAIL}))
         maybe = list(_reasons(graph, position, known, {Verdict.UNKNOWN}, {Verdict.UNKNOWN}))
+        if verdict is not Verdict.UNCHANGED and _shut(graph, position, known):
+            verdict, comment = Verdict.UNCHANGED, "What it waits for does not happen"
         if verdict is Verdict.FAIL and _may_recover(graph, position, entry, known):
             verdict = Verdict.UNKNOWN
         elif verdict is Verdict.UNCHANGED and maybe:
@@ -130,6 +143,14 @@ def _verdict(entry: RunningEntry, state: str, steps: bool, *, ran: bool) -> Verd
     if entry["result"] is None and ran:
         return Verdict.CHANGE if steps and state not in _RUN_SOMETHING else Verdict.UNKNOWN
     return Verdict.UNCHANGED
+
+
+def _shut(graph: Graph, position: int, known: Mapping[str, Verdict]) -> bool:
+    """Whether it waits for something, and nothing of that happens as far as anybody knows."""
+    needs = [need for need in graph.check_needs[position] if need.kind in _GATES]
+    return bool(needs) and not any(
+        known.get(graph.tags[at]) in (_GATES[need.kind], Verdict.UNKNOWN) for need in needs for at in need.targets
+    )
 
 
 def _may_recover(graph: Graph, position: int, entry: RunningEntry, known: Mapping[str, Verdict]) -> bool:

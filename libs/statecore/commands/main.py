@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (less, head) has seen enough. Python would complain again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
+    except OSError as error:
+        return _failed(f"{error.filename}: {error.strerror}" if error.filename else str(error), Exit.ERRORS)
     except KeyboardInterrupt:
         return _failed("interrupted", Exit.ERRORS)
     return int(code)

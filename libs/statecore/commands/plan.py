@@ -160,7 +160,7 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
     try:
         kept = opened(file.read_text("utf-8"))
         setting = Setting.from_data(kept["run"]["setting"])
-        slses = kept["run"]["sls"]
+        slses = _references(kept["run"]["sls"])
     except PlanFault as fault:
         raise CommandFault(f"{file} cannot be applied: {fault}", Exit.DATA) from fault
     except (KeyError, TypeError) as error:
@@ -180,6 +180,13 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
                 Exit.DRIFTED,
             )
         return _applied(runtime, planned, given.out)
+
+
+def _references(kept: Any) -> list[str] | None:
+    """The SLS of a plan file. Raises TypeError for what is none."""
+    if kept is not None and not (isinstance(kept, list) and all(isinstance(each, str) for each in kept)):
+        raise TypeError("not the SLS of a run")
+    return kept
 
 
 def _applied(runtime: Runtime, planned: Planned, out: str) -> tuple[int, str]:

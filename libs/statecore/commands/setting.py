@@ -40,8 +40,12 @@ class Setting:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Setting:
         """Out of a plan file. Raises TypeError for what is none."""
-        known = {field.name for field in fields(cls)}
-        if set(data) - known or not isinstance(data.get("file_roots"), dict):
+        roots = data.get("file_roots")
+        texts = [value for name, value in data.items() if name != "file_roots"]
+        if not isinstance(roots, dict) or set(data) - {field.name for field in fields(cls)}:
+            raise TypeError("not the setting of a run")
+        listed = [path for paths in roots.values() for path in (paths if isinstance(paths, list) else [None])]
+        if not all(isinstance(text, str) for text in (*roots, *listed, *texts)):
             raise TypeError("not the setting of a run")
         return cls(**data)
 

@@ -89,14 +89,25 @@ class _Telling:
             yield f"order {written_order.value} ({self._at(written_order.origin)}) counts as {low['order']}"
         elif self.bench.stage.opts.get("state_auto_order", True):
             yield f"its order is {low['order']}: states without one are counted as they are declared"
+        alone = _by_order(graph)[position]
+        if place[position] == alone:
+            return
+        # The lowest order of those that wait for a state counts for the state too (seed 001).
+        waiting = [at for at in place if position in _above(graph, at) and graph.chunks[at]["order"] < low["order"]]
         later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
-        if later:
-            last = max(later, key=lambda at: graph.chunks[at]["order"])
-            yield f"it comes late: it waits for {self._named(last, place)}, whose order is {graph.chunks[last]['order']}"
-        pulling = [at for at in place if position in _above(graph, at) and graph.chunks[at]["order"] < low["order"]]
-        if pulling:
-            first = min(pulling, key=lambda at: place[at])
-            yield f"it comes early: {self._named(first, place)} waits for it, whose order is {graph.chunks[first]['order']}"
+        would = f"(alone it would be {alone}.)"
+        if place[position] < alone and waiting:
+            first = min(waiting, key=self._order)
+            yield f"it comes earlier {would}: {self._named(first, place)} waits for it, whose order is {self._order(first)}"
+        elif place[position] > alone and later:
+            last = max(later, key=self._order)
+            yield f"it comes later {would}: it waits for {self._named(last, place)}, whose order is {self._order(last)}"
+        else:
+            yield f"others were moved past it {would}"
+
+    def _order(self, position: int) -> float:
+        order: float = self.draft.graph.chunks[position]["order"]
+        return order
 
     # ------------------------------------------------------------------------------------------------------------ requisites
 
@@ -152,11 +163,14 @@ class _Telling:
                 yield argument
 
     def _argument(self, low: Low, argument: Argument) -> dict[str, Any]:
-        value, before, by = low[argument.name], list(argument.before), self._by(argument.origin)
+        value, before, by, at = low[argument.name], list(argument.before), self._by(argument.origin), argument.origin
         if value != argument.value:
             # An entry of ``names`` has arguments of its own, which come last.
             before, by = [*before, Override(argument.value, argument.origin)], "names"
-        told = {"name": argument.name, "value": value, "by": by, "at": self._at(argument.origin)}
+            own = self.history
+            keys = (own.id, argument.state, "names", str(low["name"]), argument.name)
+            at = Origin("declared", own.sls, own.saltenv, keys)
+        told = {"name": argument.name, "value": value, "by": by, "at": self._at(at)}
         if before:
             told["instead_of"] = [
                 {"value": one.value, "by": self._by(one.origin), "at": self._at(one.origin)} for one in before
@@ -196,6 +210,12 @@ def _keys(origin: Origin) -> tuple[str, ...]:
 def _places(graph: Graph) -> dict[int, int]:
     """Position of a chunk -> its place in the run, from 1."""
     return {at: place for place, at in enumerate((node.position for node in graph.order if not node.check), 1)}
+
+
+def _by_order(graph: Graph) -> dict[int, int]:
+    """Position of a chunk -> the place that it would have if nothing waited for anything."""
+    positions = sorted(range(len(graph.chunks)), key=lambda at: (graph.chunks[at]["order"], graph.tags[at]))
+    return {at: place for place, at in enumerate(positions, 1)}
 
 
 def _above(graph: Graph, position: int) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,6 @@ from statecore.context import Context
 from statecore.errors import SlsError, SlsFault
 from statecore.inspection.compilation import compiled
 from statecore.loader import Loader, Served
-from statecore.loader.served import bind_native
 from statecore.ports import Function
 from statecore.state_runs import Bench
 from statecore.types import Low, Plan, Running, tag
@@ -97,15 +97,16 @@ class _NotingLoader(Loader):
     def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
         """The function, which notes what it returns."""
         served, function = super().function(kind, name, ctx)
-        return (
-            (replace(served, binder=self._bind), function) if kind == "states" and served.native else (served, function)
-        )
+        if kind != "states" or not served.native:
+            return served, function
+        return replace(
+            served, functions={**served.functions, function: self._noting(served.functions[function])}
+        ), function
 
-    def _bind(self, function: Function, ctx: Context, /) -> Callable[..., Any]:
-        bound = bind_native(function, ctx)
-
-        def noting(*args: Any, **kwargs: Any) -> Any:
-            returned = bound(*args, **kwargs)
+    def _noting(self, own: Function) -> Function:
+        @functools.wraps(own)
+        def noting(ctx: Context, *args: Any, **kwargs: Any) -> Any:
+            returned = own(ctx, *args, **kwargs)
             if isinstance(returned, Plan) and ctx.low:
                 key = str(ctx.low["state"]), str(ctx.low["__id__"]), str(ctx.low["name"])
                 self.plans.setdefault(key, {})[str(ctx.low["fun"])] = returned

@@ -1,0 +1,244 @@
+"""The command ``statecore`` as people and CI run it, without a master, without root."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from statecore.commands.main import VERBS, main
+
+ROOT = Path(__file__).parents[3]
+
+_SECONDS = 60.0
+
+
+class Shell:
+    """A directory with a tree, pillar, grains and a host."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self.capsys = capsys
+        self.host = directory / "host"
+        (self.host / "etc").mkdir(parents=True)
+        self.write("srv/top.sls", "base:\n  '*': [web]\n")
+        self.write(
+            "srv/web.sls", "motd:\n  file.managed:\n    - name: /etc/motd\n    - contents: {{ pillar['text'] }}\n"
+        )
+        self.write("pillar.yaml", "text: hello\n")
+        self.write("grains.yaml", "id: web1\nos: Debian\nos_family: Debian\n")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr, of the command in this process."""
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *self.capsys.readouterr()
+
+    def process(self, *words: str) -> tuple[int, str, str]:
+        """The same of a process of its own."""
+        done = subprocess.run(
+            [sys.executable, "-m", "statecore", *words],
+            cwd=self.directory,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "libs"), str(ROOT)])},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def verb(self, verb: str, *words: str) -> tuple[int, str, str]:
+        """A verb with everything that says which minion is meant."""
+        told = ("--file-root", "srv", "--pillar", "pillar.yaml", "--grains", "grains.yaml", "--root", "host")
+        return self.run(verb, *words, *told)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)
+
+
+def test_check(shell: Shell) -> None:
+    words = ("check", "srv", "--grains", "grains.yaml", "--pillar", "pillar.yaml")
+    assert shell.run(*words) == (0, "nothing found\n", "")
+    shell.write("srv/bad.sls", "x:\n  file.managed:\n    - nmae: /x\n    - mode: 0644\n")
+    code, out, _ = shell.run(*words)
+    assert code == 1
+    assert out.splitlines()[:2] == [
+        "srv/bad.sls:3:7: error: 'nmae' is not an argument of file.managed [unknown-argument]",
+        "    the nearest is 'name'",
+    ]
+    assert out.splitlines()[-1] == "1 error, 1 warning"
+    _, out, _ = shell.run(*words, "--out", "json")
+    assert [each["rule"] for each in json.loads(out)["findings"]] == ["unknown-argument", "unquoted-mode"]
+    assert json.loads(out)["summary"] == {"errors": 1, "warnings": 1, "notes": 0}
+    _, out, _ = shell.run(*words, "--out", "sarif")
+    (first, _) = json.loads(out)["runs"][0]["results"]
+    assert first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "srv/bad.sls"
+
+
+def test_check_of_several_minions_and_its_exit_codes(shell: Shell) -> None:
+    shell.write("bsd.yaml", "id: bsd1\nos: FreeBSD\n")
+    shell.write("srv/odd.sls", "{% if grains.os == 'FreeBSD' %}\nx:\n  cmd.wait: []\n{% endif %}\n")
+    words = ("check", "srv", "--grains", "grains.yaml", "--pillar", "pillar.yaml")
+    assert shell.run(*words)[:2] == (0, "nothing found\n")
+    code, out, _ = shell.run(*words, "--grains", "bsd.yaml")
+    assert code == 0
+    assert out.splitlines()[:3] == [
+        "srv/odd.sls:3:3: warning: cmd.wait is deprecated [old-form]",
+        "    use cmd.run with onchanges",
+        "    with bsd.yaml",
+    ]
+    assert shell.run(*words, "--grains", "bsd.yaml", "--warnings")[0] == 1
+
+
+def test_plan_and_apply(shell: Shell) -> None:
+    code, out, _ = shell.verb("plan", "--out-file", "plan.json")
+    assert code == 0
+    assert out.splitlines() == [
+        "~ file.managed /etc/motd (ID motd, srv/web.sls:2)",
+        "    --- /dev/null",
+        "    +++ /etc/motd",
+        "    @@ -0,0 +1 @@",
+        "    +hello",
+        "",
+        "1 to change, 0 unchanged",
+    ]
+    assert stat.S_IMODE((shell.directory / "plan.json").stat().st_mode) == 0o600
+    assert not (shell.host / "etc/motd").exists()
+    (shell.host / "etc/motd").write_text("somebody was here\n")
+    code, out, err = shell.run("apply", "plan.json", "--cachedir", "cache")
+    assert (code, out) == (3, "")
+    assert err.startswith("statecore: nothing was done: this is no longer what plan.json was made of\n")
+    assert "file.managed /etc/motd (ID motd)" in err
+    assert (shell.host / "etc/motd").read_text() == "somebody was here\n"
+    (shell.host / "etc/motd").unlink()
+    code, out, _ = shell.process("apply", "plan.json", "--cachedir", "cache")
+    assert (code, out.splitlines()[-1]) == (0, "1 changed, 0 failed, 0 unchanged")
+    assert (shell.host / "etc/motd").read_text() == "hello\n"
+    assert shell.verb("plan", "--exit-code")[:2] == (0, "0 to change, 1 unchanged\n")
+
+
+def test_plan_for_programs(shell: Shell) -> None:
+    code, out, _ = shell.verb("plan", "web", "--out", "json", "--exit-code")
+    assert code == 4
+    data = json.loads(out)
+    assert (data["version"], data["summary"]) == (1, "1 to change, 0 unchanged")
+    assert [(each["verdict"], each["id"]) for each in data["states"]] == [("change", "motd")]
+
+
+def test_apply_of_sls(shell: Shell) -> None:
+    code, out, _ = shell.verb("apply", "web", "--out", "json")
+    assert code == 0
+    (entry,) = json.loads(out).values()
+    assert entry["result"] is True
+    shell.write("srv/bad.sls", "x: test.fail_without_changes\n")
+    assert shell.verb("plan", "bad")[0] == 2
+    code, out, _ = shell.verb("apply", "bad")
+    assert (code, out.splitlines()[-1]) == (2, "0 changed, 1 failed, 0 unchanged")
+
+
+def test_graph_and_explain(shell: Shell) -> None:
+    assert shell.verb("graph", "web", "--format", "dot")[1].startswith("digraph states {")
+    assert json.loads(shell.verb("graph", "--format", "json")[1])["states"][0]["at"].endswith("srv/web.sls:2")
+    code, out, _ = shell.verb("explain", "highstate", "motd")
+    assert code == 0
+    assert out.splitlines()[:4] == [
+        "motd (SLS web, srv/web.sls:1)",
+        "",
+        "file.managed /etc/motd (srv/web.sls:2)",
+        "  runs as 1 of 1",
+    ]
+
+
+#: Words of the command line -> (exit code, what stderr says).
+WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "nothing": ((), 64, "usage: statecore"),
+    "an unknown verb": (("frobnicate",), 64, "invalid choice: 'frobnicate'"),
+    "no tree": (("check",), 64, "the following arguments are required: TREE"),
+    "a tree that is not there": (("check", "gone"), 64, "state tree: there is no gone"),
+    "a tree that is a file": (("check", "pillar.yaml"), 64, "state tree: pillar.yaml is no directory"),
+    "grains that are not there": (("check", "srv", "--grains", "gone"), 64, "grains: there is no gone"),
+    "grains that are no map": (("check", "srv", "--grains", "list.yaml"), 64, "list.yaml holds no map"),
+    "a pillar that is no YAML": (("check", "srv", "--pillar", "broken.yaml"), 64, "broken.yaml:3: "),
+    "a pillar that is no text": (("check", "srv", "--pillar", "binary"), 64, "binary is no UTF-8 text"),
+    "a host that is not there": (("plan", "--file-root", "srv", "--root", "gone"), 64, "host root: there is no gone"),
+    "an unknown SLS": (("plan", "wbe", "--file-root", "srv", "--grains", "grains.yaml"), 1, "the nearest is 'web'"),
+    "an unknown ID": (
+        ("explain", "web", "mtod", "--file-root", "srv", "--pillar", "pillar.yaml", "--grains", "grains.yaml"),
+        1,
+        "there is no ID 'mtod' in web\n    the nearest is 'motd'",
+    ),
+    "nothing to apply": (("apply",), 64, "apply takes a plan file, or SLS, or --highstate alone"),
+    "a plan that is not there": (("apply", "gone.json"), 65, "the plan file gone.json cannot be read"),
+    "a plan that is no plan": (("apply", "pillar.yaml"), 65, "pillar.yaml cannot be applied: it is no JSON"),
+    "a plan that is no text": (("apply", "./binary"), 65, "it is no text"),
+    "a plan of another version": (
+        ("apply", "old.json"),
+        65,
+        "it is a plan of version 0; this statecore reads version 1",
+    ),
+    "a plan of no run": (("apply", "norun.json"), 65, "it does not say which run it plans"),
+    "a plan file in no directory": (
+        ("plan", "--file-root", "srv", "--pillar", "pillar.yaml", "--root", "host", "--out-file", "no/where.json"),
+        64,
+        "the plan cannot be kept in no/where.json",
+    ),
+    "a tree that does not render": (("graph", "broken", "--file-root", "srv"), 1, "Rendering SLS 'base:broken' failed"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "says"), WRONG.values(), ids=list(WRONG))
+def test_what_is_wrong_is_a_sentence(shell: Shell, words: tuple[str, ...], code: int, says: str) -> None:
+    shell.write("list.yaml", "[1]\n")
+    shell.write("broken.yaml", "a: 1\nb: [\n")
+    shell.write("srv/broken.sls", "{{ nothing }}\n")
+    (shell.directory / "binary").write_bytes(b"\xff\xfe\x00")
+    shell.write("old.json", json.dumps({"kind": "statecore plan", "version": 0}))
+    shell.write(
+        "norun.json", json.dumps({"kind": "statecore plan", "version": 1, "salt": "00", "run": {}, "states": []})
+    )
+    found, out, err = shell.run(*words)
+    assert (found, out) == (code, "")
+    assert says in err
+
+
+def test_a_process_ends_with_the_code_and_no_traceback(shell: Shell) -> None:
+    code, out, err = shell.process("check", "gone")
+    assert (code, out, err) == (64, "", "statecore: state tree: there is no gone\n")
+
+
+def test_the_pre_commit_hook_names_a_command_that_exists() -> None:
+    hooks: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    project = tomllib.loads((ROOT / "libs/statecore/pyproject.toml").read_text())["project"]
+    for hook in hooks:
+        assert {"id", "name", "entry", "language", "files"} <= hook.keys()
+        command, verb = hook["entry"].split()
+        assert command in project["scripts"]
+        assert verb in VERBS
+        # The tree is an argument of the hook, not the files of the commit.
+        assert hook["pass_filenames"] is False
+        assert hook["args"]
+
+
+def test_the_entry_point_is_there() -> None:
+    module, _, function = "statecore.commands.main:main".partition(":")
+    project = tomllib.loads((ROOT / "libs/statecore/pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"statecore": f"{module}:{function}"}
