@@ -68,7 +68,7 @@ class _Checker:
 
     def everything(self, slses: Sequence[str]) -> Iterator[Finding]:
         stage = self.bench.stage
-        stage.tree.columns = True
+        stage.tree.name_columns()
         self.bench.fetch_modules(stage.tree.files.envs())
         yield from self._pillar()
         top: Mapping[str, Sequence[str]] = {}

@@ -122,8 +122,7 @@ class SlsTree:
         self._paths: dict[str, frozenset[str]] = {}
         #: (sls, saltenv) -> {path of keys: (line, column) in the template}: made when the first fault needs it.
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
-        #: Whether marks name columns too. Salt's users know lines; tools that point into an editor want both.
-        self.columns = False
+        self._columns = False
         self._origins: dict[tuple[str, str], list[int]] = {}
         self.templates = TreeTemplates(files, self._context, opts)
 
@@ -299,7 +298,7 @@ class SlsTree:
                     [SlsFault(text, _readable(fault.mark, source), source.sls, excerpt=fault.excerpt)]
                 ) from fault
             except yaml.YamlFault as fault:
-                mark = Mark(source.shown, self._origin(source, fault.line), fault.column if self.columns else 0)
+                mark = Mark(source.shown, self._origin(source, fault.line), fault.column if self._columns else 0)
                 text = f"Rendering SLS '{where}' failed: {fault}"
                 raise SlsError([SlsFault(text, mark, source.sls, excerpt=excerpt(source.text, mark.line))]) from fault
         return {} if data is None or data == "" else data
@@ -327,6 +326,10 @@ class SlsTree:
 
     # ------------------------------------------------------------------------------------------------------------------ lines
 
+    def name_columns(self) -> None:
+        """From now on marks name columns too. Salt's users know lines; tools that point into an editor want both."""
+        self._columns = True
+
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
         """Line of an ID, of a state declaration of it, of an argument; of the nearest of these that is found. None without."""
         source = self._sources.get((sls, saltenv))
@@ -339,7 +342,7 @@ class SlsTree:
             for prefix in ((), ("extend",)):
                 line, column = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
                 if line:
-                    return Mark(source.shown, line, column if self.columns else 0)
+                    return Mark(source.shown, line, column if self._columns else 0)
         return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
