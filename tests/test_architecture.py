@@ -149,7 +149,8 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
-            " when somebody asks"
+            " when somebody asks",
+            "statecore.analysis": "it says what it saw in the words of the command",
         },
     ),
     "statecore.modules.pkg_apt": Room(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import quote
 
+from statecore.analysis.check_text import check_text
 from statecore.analysis.finding import Finding, count, merged
 from statecore.analysis.rules import Level
 from statecore.analysis.sarif import sarif
@@ -45,29 +45,7 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
 
 
 def _text(findings: Sequence[Finding]) -> str:
-    blocks = [_block(finding) for finding in findings]
-    return "\n".join([*blocks, _summary(count(findings))])
-
-
-def _block(finding: Finding) -> str:
-    place = f"{_shown(finding.mark.file)}{str(finding.mark)[len(finding.mark.file) :]}: " if finding.mark else ""
-    first, *rest = finding.message.rstrip().split("\n")
-    lines = [
-        f"{place}{finding.level.value}: {_relative(first)} [{finding.rule}]",
-        *(f"    {line.strip()}" for line in rest),
-    ]
-    if finding.hint:
-        lines.append(f"    {_relative(finding.hint)}")
-    if finding.runs:
-        lines.append(f"    with {', '.join(finding.runs)}")
-    if finding.excerpt:
-        lines += [f"      | {line}".rstrip() for line in finding.excerpt.splitlines()]
-    return "\n".join([*lines, ""])
-
-
-def _summary(counts: Mapping[str, int]) -> str:
-    told = [f"{number} {level if number != 1 else level[:-1]}" for level, number in counts.items() if number]
-    return ", ".join(told) or "nothing found"
+    return check_text(findings, _shown)
 
 
 def _json(findings: Sequence[Finding]) -> str:
@@ -87,11 +65,6 @@ def _sarif(findings: Sequence[Finding]) -> str:
 FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {"text": _text, "json": _json, "sarif": _sarif}
 
 
-def _shown(file: str) -> str:
-    """A file as one who stands in the current directory names it."""
-    path = Path(file)
-    return os.path.relpath(file) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
-
-
-def _relative(text: str) -> str:
+def _shown(text: str) -> str:
+    """A file, or a text that names some, as one who stands in the current directory names it."""
     return text.replace(f"{Path.cwd()}/", "")

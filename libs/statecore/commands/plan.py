@@ -11,17 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
-from statecore.analysis.prediction import WORDS, Verdict
+from statecore.analysis.prediction import Verdict
 from statecore.commands.ending import CommandFault, Exit
 from statecore.commands.setting import Setting, add_options, runtime_of, setting_of
 from statecore.inspection.plan import Planned, apply, plan
 from statecore.runtime import Runtime
 from statecore.types import Running
-
-_SIGNS: Mapping[str, str] = {Verdict.CHANGE: "~", Verdict.UNKNOWN: "?", Verdict.FAIL: "!", Verdict.UNCHANGED: " "}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,52 +45,15 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
         )
     data = plan_data(planned.predictions, planned.places)
     text = (
-        json.dumps({"version": 1, **data}, indent=2) if given.out == "json" else plan_text(data, everything=given.all)
+        json.dumps({"version": 1, **data}, indent=2)
+        if given.out == "json"
+        else plan_text(data, everything=given.all, shorten=_relative)
     )
     verdicts = {each.verdict for each in planned.predictions}
     if Verdict.FAIL in verdicts:
         return Exit.FAILED, text
     changing = given.exit_code and verdicts & {Verdict.CHANGE, Verdict.UNKNOWN}
     return (Exit.CHANGES if changing else Exit.OK), text
-
-
-def plan_text(data: Mapping[str, Any], *, everything: bool = False) -> str:
-    """A plan for people: what changes, with diffs, and a line that sums it up."""
-    shown = [each for each in data["states"] if everything or each["verdict"] != Verdict.UNCHANGED]
-    return "\n".join([*("\n".join(_state(each)) + "\n" for each in shown), data["summary"]])
-
-
-def _state(state: Mapping[str, Any]) -> Iterator[str]:
-    at = f", {_relative(state['at'])}" if state["at"] else ""
-    yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
-    if state["verdict"] == Verdict.UNKNOWN:
-        why = state["comment"].partition("\n")[0] or "the state does not say"
-        yield f"    {WORDS[Verdict.UNKNOWN]}" + (":" if state["because"] else f": {why}")
-    elif state["verdict"] != Verdict.CHANGE:
-        yield from (f"    {line}" for line in state["comment"].splitlines())
-    for why in state["because"]:
-        yield f"    reacts by {why['requisite']} to {why['state']}: {why['id']}"
-    if state["verdict"] == Verdict.CHANGE:
-        diffs = [file["diff"] for file in state["files"] if file["diff"]]
-        rest = _untold(state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"])
-        yield from (f"    {line}" for line in rest)
-        yield from (f"    {line}" for diff in diffs for line in diff.splitlines())
-
-
-def _untold(changes: Mapping[str, Any], told: Sequence[str], steps: Sequence[str]) -> list[str]:
-    """What diffs of whole files do not show of the predicted changes; the steps where nothing is predicted."""
-    left = {
-        key: value
-        for key, value in changes.items()
-        if key not in told
-        and not (told and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
-    }
-    if set(left) == {"diff"}:
-        return str(left["diff"]).splitlines()
-    if left:
-        dumped: str = yaml.safe_dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
-        return dumped.splitlines()
-    return [] if told else list(steps)
 
 
 def _planned(runtime: Runtime, slses: Sequence[str] | None) -> Planned:

@@ -219,6 +219,29 @@ def id_exists(
     return isinstance(high_data, dict) and set(_split(ids)) <= set(high_data)
 
 
+# What looks at the tree more closely lives in ``state_tree``, which is loaded when somebody asks.
+
+
+def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+    """All that is wrong or odd in the state tree, with file, line and column (``state_tree.check``)."""
+    return ctx.call("state_tree.check", mods, **kwargs)
+
+
+def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+    """What a run would change, with the diffs of whole files (``state_tree.plan``)."""
+    return ctx.call("state_tree.plan", mods, **kwargs)
+
+
+def graph(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+    """The states of a run in their order, and their requisites (``state_tree.graph``); ``format``: mermaid, dot, svg, json."""
+    return ctx.call("state_tree.graph", mods, **kwargs)
+
+
+def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: Any) -> Any:
+    """Why the states of an ID run when they do, and where everything that they have comes from (``state_tree.explain``)."""
+    return ctx.call("state_tree.explain", mods, id_, **kwargs)
+
+
 def running(ctx: Context, concurrent: bool = False) -> list[str]:
     """A sentence for each state run in progress, this one left out."""
     if concurrent:

@@ -1,8 +1,8 @@
 """Looks at the state tree as this minion sees it: what is wrong, what a run would change, what waits for what, and why.
 
 ``state.check``, ``state.plan``, ``state.graph`` and ``state.explain`` are these; the command ``statecore`` does the same without
-a minion. Nothing here changes the host. Exit codes: 1 where the tree does not compile or a check found errors, 2 where a state
-would fail.
+a minion. Nothing here changes the host. Plain data is returned; with ``text=True`` what the command would print. Exit codes: 1
+where the tree does not compile or a check found errors, 2 where a state would fail.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from statecore.analysis.check_text import check_text
+from statecore.analysis.explain_text import explain_text
+from statecore.analysis.finding import merged
+from statecore.analysis.plan_text import plan_text
 from statecore.context import Context
 from statecore.errors import InvocationError, SlsError
 from statecore.inspection import check as checking
@@ -25,21 +29,23 @@ _OPTIONS = ("saltenv", "pillarenv", "pillar", "state_top")
 _HIGHSTATE = "highstate"
 
 
-def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: Any) -> Any:
     """All that is wrong or odd in the tree, in the top file and every SLS, or in some SLS: ``findings``, with file, line, column.
 
     CLI Example:
 
         salt web1 state.check
     """
-    bench = _bench(ctx, kwargs)
-    told = checking.report(checking.check(bench, _split(mods) or ()))
+    findings = checking.check(_bench(ctx, kwargs), _split(mods) or ())
+    told = checking.report(findings)
     if told["summary"]["errors"]:
         ctx.scratch["retcode"] = 1
-    return told
+    return check_text(merged({"": findings})) if text else told
 
 
-def plan(ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, **kwargs: Any) -> Any:
+def plan(
+    ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: Any
+) -> Any:
     """What a run would change: of each state that would, the verdict, the diffs of whole files, and through which requisites it
     reacts. ``all_=True`` tells of those that would not change, too.
 
@@ -52,6 +58,8 @@ def plan(ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = Fal
         told = planning.report(planning.plan(_bench(ctx, kwargs), _split(mods)))
         if any(each["verdict"] == "fail" for each in told["states"]):
             ctx.scratch["retcode"] = 2
+        if text:
+            return plan_text(told, everything=all_)
         states = [each for each in told["states"] if all_ or each["verdict"] != "unchanged"]
         return {"summary": told["summary"], "states": states}
 
@@ -71,7 +79,7 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
     return _or_errors(ctx, lambda: make(drawing.drawn(_bench(ctx, kwargs), _split(mods))))
 
 
-def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: Any) -> Any:
+def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> Any:
     """Why the states of an ID run when they do, what they wait for, who made them what they are, each with file and line.
 
     mods
@@ -82,7 +90,12 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: Any) ->
         salt web1 state.explain web nginx-conf
     """
     slses = None if mods == _HIGHSTATE else _split(mods)
-    return _or_errors(ctx, lambda: explaining.explain(_bench(ctx, kwargs), slses, str(id_)))
+
+    def look() -> Any:
+        told = explaining.explain(_bench(ctx, kwargs), slses, str(id_))
+        return explain_text(told) if text else told
+
+    return _or_errors(ctx, look)
 
 
 def _bench(ctx: Context, kwargs: Mapping[str, Any]) -> Any:

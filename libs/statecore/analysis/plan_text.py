@@ -1,0 +1,52 @@
+"""A plan as people read it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from statecore.analysis.prediction import WORDS, Verdict
+
+_SIGNS: Mapping[str, str] = {Verdict.CHANGE: "~", Verdict.UNKNOWN: "?", Verdict.FAIL: "!", Verdict.UNCHANGED: " "}
+
+
+def plan_text(data: Mapping[str, Any], *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
+    """A plan for people: what changes, with diffs, and a line that sums it up. ``everything``: what would not change, too;
+    ``shorten(place)``: a place as the reader names it."""
+    shown = [each for each in data["states"] if everything or each["verdict"] != Verdict.UNCHANGED]
+    return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])
+
+
+def _state(state: Mapping[str, Any], shorten: Callable[[str], str]) -> Iterator[str]:
+    at = f", {shorten(state['at'])}" if state["at"] else ""
+    yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
+    if state["verdict"] == Verdict.UNKNOWN:
+        why = state["comment"].partition("\n")[0] or "the state does not say"
+        yield f"    {WORDS[Verdict.UNKNOWN]}" + (":" if state["because"] else f": {why}")
+    elif state["verdict"] != Verdict.CHANGE:
+        yield from (f"    {line}" for line in state["comment"].splitlines())
+    for why in state["because"]:
+        yield f"    reacts by {why['requisite']} to {why['state']}: {why['id']}"
+    if state["verdict"] == Verdict.CHANGE:
+        diffs = [file["diff"] for file in state["files"] if file["diff"]]
+        rest = _untold(state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"])
+        yield from (f"    {line}" for line in rest)
+        yield from (f"    {line}" for diff in diffs for line in diff.splitlines())
+
+
+def _untold(changes: Mapping[str, Any], told: Sequence[str], steps: Sequence[str]) -> list[str]:
+    """What diffs of whole files do not show of the predicted changes; the steps where nothing is predicted."""
+    left = {
+        key: value
+        for key, value in changes.items()
+        if key not in told
+        and not (told and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
+    }
+    if set(left) == {"diff"}:
+        return str(left["diff"]).splitlines()
+    if left:
+        dumped: str = yaml.safe_dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
+        return dumped.splitlines()
+    return [] if told else list(steps)
