@@ -77,6 +77,10 @@ class Templates(Protocol):
         """Rendered text. ``source`` is the salt:// or local path for errors and relative imports. Raises SlsError, located."""
         ...
 
+    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+        """What comes out of the renderers that the text's first line names, else of ``pipe`` ("jinja|yaml"). Raises SlsError."""
+        ...
+
 
 class Events(Protocol):
     """Where events go: the master's bus, or nowhere."""

@@ -219,14 +219,18 @@ class Runtime:
 
     def _wired(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> tuple[Context, SlsTree]:
         """A context, and the tree that renders with its functions."""
-        functions = Table(self.loader, "modules")
+        functions, renderers = Table(self.loader, "modules"), Table(self.loader, "renderers")
         made = later.Deferred(
-            lambda: later.SlsTree(self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions)
+            lambda: later.SlsTree(
+                self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions, renderers=renderers
+            )
         )
         templates = cast(Templates, later.Deferred(lambda: made.templates))
         bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=templates)
         ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
-        return attached(ctx, self.loader, _finish, functions), cast("SlsTree", made)
+        whole = attached(ctx, self.loader, _finish, functions)
+        renderers.attach(whole)
+        return whole, cast("SlsTree", made)
 
     def _bare(self, grains: Mapping[str, Any]) -> Context:
         """A context without pillar and templates, enough to load modules and gather grains."""
@@ -324,7 +328,8 @@ class _Catalog:
 
     def names(self, kind: str = "modules") -> list[str]:
         if kind == "renderers":
-            return sorted(later.RENDERERS)
+            users = {name.partition(".")[0] for name in self._runtime.loader.names(kind, self._runtime.context)}
+            return sorted(users.union(later.RENDERERS))
         return self._runtime.loader.names(kind, self._runtime.context)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
@@ -338,6 +343,9 @@ class _NoTemplates:
     """While grains are gathered there is nothing to render."""
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
+
+    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
 

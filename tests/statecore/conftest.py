@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from statecore.context import Context
 from statecore.engine.call import finish
@@ -62,6 +63,10 @@ class Ports:
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
         return text.replace("{{ name }}", str(context.get("name")))
+
+    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+        rendered = self.render(text, "jinja", names, saltenv=saltenv, source=source)
+        return yaml.safe_load(rendered) if pipe.endswith(("yaml", "json")) else rendered
 
     def __getattr__(self, verb: str) -> Any:
         """The verbs of the state system: remembered, answered with ``answer``."""

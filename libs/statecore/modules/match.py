@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.context import Context
+from statecore.errors import InvocationError
 from statecore.match import Subject, matches
 from statecore.values import DELIMITER
 
@@ -97,9 +98,12 @@ def search_by(
 
 
 def ifelse(ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: Any) -> Any:
-    """Pairs of target and value, and a last value: that of the first target that matches, else the last."""
+    """Pairs of target and value, and a last value: that of the first target that matches, else the last. Targets may be
+    true and false. Raises InvocationError without the last value."""
+    if len(foo_bar) % 2 == 0:
+        raise InvocationError("The ifelse function must have an odd number of arguments!")
     pairs, last = foo_bar[: len(foo_bar) // 2 * 2], foo_bar[len(foo_bar) // 2 * 2 :]
     for tgt, value in zip(pairs[::2], pairs[1::2], strict=True):
-        if _matches(ctx, tgt, tgt_type, minion_id):
+        if tgt if isinstance(tgt, bool) else _matches(ctx, tgt, tgt_type, minion_id):
             return value
     return last[0] if last else None

@@ -2,56 +2,81 @@
 
 from __future__ import annotations
 
+import configparser
+import io
 import json
 import posixpath
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgpack
 import yaml
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
+from statecore.values import STRATEGIES
 from statecore.values import merge as _merge
 from statecore.values import update as _update
 
-_PARSERS: Mapping[str, Callable[[str], Any]] = {"yaml": yaml.safe_load, "json": json.loads, "text": lambda text: text}
+_TITLE = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT"
+_TEXT = (
+    "The contents of this file are managed by Salt. Any changes to this file may be overwritten automatically and without"
+    " warning."
+)
 
-_SERIALISERS: Mapping[str, Callable[..., str]] = {
-    "yaml": lambda value, **options: yaml.safe_dump(value, **{"default_flow_style": False, **options}),
-    "json": lambda value, **options: json.dumps(value, **options),
-}
+#: C speed where libyaml is there.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def update(
     ctx: Context,
-    dest: Mapping[str, Any],
+    dest: Any,
     upd: Mapping[str, Any],
     recursive_update: bool = True,
     merge_lists: bool = False,
 ) -> Any:
-    """``upd`` merged over ``dest``."""
-    return _update(dict(dest), upd, lists=merge_lists) if recursive_update else {**dest, **upd}
+    """``upd`` merged into ``dest``, which is changed and returned. Raises InvocationError for what is no map.
+
+    CLI Example:
+
+        salt '*' slsutil.update '{foo: Foo}' '{bar: Bar}'
+    """
+    if not isinstance(dest, Mapping) or not isinstance(upd, Mapping):
+        raise InvocationError("Cannot update using non-dict types")
+    if recursive_update:
+        return _update(dest, upd, lists=merge_lists)  # type: ignore[arg-type]
+    dest.update(upd)  # type: ignore[attr-defined]
+    return dest
 
 
 def merge(
     ctx: Context, obj_a: Any, obj_b: Any, strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> Any:
-    """Two dicts as one: strategy recurse (smart), overwrite, aggregate, list or none.
+    """Two dicts as one, neither of which is changed: strategy recurse (smart), overwrite, aggregate, list or none.
 
     CLI Example:
 
         salt '*' slsutil.merge '{foo: Foo}' '{bar: Bar}'
     """
-    return _merge(obj_a, obj_b, strategy, lists=merge_lists)
+    if strategy == "smart" and renderer.split("|")[-1] == "yamlex":
+        strategy = "aggregate"
+    # Salt merges by its usual strategy where it does not know the one that is named.
+    return _merge(obj_a, obj_b, strategy if strategy in STRATEGIES else "recurse", lists=merge_lists)
 
 
 def merge_all(
     ctx: Context, lst: list[Any], strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> Any:
-    """All dicts of a list as one, the later ones winning."""
+    """All dicts of a list as one, the later ones winning.
+
+    CLI Example:
+
+        salt '*' slsutil.merge_all '[{foo: Foo}, {foo: Bar}]'
+    """
     result: Any = {}
     for each in lst:
-        result = _merge(result, each, strategy, lists=merge_lists)
+        result = merge(ctx, result, each, strategy, renderer, merge_lists)
     return result
 
 
@@ -62,88 +87,236 @@ def renderer(
     default_renderer: str = "jinja|yaml",
     **kwargs: Any,
 ) -> Any:
-    """A file (``salt://`` or of the host) or a string, rendered; further keyword arguments are names in the template.
+    """A file (``salt://`` or of the host) or a string through the renderers that its first line names, else the default
+    ones; further keyword arguments are names in the template, and so are those of the map ``context``.
 
-    Raises InvocationError without exactly one of both, CommandError for a file that is not there.
+    Raises InvocationError without exactly one of both, CommandError for a file that is not there, SlsError.
+
+    CLI Example:
+
+        salt '*' slsutil.renderer salt://path/to/file
+        salt '*' slsutil.renderer string='Hello, {{ name }}.' default_renderer=jinja name=world
     """
-    if (path is None) == (string is None):
-        raise InvocationError("Must pass one of 'path' or 'string'")
+    if not path and not string:
+        raise InvocationError("Must pass path or string.")
+    if path and string:
+        raise InvocationError("Must not pass both path and string.")
     saltenv = kwargs.pop("saltenv", ctx.saltenv)
-    text = string if string is not None else _read(ctx, str(path), saltenv)
-    names = {key: value for key, value in kwargs.items() if not key.startswith("__")}
-    engines = default_renderer
-    if text.startswith("#!"):
-        first, _, text = text.partition("\n")
-        engines = first[2:].strip()
-    result: Any = text
-    for engine in engines.split("|"):
-        if engine in _PARSERS:
-            result = _PARSERS[engine](result)
-        else:
-            result = ctx.templates.render(result, engine, names, saltenv=saltenv, source=str(path or ""))
-    return result
+    text = string if string else _read(ctx, str(path), saltenv)
+    names = {key: value for key, value in kwargs.items() if not key.startswith("__") and key != "context"}
+    # An empty file is {}, whatever it goes through.
+    if not text.strip():
+        return {}
+    named = {**names, **(kwargs.get("context") or {})}
+    return ctx.templates.data(text, default_renderer, named, saltenv=saltenv, source=str(path or ""))
 
 
 def _read(ctx: Context, path: str, saltenv: str) -> str:
     if path.startswith("salt://"):
         cached = ctx.files.fetch(path.removeprefix("salt://"), saltenv)
-        if cached is None:
+        if cached is None or not cached.is_file():
             raise CommandError(f"No file {path} in environment '{saltenv}'")
-        return cached.read_text(encoding="utf-8")
+        place = cached
+    else:
+        place = ctx.host.path(path.removeprefix("file://"))
     try:
-        return ctx.host.path(path).read_text(encoding="utf-8")
+        return place.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is not UTF-8 text: byte {error.start}") from error
     except OSError as error:
         raise CommandError(f"Cannot read {path}: {error.strerror}") from error
 
 
-def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> str:
-    """A value as text, by "yaml" or "json"."""
-    options = {key: value for key, value in mod_kwargs.items() if not key.startswith("__")}
-    text: str = _of(_SERIALISERS, serializer)(obj, **options)
-    return text
+# ------------------------------------------------------------------------------------------------------------- serializers
 
 
-def deserialize(ctx: Context, serializer: str, stream_or_string: str, **mod_kwargs: Any) -> Any:
-    """The value a text holds, by "yaml" or "json"."""
-    return _of(_PARSERS, serializer)(stream_or_string)
+def _to_yaml(value: Any, **options: Any) -> str:
+    text: str = yaml.safe_dump(value, **{"default_flow_style": None, **options})
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _of(table: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+def _to_ini(value: Any, **options: Any) -> str:
+    parser = configparser.RawConfigParser()
+    for section, body in dict(value).items():
+        if section != "DEFAULT":
+            parser.add_section(section)
+        for key, entry in dict(body).items():
+            parser.set(section, key, str(entry).replace("\n", "\n\t"))
+    out = io.StringIO()
+    parser.write(out)
+    return out.getvalue()
+
+
+def _of_ini(text: str, **options: Any) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return {section: dict(parser.items(section)) for section in parser.sections()}
+
+
+def _of_toml(text: str, **options: Any) -> dict[str, Any]:
+    import tomllib  # few formulas use it
+
+    return tomllib.loads(text)
+
+
+_SERIALISERS: Mapping[str, Callable[..., Any]] = {
+    "configparser": _to_ini,
+    "json": lambda value, **options: json.dumps(value, **{"ensure_ascii": False, **options}),
+    "msgpack": lambda value, **options: msgpack.packb(value, **options),
+    "yaml": _to_yaml,
+}
+
+_PARSERS: Mapping[str, Callable[..., Any]] = {
+    "configparser": _of_ini,
+    "json": lambda text, **options: json.loads(text, **options),
+    "msgpack": lambda data, **options: msgpack.unpackb(data, **{"raw": False, **options}),
+    "toml": _of_toml,
+    "yaml": lambda text, **options: yaml.load(text, Loader=_LOADER),
+}
+
+
+def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> Any:
+    """A value as text (as bytes by "msgpack"): configparser, json, msgpack, yaml. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' slsutil.serialize json obj="{'foo': 'Foo!'}"
+    """
+    return _converted(_SERIALISERS, serializer, "serialize", obj, mod_kwargs)
+
+
+def deserialize(ctx: Context, serializer: str, stream_or_string: Any, **mod_kwargs: Any) -> Any:
+    """The value that a text holds: configparser, json, msgpack, toml, yaml. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' slsutil.deserialize json '{"foo": "Foo!"}'
+    """
+    return _converted(_PARSERS, serializer, "deserialize", stream_or_string, mod_kwargs)
+
+
+def _converted(
+    table: Mapping[str, Callable[..., Any]], name: str, verb: str, value: Any, given: Mapping[str, Any]
+) -> Any:
     if name not in table:
-        raise InvocationError(f"Unknown serializer '{name}'; there are {', '.join(sorted(table))}")
-    return table[name]
+        if name in _PARSERS:
+            raise CommandError(f"Serializer '{name}' does not implement {verb}.")
+        raise CommandError(f"Serializer '{name}' not found. There are {', '.join(sorted(table))}.")
+    options = {key: option for key, option in given.items() if not key.startswith("__")}
+    try:
+        return table[name](value, **options)
+    except (ValueError, TypeError, yaml.YAMLError, configparser.Error, msgpack.UnpackException) as error:
+        raise CommandError(f"{name} cannot {verb} this: {error}") from error
+
+
+# -------------------------------------------------------------------------------------------------------------------- text
+
+
+def banner(
+    ctx: Context,
+    width: int = 72,
+    commentchar: str = "#",
+    borderchar: str = "#",
+    blockstart: str | None = None,
+    blockend: str | None = None,
+    title: str | None = None,
+    text: str | None = None,
+    newline: bool = False,
+) -> str:
+    """A comment in a box that says who manages a file. Raises InvocationError when it is too narrow.
+
+    CLI Example:
+
+        salt '*' slsutil.banner title='Managed' width=60
+    """
+    left, right = commentchar.rstrip(), commentchar.strip()
+    inner = width - len(left) - len(right) - 2
+    if inner <= 0:
+        raise InvocationError("Width is too small to render banner")
+    border = commentchar + borderchar[:1] * (width - len(left) - len(right)) + right
+    space = commentchar + " " * (width - len(commentchar) * 2) + commentchar
+    wrapper = textwrap.TextWrapper(width=inner)
+    titles = wrapper.wrap(_TITLE if title is None else title)
+    lines = wrapper.wrap(_TEXT if text is None else text)
+    box = [
+        *([] if blockstart is None else [blockstart]),
+        border,
+        space,
+        *(f"{left} {line.center(inner)} {right}" for line in titles),
+        space,
+        *(f"{left} {line:<{inner}} {right}" for line in lines),
+        border,
+        *([] if blockend is None else [blockend]),
+    ]
+    return "\n".join(box) + ("\n" if newline else "")
 
 
 def boolstr(ctx: Context, value: Any, true: str = "true", false: str = "false") -> str:
-    """One of two texts, by whether the value means yes."""
-    yes = value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
-    return true if yes else false
+    """One of two texts, by whether the value is true as Python sees it.
+
+    CLI Example:
+
+        salt '*' slsutil.boolstr True yes no
+    """
+    return true if value else false
+
+
+# ------------------------------------------------------------------------------------------------------------------- files
 
 
 def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this file."""
+    """Whether the state tree has this file.
+
+    CLI Example:
+
+        salt '*' slsutil.file_exists nginx/defaults.yaml
+    """
     return path in ctx.files.paths(saltenv, path)
 
 
 def dir_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this directory."""
+    """Whether the state tree has this directory.
+
+    CLI Example:
+
+        salt '*' slsutil.dir_exists nginx/files
+    """
     return path in ctx.files.dirs(saltenv, path)
 
 
 def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this file or directory."""
+    """Whether the state tree has this file or directory.
+
+    CLI Example:
+
+        salt '*' slsutil.path_exists nginx/defaults.yaml
+    """
     return file_exists(ctx, path, saltenv) or dir_exists(ctx, path, saltenv)
 
 
-def findup(ctx: Context, startpath: str, filenames: str | list[str], saltenv: str = "base") -> str:
-    """The first of these files found in a directory of the state tree or above it. Raises CommandError when none is."""
-    names = [filenames] if isinstance(filenames, str) else list(filenames)
-    here = startpath.strip("/")
+def findup(ctx: Context, startpath: str, filenames: Any, saltenv: str = "base") -> str:
+    """The first of these files or directories found in a directory of the state tree or above it; ``startpath`` may be a
+    file of the tree too.
+
+    Raises InvocationError for a start that is not in the tree, CommandError when nothing is found.
+
+    CLI Example:
+
+        salt '*' slsutil.findup formulas/shared/nginx map.jinja
+    """
+    here = posixpath.normpath(startpath) if startpath else ""
+    if here and not path_exists(ctx, here, saltenv):
+        raise InvocationError(f"Starting path not found in the state tree: {here}")
+    names = [filenames] if isinstance(filenames, str) else filenames
+    if not isinstance(names, list):
+        raise InvocationError("Filenames argument must be a string or list of strings")
     while True:
         for name in names:
-            candidate = posixpath.normpath(posixpath.join(here, name))
+            candidate = posixpath.normpath(posixpath.join(here, str(name)))
             if path_exists(ctx, candidate, saltenv):
                 return candidate
         if not here:
-            raise CommandError(f"File path(s) not found in {startpath} or above: {', '.join(names)}")
+            raise CommandError(
+                f"File pattern(s) not found in path ancestry: {', '.join(map(str, names))} of {startpath or '/'}"
+            )
         here = posixpath.dirname(here)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from statecore.render.tree import RENDERERS, RenderedSls, SlsTree, Source, TreeTemplates
+from statecore.render.renderers import RENDERERS
+from statecore.render.stage import Source
+from statecore.render.templates import TreeTemplates
+from statecore.render.tree import RenderedSls, SlsTree
 
 __all__ = ["RENDERERS", "RenderedSls", "SlsTree", "Source", "TreeTemplates"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from statecore.errors import NotAvailable, SlsError
 from statecore.files import LocalFiles
 from statecore.render import SlsTree
+from statecore.runtime import Runtime
 
 #: planted(files, **more): a tree of these files; ``dev``, ``opts``, ``grains``, ``pillar`` may be given.
 Plant = Callable[..., SlsTree]
@@ -64,3 +66,51 @@ def fault_of(call: Callable[[], Any]) -> tuple[str, str, str]:
 
 def _fail(*args: Any) -> Any:
     raise ValueError("a reason")
+
+
+GRAINS: Mapping[str, Any] = {"os": "Debian", "os_family": "Debian", "roles": ["web"], "id": "web1", "n": {"k": "v"}}
+PILLAR: Mapping[str, Any] = {"name": "value", "users": {"ann": {"uid": 1}}}
+
+
+@pytest.fixture(scope="session")
+def ask_salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[tuple[str, Any]]]:
+    """ask_salt(files, asks, **opts): Salt's answers, in order (see salt_render.py)."""
+
+    def ask(files: Mapping[str, str | bytes], asks: Sequence[Sequence[Any]], **opts: Any) -> list[tuple[str, Any]]:
+        directory = tmp_path_factory.mktemp("salt")
+        write_tree(directory / "base", files)
+        asked = {"directory": str(directory), "opts": opts, "grains": GRAINS, "pillar": PILLAR, "asks": asks}
+        told = oracle.run("python", str(Path(__file__).parent / "salt_render.py"), stdin=json.dumps(asked))
+        return [(kind, value) for kind, value in json.loads(told)]
+
+    return ask
+
+
+def write_tree(directory: Path, files: Mapping[str, str | bytes]) -> None:
+    """Files below a directory."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.fixture(scope="session")
+def own_runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Runtime]:
+    """own_runtime(files, **opts): a minion without a master over these files, with the grains and the pillar that Salt is given."""
+
+    def make(files: Mapping[str, str | bytes], **opts: Any) -> Runtime:
+        directory = tmp_path_factory.mktemp("own")
+        write_tree(directory / "base", files)
+        return Runtime(
+            {
+                "id": "web1",
+                "cachedir": str(directory / "cache"),
+                "extension_modules": str(directory / "extmods"),
+                **opts,
+            },
+            files=LocalFiles({"base": [directory / "base"]}),
+            grains=GRAINS,
+            pillar=PILLAR,
+        )
+
+    return make

@@ -99,7 +99,7 @@ FAULTS: dict[str, tuple[dict[str, str], tuple[str, str, str]]] = {
     ),
     "without end": (
         {"a.sls": "{% macro m() %}{{ m() }}{% endmacro %}\n{{ m() }}\n"},
-        ("a.sls", "Jinja error: a macro or an include calls itself without end", ""),
+        ("a.sls:2", "Jinja error: a macro or an include calls itself without end; line 2", "{{ m() }}"),
     ),
     "YAML of an import": (
         {"a.sls": "\n{% import_yaml 'x.yaml' as x %}\n", "x.yaml": "a: [1\n"},
@@ -231,5 +231,5 @@ def test_a_template_of_a_file(planted: Plant) -> None:
 
 
 def test_another_engine(planted: Plant) -> None:
-    _, message, _ = fault_of(lambda: planted({}).templates.render("x", "mako", {}, saltenv="base"))
-    assert message == "'mako' is no template engine here; there is jinja"
+    _, message, _ = fault_of(lambda: planted({}).templates.render("x", "moko", {}, saltenv="base"))
+    assert message == "'moko' is no template engine here; there are jinja, mako, py"

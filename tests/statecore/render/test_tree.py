@@ -39,11 +39,12 @@ PIPES: dict[str, tuple[str, Any]] = {
 
 FAULTS: dict[str, tuple[str, tuple[str, str, str]]] = {
     "an unknown renderer": (
-        "#!mako|yaml\nx: 1\n",
+        "#!moko|yaml\nx: 1\n",
         (
             "a.sls:1",
-            "Rendering SLS 'base:a' failed: there is no renderer 'mako'; there are jinja, yaml, json, py, text",
-            "",
+            "Rendering SLS 'base:a' failed: there is no renderer 'moko'; there are gpg, jinja, json, mako, msgpack, py, text,"
+            " toml, yaml",
+            "#!moko|yaml",
         ),
     ),
     "a list": ("\n- a\n", ("a.sls:1", "SLS a does not render to a dictionary", "")),
@@ -63,7 +64,7 @@ FAULTS: dict[str, tuple[str, tuple[str, str, str]]] = {
         "#!py\nx = 1\n",
         ("a.sls:1", "Rendering SLS 'base:a' failed: a #!py file must define run(); line 1", ""),
     ),
-    "no UTF-8": ("x: \xff\n", ("a.sls:0", "SLS 'base:a' is not UTF-8 text: byte 3", "")),
+    "no UTF-8": ("x: \xff\n", ("a.sls:1", "SLS 'base:a' is not UTF-8 text: byte 3", "")),
 }
 
 

@@ -34,12 +34,12 @@ FAULTS = {
     "a key twice": (
         "a: 1\nb: 2\na: 3\n",
         3,
-        "while constructing a mapping; the first one is in line 1: found conflicting ID 'a'",
+        "while constructing a mapping: found conflicting ID 'a'",
     ),
     "a key twice, deep": (
         "x:\n  a: 1\n\n  a: 3\n",
         4,
-        "while constructing a mapping; the first one is in line 2: found conflicting ID 'a'",
+        "while constructing a mapping: found conflicting ID 'a'",
     ),
     "a tab": ("a:\n\tb: 1\n", 2, "found character that cannot start any token"),
     "two colons": ("a: b: c\n", 1, "mapping values are not allowed in this context"),

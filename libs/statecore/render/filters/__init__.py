@@ -13,7 +13,10 @@ import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.render.filters import addresses, lists, text
+import jinja2
+from jinja2.runtime import Context
+
+from statecore.render.filters import addresses, lists, machine, text
 
 _LETTERS = string.ascii_letters + string.digits
 
@@ -23,6 +26,12 @@ def random_text(size: Any = 32, *_: Any, **__: Any) -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(int(size)))
 
 
+def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
+    """The digest of a number below ``size`` that nobody can guess."""
+    number = secrets.randbelow(int(size) + 1)
+    return hashlib.new(hash_type or "md5", str(number).encode()).hexdigest()
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "append_dict_key_value": lists.append_value,
     "avg": lists.average,
@@ -30,24 +39,29 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "base64_encode": text.base64_encode,
     "basename": os.path.basename,
     "check_whitelist_blacklist": text.allowed,
-    "combinations": itertools.combinations,
-    "combinations_with_replacement": itertools.combinations_with_replacement,
+    "combinations": text.strict(itertools.combinations),
+    "combinations_with_replacement": text.strict(itertools.combinations_with_replacement),
     "compare_dicts": lists.compare_dicts,
     "compare_lists": lists.compare_lists,
-    "compress": itertools.compress,
+    "compress": text.strict(itertools.compress),
     "contains_whitespace": lambda value: any(char.isspace() for char in value),
     "date_format": text.strftime,
-    "dict_to_sls_yaml_params": text.sls_parameters,
+    "dict_to_sls_yaml_params": text.strict(text.sls_parameters),
     "difference": lists.difference,
     "dirname": os.path.dirname,
+    "dns_check": machine.dns_check,
     "exactly_n_true": lists.exactly,
     "exactly_one_true": lists.exactly,
     "extend_dict_key_value": lists.extend_value,
+    "file_hashsum": machine.file_hashsum,
     "filter_by_networks": addresses.filter_by_networks,
     "flatten": lists.flatten,
     "from_entries": lists.from_entries,
+    "gen_mac": machine.gen_mac,
+    "get_uid": machine.get_uid,
     "hmac": text.hmac_fits,
     "hmac_compute": text.hmac_text,
+    "http_query": machine.http_query,
     "human_to_bytes": text.human_to_bytes,
     "intersect": lists.intersect,
     "ip_host": addresses.ip_host,
@@ -55,31 +69,40 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "ipv4": addresses.ipv4,
     "ipv6": addresses.ipv6,
     "ipwrap": addresses.ipwrap,
+    "is_bin_file": machine.is_bin_file,
+    "is_empty": machine.is_empty,
     "is_hex": text.is_hex,
     "is_ip": addresses.is_address(None),
     "is_ipv4": addresses.is_address(4),
     "is_ipv6": addresses.is_address(6),
     "is_iter": lists.is_iterable,
     "is_list": lambda value: isinstance(value, list),
-    "json": text.json_text,
-    "load_json": text.load_json,
-    "load_text": str,
-    "load_yaml": text.load_yaml,
+    "is_text_file": machine.is_text_file,
+    "json": text.strict(text.json_text),
+    "json_decode_dict": lists.encoded,
+    "json_decode_list": lists.encoded,
+    "json_encode_dict": lists.encoded,
+    "json_encode_list": lists.encoded,
+    "json_query": lists.json_query,
+    "list_files": machine.list_files,
+    "load_json": text.strict(text.load_json),
+    "load_text": text.strict(str),
+    "load_yaml": text.strict(text.load_yaml),
+    "mac_str_to_bytes": addresses.mac_bytes,
     "max": max,
     "md5": text.digest("md5"),
     "method_call": text.method_call,
     "min": min,
+    "mysql_to_dict": lists.mysql_rows,
     "network_hosts": addresses.network_hosts,
     "network_size": addresses.network_size,
-    "path_join": os.path.join,
-    "permutations": itertools.permutations,
-    "product": itertools.product,
-    "python": text.python_text,
+    "path_join": text.joined_path,
+    "permutations": text.strict(itertools.permutations),
+    "product": text.strict(itertools.product),
+    "python": text.strict(text.python_text),
     "quote": lambda value: shlex.quote(str(value)),
-    "rand_str": random_text,
-    "random_hash": lambda size=9999999999, hash_type="sha256": hashlib.new(
-        hash_type, secrets.token_bytes(32)
-    ).hexdigest(),
+    "rand_str": random_digest,
+    "random_hash": random_digest,
     "random_sample": lambda value, size, seed=None: random.Random(seed).sample(list(value), size),
     "random_shuffle": lambda value, seed=None: random.Random(seed).sample(list(value), len(value)),
     "random_str": random_text,
@@ -99,24 +122,25 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "substring_in_list": lambda part, whole: any(part in each for each in whole),
     "symmetric_difference": lists.symmetric_difference,
     "to_bool": text.to_bool,
-    "to_bytes": lambda value: str(value).encode(),
+    "to_bytes": text.to_bytes,
     "to_camelcase": text.to_camelcase,
     "to_entries": lists.to_entries,
     "to_num": text.to_num,
     "to_snake_case": text.to_snake_case,
-    "tojson": text.json_for_html,
+    "tojson": text.strict(text.json_for_html),
     "traverse": lists.traverse,
     "union": lists.union,
     "unique": lists.unique,
     "update_dict_key_value": lists.update_value,
     "uuid": text.uuid_of,
-    "xml": text.xml,
-    "yaml": text.yaml_text,
+    "which": machine.which,
+    "xml": text.strict(text.xml),
+    "yaml": text.strict(text.yaml_text),
     "yaml_dquote": text.yaml_dquote,
     "yaml_encode": text.yaml_encode,
     "yaml_squote": text.yaml_squote,
-    "zip": zip,
-    "zip_longest": itertools.zip_longest,
+    "zip": text.strict(zip),
+    "zip_longest": text.strict(itertools.zip_longest),
 }
 
 TESTS: Mapping[str, Callable[..., bool]] = {
@@ -127,4 +151,18 @@ TESTS: Mapping[str, Callable[..., bool]] = {
     "equalto": lambda value, other: bool(value == other),
 }
 
-__all__ = ["FILTERS", "TESTS"]
+
+@jinja2.pass_context
+def if_else(context: Context, *pairs: Any, **options: Any) -> Any:
+    """``match.ifelse`` without ``salt``."""
+    return context.resolve("salt")["match.ifelse"](*pairs, **options)
+
+
+def fail(message: Any) -> None:
+    """Ends the rendering with a message."""
+    raise jinja2.TemplateError(str(message))
+
+
+GLOBALS: Mapping[str, Callable[..., Any]] = {"ifelse": if_else, "raise": fail}
+
+__all__ = ["FILTERS", "GLOBALS", "TESTS"]

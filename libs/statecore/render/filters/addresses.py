@@ -6,9 +6,15 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import jinja2
+
+#: What is not private is public, as Salt sees it; that leaves more than Python's is_global.
+_PUBLIC = frozenset(("global", "public"))
+
+#: Addresses that one network may list; 2001:db8::/64 would list them for years.
+_LISTED = 2**20
+
 _KINDS: Mapping[str, str] = {
-    "global": "is_global",
-    "public": "is_global",
     "link-local": "is_link_local",
     "linklocal": "is_link_local",
     "link_local": "is_link_local",
@@ -36,10 +42,10 @@ def _one(value: Any, version: int | None, options: str | None) -> str | None:
             return None
     if version is not None and found.version != version:
         return None
-    wanted = [option.strip() for option in (options or "").split(",") if option.strip() in _KINDS]
-    if wanted and not any(getattr(found, _KINDS[kind], False) for kind in wanted):
+    wanted = {option.strip() for option in (options or "").split(",")}
+    if wanted & _PUBLIC and found.is_private:
         return None
-    return str(found)
+    return str(found) if all(getattr(found, _KINDS[kind], False) for kind in wanted & _KINDS.keys()) else None
 
 
 def _valid(version: int | None) -> Callable[..., Any]:
@@ -76,8 +82,15 @@ def _of_each(use: Callable[[str], Any]) -> Callable[..., Any]:
     return filtered
 
 
+def _hosts(text: str) -> list[str]:
+    network = ipaddress.ip_network(text, strict=False)
+    if network.num_addresses > _LISTED:
+        raise jinja2.TemplateRuntimeError(f"{text} has more than {_LISTED} addresses: too many to list")
+    return [str(host) for host in network.hosts()]
+
+
 ip_host = _of_each(lambda text: str(ipaddress.ip_interface(text)))
-network_hosts = _of_each(lambda text: [str(host) for host in ipaddress.ip_network(text, strict=False).hosts()])
+network_hosts = _of_each(_hosts)
 network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
 
 
@@ -101,3 +114,11 @@ def filter_by_networks(given: Any, networks: Iterable[str] | None) -> Any:
 
 def _within(listed: Iterable[str], nets: list[Any]) -> list[str]:
     return [each for each in listed if any(ipaddress.ip_address(each) in net for net in nets)]
+
+
+def mac_bytes(text: str) -> bytes:
+    """The six bytes of a MAC address, with separators or without. Raises ValueError."""
+    digits = text.replace(text[2], "") if len(text) == 17 else text
+    if len(digits) != 12:
+        raise ValueError("Invalid MAC address")
+    return bytes.fromhex(digits)

@@ -8,6 +8,8 @@ from typing import Any
 import jinja2
 
 from statecore import values
+from statecore.errors import InvocationError
+from statecore.render.filters.text import to_num
 
 
 def unique(given: Any) -> Any:
@@ -68,13 +70,15 @@ def average(given: Any) -> float:
 
 
 def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[Any]:
-    """A list without lists in it, as many levels deep as asked; nulls are dropped unless they are to stay."""
+    """A list without lists in it (keys stand for maps), as many levels deep as asked; nulls are dropped unless they are
+    to stay. Raises RecursionError for a list that is in itself.
+    """
     flat: list[Any] = []
     for value in given:
-        if value is None and not preserve_nulls:
+        if not preserve_nulls and value in (None, "None", "null"):
             continue
-        if isinstance(value, list | tuple) and (levels is None or levels > 0):
-            flat += flatten(value, None if levels is None else levels - 1, preserve_nulls)
+        if is_iterable(value) and (levels is None or levels > 0):
+            flat += flatten(value, None if levels is None else int(levels) - 1, preserve_nulls)
         else:
             flat.append(value)
     return flat
@@ -135,18 +139,38 @@ def set_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITE
 
 
 def append_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with a value more in the list at a path."""
-    return _changed(data, path.split(delimiter), lambda old: [*(old or []), value])
+    """The map with a value more in the list at a path. Raises InvocationError where something else stands."""
+    return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
 def extend_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with more values in the list at a path."""
-    return _changed(data, path.split(delimiter), lambda old: [*(old or []), *value])
+    """The map with more values in the list at a path. Raises InvocationError where something else stands."""
+    if not isinstance(value, Iterable):
+        raise InvocationError(f"Cannot extend with a {type(value).__name__}")
+    return _changed(data, path.split(delimiter), lambda old: [*_list(old, "extend"), *value])
 
 
 def update_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with more keys in the map at a path."""
-    return _changed(data, path.split(delimiter), lambda old: {**(old or {}), **value})
+    """The map with more keys in the map at a path. Raises InvocationError where something else stands."""
+    if not isinstance(value, Mapping):
+        raise InvocationError(f"Cannot update with a {type(value).__name__}")
+    return _changed(data, path.split(delimiter), lambda old: {**_map(old), **value})
+
+
+def _list(value: Any, verb: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvocationError(f"The last key contains a {type(value).__name__}, which cannot {verb}.")
+    return value
+
+
+def _map(value: Any) -> Mapping[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvocationError(f"The last key contains a {type(value).__name__}, which cannot update.")
+    return value
 
 
 def _changed(data: Any, path: list[str], change: Any) -> Any:
@@ -157,3 +181,39 @@ def _changed(data: Any, path: list[str], change: Any) -> Any:
         at = at[key]
     at[path[-1]] = change(at.get(path[-1]))
     return data
+
+
+def encoded(data: Any, encoding: str = "utf-8", errors: str = "strict", **_: Any) -> Any:
+    """Maps and lists with every text in them, keys too, as bytes."""
+    if isinstance(data, str):
+        return data.encode(encoding, errors)
+    if isinstance(data, Mapping):
+        return {encoded(key, encoding, errors): encoded(value, encoding, errors) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [encoded(value, encoding, errors) for value in data]
+    return data
+
+
+def mysql_rows(lines: Iterable[str], key: str) -> dict[Any, dict[str, Any]]:
+    """Rows of what the program mysql prints, by the value of one column."""
+    rows: dict[Any, dict[str, Any]] = {}
+    headers: list[str] = []
+    for line in lines:
+        if not line or line.startswith("+"):
+            continue
+        cells = [cell.strip() for cell in line.split("|")][1:-1]
+        if not headers:
+            headers = cells
+            continue
+        row = dict(zip(headers, map(to_num, cells), strict=False))
+        rows[row[key]] = row
+    return rows
+
+
+def json_query(data: Any, expression: str) -> Any:
+    """What a JMESPath expression finds. Raises TemplateRuntimeError where jmespath is not installed."""
+    try:
+        import jmespath  # few templates use it, and not everybody has it
+    except ImportError as error:
+        raise jinja2.TemplateRuntimeError("json_query requires jmespath module installed") from error
+    return jmespath.search(expression, data)

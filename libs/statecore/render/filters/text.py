@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import hmac
 import json
+import os
 import pprint
 import re
 import uuid
@@ -18,6 +20,7 @@ from xml.etree import ElementTree
 
 import jinja2
 import yaml
+from markupsafe import Markup
 
 from statecore.render import yaml as sls_yaml
 
@@ -25,7 +28,18 @@ from statecore.render import yaml as sls_yaml
 _NAMESPACE = uuid.UUID("91633ebf-1c86-5e33-935a-28061f4b480e")
 
 #: Times as people write them; ISO 8601 is tried first, a number is seconds since the epoch.
-_TIMES = ("%Y/%m/%d", "%d/%m/%Y", "%b %d %Y", "%b %d, %Y", "%d %b %Y", "%B %d %Y", "%B %d, %Y", "%d %B %Y", "%d.%m.%Y")
+_TIMES = (
+    "%Y/%m/%d",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%b %d %Y",
+    "%b %d, %Y",
+    "%d %b %Y",
+    "%B %d %Y",
+    "%B %d, %Y",
+    "%d %B %Y",
+    "%d.%m.%Y",
+)
 
 
 def _plain(value: Any) -> Any:
@@ -37,10 +51,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def yaml_text(value: Any, flow_style: bool = True) -> str:
+def yaml_text(value: Any, flow_style: bool = True) -> Markup:
     """YAML on one line (flow style), fit to be put into an SLS."""
     text = yaml.safe_dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
-    return text.strip().removesuffix("\n...").strip()
+    # Salt says that it is markup: what is added to it is escaped.
+    return Markup(text.strip().removesuffix("\n...").strip())
 
 
 def yaml_encode(value: Any) -> str:
@@ -60,9 +75,9 @@ def yaml_squote(text: Any) -> str:
     return yaml.safe_dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
 
 
-def json_text(value: Any, sort_keys: bool = True, indent: int | None = None) -> str:
+def json_text(value: Any, sort_keys: bool = True, indent: int | None = None) -> Markup:
     """JSON."""
-    return json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False)
+    return Markup(json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False))
 
 
 def json_for_html(value: Any, indent: int | None = None, **options: Any) -> str:
@@ -168,14 +183,14 @@ def to_num(value: Any) -> Any:
             return value
 
 
-def xml(value: Any) -> str:
+def xml(value: Any) -> Markup:
     """XML of maps and lists: scalars of a map are attributes of its element, maps and lists are elements in it."""
     if not isinstance(value, Mapping | list | tuple):
         raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
     root = next(_elements(value), None)
     if root is None:
         raise jinja2.TemplateRuntimeError("an empty value has no XML")
-    return minidom.parseString(ElementTree.tostring(root)).toprettyxml(indent=" ")
+    return Markup(minidom.parseString(ElementTree.tostring(root)).toprettyxml(indent=" "))
 
 
 def _elements(value: Any) -> Iterator[ElementTree.Element]:
@@ -200,6 +215,7 @@ def load_yaml(text: Any) -> Any:
         return sls_yaml.load(str(text))
     except sls_yaml.YamlFault as fault:
         where = f" in line {fault.line} of it" if fault.line else ""
+        where += f", the first one in line {fault.earlier}" if fault.earlier else ""
         raise jinja2.TemplateRuntimeError(f"Encountered error loading yaml: {fault}{where}") from fault
 
 
@@ -211,7 +227,7 @@ def load_json(text: Any) -> Any:
         raise jinja2.TemplateRuntimeError(f"Unable to load json from {text}: {error}") from error
 
 
-def sls_parameters(value: Any, flow_style: bool = False) -> str:
+def sls_parameters(value: Any, flow_style: bool = False) -> Markup:
     """A map as the list of arguments that a state takes."""
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
@@ -289,9 +305,48 @@ def _matched(pattern: str, text: str) -> bool:
         return False
 
 
-def python_text(value: Any) -> str:
+def python_text(value: Any) -> Markup:
     """The value as Python writes it, on more lines where it is long."""
-    return pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip()
+    return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
+
+
+def joined_path(*parts: Any) -> str:
+    """Parts as one path without ``..``, each below the one before though it may begin with a slash."""
+    first, *rest = (os.path.normpath(str(part)) for part in parts)
+    return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
+
+
+def to_bytes(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+    """A text as bytes. Raises TypeError for what is no text."""
+    if isinstance(text, bytes | bytearray):
+        return bytes(text)
+    if not isinstance(text, str):
+        raise TypeError(f"expected str, bytes, or bytearray not {type(text)}")
+    return text.encode(encoding, errors)
+
+
+def undefined_in(value: Any, seen: set[int]) -> list[jinja2.Undefined]:
+    """What is undefined in a value, as deep as it goes."""
+    if isinstance(value, jinja2.StrictUndefined):
+        return [value]
+    if not isinstance(value, Mapping | list | tuple) or id(value) in seen:
+        return []
+    seen.add(id(value))
+    items = value.values() if isinstance(value, Mapping) else value
+    return [each for item in items for each in undefined_in(item, seen)]
+
+
+def strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter, undefined for data in which something is."""
+
+    @functools.wraps(function)
+    def filtered(value: Any, *args: Any, **kwargs: Any) -> Any:
+        found = undefined_in(value, set())
+        if found:
+            return jinja2.StrictUndefined("\n".join(each._undefined_message for each in found))
+        return function(value, *args, **kwargs)
+
+    return filtered
 
 
 class _Printed(dict[Any, Any]):

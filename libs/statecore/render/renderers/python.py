@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.errors import Mark
-from statecore.render.jinja import TemplateFault
+from statecore.render.faults import TemplateFault
+from statecore.render.stage import Stage
 
 #: Names as Salt's modules know them -> names of templates.
 _DUNDERS: Mapping[str, str] = {
@@ -20,8 +21,13 @@ _DUNDERS: Mapping[str, str] = {
 }
 
 
+def render(data: Any, stage: Stage) -> Any:
+    """What ``run()`` of the file returns."""
+    return run(str(data), stage.source.file, stage.names)
+
+
 def run(text: str, file: str, names: Mapping[str, Any]) -> Any:
-    """What ``run()`` of the file returns. Raises TemplateFault at its line."""
+    """What ``run()`` of a text returns. Raises TemplateFault at its line."""
     scope = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
     try:

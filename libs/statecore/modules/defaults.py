@@ -1,0 +1,83 @@
+"""Defaults that a formula brings in ``defaults.yaml`` or ``defaults.json`` (Salt's ``defaults`` module)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.values import DELIMITER, traverse
+from statecore.values import update as _update
+
+
+def get(ctx: Context, key: str, default: Any = "") -> Any:
+    """The value at a path whose first key is the formula: ``core:users:root`` is ``users:root`` of ``salt://core/defaults.yaml``
+    (or .json). All of the file for the formula alone, None where there is none. Raises SlsError.
+
+    CLI Example:
+
+        salt '*' defaults.get core:users:root
+    """
+    formula, _, path = key.partition(DELIMITER)
+    defaults = _load(ctx, formula)
+    return traverse(defaults, path, default) if path else defaults
+
+
+def _load(ctx: Context, formula: str) -> Any:
+    for kind in ("yaml", "json"):
+        address = f"{formula}/defaults.{kind}"
+        found = ctx.files.fetch(address, ctx.saltenv)
+        if found is not None:
+            text = found.read_text("utf-8", "replace")
+            return ctx.templates.data(text, kind, {}, saltenv=ctx.saltenv, source=f"salt://{address}")
+    return None
+
+
+def merge(
+    ctx: Context, dest: Any, src: Any, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
+) -> Any:
+    """``src`` merged into ``dest``, or into a copy of it; None counts as empty. Raises InvocationError.
+
+    CLI Example:
+
+        salt '*' defaults.merge '{a: b}' '{d: e}'
+    """
+    if src is None and convert_none:
+        src = {}
+    if dest is None and convert_none:
+        if in_place:
+            raise InvocationError("Can't perform in-place merge into NoneType")
+        dest = {}
+    if not isinstance(dest, Mapping) or not isinstance(src, Mapping):
+        raise InvocationError("Cannot update using non-dict types")
+    return _update(dest if in_place else copy.deepcopy(dest), src, lists=merge_lists)  # type: ignore[arg-type]
+
+
+def deepcopy(ctx: Context, source: Any) -> Any:
+    """A copy that shares nothing with the value.
+
+    CLI Example:
+
+        salt '*' defaults.deepcopy '{a: [b]}'
+    """
+    return copy.deepcopy(source)
+
+
+def update(
+    ctx: Context, dest: Any, defaults: Any, merge_lists: bool = True, in_place: bool = True, convert_none: bool = True
+) -> Any:
+    """Every entry of ``dest`` (a map of maps) merged over the same defaults. Raises InvocationError.
+
+    CLI Example:
+
+        salt '*' defaults.update '{host01: {index: foo}}' '{enabled: True}'
+    """
+    if dest is None and in_place:
+        raise InvocationError("Can't perform in-place update into NoneType")
+    nodes = dest if in_place else copy.deepcopy({} if dest is None and convert_none else dest)
+    under = {} if defaults is None and convert_none else defaults
+    for name, own in nodes.items():
+        nodes[name] = merge(ctx, copy.deepcopy(under), own, merge_lists, convert_none=convert_none)
+    return nodes

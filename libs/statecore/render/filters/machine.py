@@ -1,0 +1,178 @@
+"""Jinja filters that look at the managed host: files, programs, users, names in the DNS.
+
+Paths are the host's: below ``host_root`` where another root is managed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2.runtime import Context
+
+#: Bytes of a file that are looked at to tell text from the rest.
+_SNIFF = 2048
+_SNIFF_TEXT = 512
+
+#: Bytes that stand in text.
+_TEXT = bytes({*range(32, 127), *b"\n\r\t\f\b"})
+
+#: Directories that are searched beside PATH.
+_SEARCHED = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
+
+#: Seconds to connect to an address, to see whether it is of use.
+_CONNECT = 2.0
+
+
+def _here(context: Context, path: Any) -> Path:
+    """Where a path of the host is for us."""
+    opts = context.resolve("opts")
+    root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
+    return Path(root) / str(path).lstrip("/") if root != "/" else Path(str(path))
+
+
+def _is_binary(data: bytes) -> bool:
+    """A NUL, or more than 30 of 100 bytes that no text has, unless they are UTF-8."""
+    if not data:
+        return False
+    if b"\0" in data:
+        return True
+    try:
+        data.decode()
+        return False
+    except UnicodeDecodeError:
+        return len(data.translate(None, _TEXT)) / len(data) > 0.30
+
+
+def _begin(path: Path, size: int) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return None
+
+
+@jinja2.pass_context
+def is_empty(context: Context, path: str) -> bool:
+    """Whether a file holds nothing; False where there is none."""
+    try:
+        return _here(context, path).stat().st_size == 0
+    except OSError:
+        return False
+
+
+@jinja2.pass_context
+def is_text_file(context: Context, path: str) -> bool:
+    """Whether a file is there and looks like text."""
+    data = _begin(_here(context, path), _SNIFF_TEXT)
+    return data is not None and not _is_binary(data)
+
+
+@jinja2.pass_context
+def is_bin_file(context: Context, path: str) -> bool:
+    """Whether a file is there and does not look like text."""
+    place = _here(context, path)
+    data = _begin(place, _SNIFF) if place.is_file() else None
+    return data is not None and _is_binary(data)
+
+
+@jinja2.pass_context
+def list_files(context: Context, directory: str) -> list[str]:
+    """The directory and everything below it, sorted."""
+    root = _here(context, directory)
+    found = {str(directory)}
+    for place, directories, files in os.walk(root, followlinks=False):
+        below = Path(place).relative_to(root)
+        found.update(str(Path(str(directory)) / below / name) for name in (*directories, *files))
+    return sorted(found)
+
+
+@jinja2.pass_context
+def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
+    """The digest of a file, hexadecimal. Raises ValueError for an unknown algorithm, OSError."""
+    try:
+        made = hashlib.new(form)
+    except ValueError as error:
+        raise ValueError(f"Invalid hash type: {form}") from error
+    with _here(context, path).open("rb") as file:
+        while data := file.read(chunk_size):
+            made.update(data)
+    return made.hexdigest()
+
+
+@jinja2.pass_context
+def which(context: Context, program: str | None = None) -> str | None:
+    """The path of a program, None where there is none."""
+    if not program:
+        return None
+    if "/" in program:
+        return program if _runs(_here(context, program)) else None
+    places = dict.fromkeys((*os.environ.get("PATH", "").split(os.pathsep), *_SEARCHED))
+    return next(
+        (f"{place}/{program}" for place in places if place and _runs(_here(context, f"{place}/{program}"))), None
+    )
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+@jinja2.pass_context
+def get_uid(context: Context, user: str | None = None) -> int | None:
+    """The number of a user of the host; our own without a name, None for a name that is not there."""
+    if user is None:
+        return os.geteuid()
+    return next((int(uid) for name, uid in _users(_here(context, "/etc/passwd")) if name == user), None)
+
+
+def _users(passwd: Path) -> Iterator[tuple[str, str]]:
+    for line in (_begin(passwd, -1) or b"").decode("utf-8", "replace").splitlines():
+        parts = line.split(":")
+        if len(parts) > 3:
+            yield parts[0], parts[2]
+
+
+def dns_check(addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
+    """The address of a name: the first that answers on a port, else the first. IPv6 in brackets.
+
+    Raises TemplateRuntimeError for a name that has none.
+    """
+    only = {None: (socket.AF_UNSPEC,), True: (socket.AF_INET6, socket.AF_INET), False: (socket.AF_INET,)}
+    families = only[ipv6]
+    for family in families:
+        try:
+            infos = socket.getaddrinfo(addr, port, family, socket.SOCK_STREAM)
+        except OSError:
+            continue
+        found = dict.fromkeys((info[0], str(info[4][0])) for info in infos)
+        kind, address = next((each for each in found if _answers(*each, port)), next(iter(found)))
+        return f"[{address}]" if kind == socket.AF_INET6 else address
+    raise jinja2.TemplateRuntimeError(f"DNS lookup or connection check of '{addr}' failed.")
+
+
+def _answers(family: int, address: str, port: int) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.settimeout(_CONNECT)
+            probe.connect((address, port))
+        return True
+    except OSError:
+        return False
+
+
+def gen_mac(prefix: str = "AC:DE:48") -> str:
+    """A MAC address by chance, below a prefix."""
+    return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
+
+
+def http_query(url: str, *_: Any, **__: Any) -> Any:
+    """There is no way to the network from a template. Raises TemplateRuntimeError, which says so."""
+    raise jinja2.TemplateRuntimeError(
+        f"http_query: templates do not fetch {url}: fetch it in a module of your own (_modules), or give it as pillar"
+    )

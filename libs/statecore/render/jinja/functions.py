@@ -1,0 +1,59 @@
+"""``salt`` in templates: ``salt['x.y']()`` and ``salt.x.y()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jinja2
+
+from statecore.errors import NotAvailable
+
+
+class SaltFunctions(Mapping[str, Callable[..., Any]]):
+    """Execution functions, as templates reach them."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """The function; what is not available is undefined: a template may ask, and calling it says why."""
+        try:
+            return self._functions[name]
+        except NotAvailable as missing:
+            return jinja2.StrictUndefined(hint=str(missing), name=name)
+        except KeyError:
+            return jinja2.StrictUndefined(hint=str(NotAvailable(name)), name=name)
+
+    def __getattr__(self, module: str) -> Any:
+        if module.startswith("__"):
+            raise AttributeError(module)
+        return _Module(self, module)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return name in self._functions and self._functions[str(name)] is not None
+        except (KeyError, NotAvailable):
+            return False
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The function, or the default when it is not available."""
+        found = self[name]
+        return default if isinstance(found, jinja2.Undefined) else found
+
+
+class _Module:
+    def __init__(self, functions: SaltFunctions, module: str) -> None:
+        self._functions = functions
+        self._module = module
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        if function.startswith("__"):
+            raise AttributeError(function)
+        return self._functions[f"{self._module}.{function}"]

@@ -1,0 +1,202 @@
+"""The sandbox that templates run in: templates from ``salt://``, strict about what is undefined, bounded in time.
+
+One environment serves all templates of a tree that are read with the same options. What belongs to one rendering (names,
+templates already loaded, the time left) is in a ``Rendering``, so that a template may render another one in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from itertools import chain, compress, repeat
+from types import CodeType
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
+
+from statecore.ports import Files
+from statecore.render.filters import FILTERS, GLOBALS, TESTS
+from statecore.render.filters.text import printable
+from statecore.render.jinja.tags import SerializerExtension
+from statecore.render.names import place
+
+#: Turns of loops and calls between two looks at the clock.
+_TURNS = 100
+
+#: What codegen writes at the beginning of each turn of a loop.
+_TURN_BEGINS = "_loop_vars = {}"
+
+#: What codegen writes for the values that the ``if`` of a loop is asked about.
+_FILTERED = "fiter"
+
+#: Characters, items or bits that a multiplication or a power may make: Python would compute them without a look at a clock.
+_LARGEST = 100_000_000
+
+
+class TimeLimit(Exception):
+    """A template that computes for longer than it may."""
+
+
+@dataclass(slots=True)
+class Rendering:
+    """One template in work, and all that it imports."""
+
+    names: Mapping[str, Any]
+    #: Seconds of this thread's own computing at which it has to be done; what commands and requests take does not count.
+    deadline: float
+    #: Path -> imported template: evaluated once for each rendering.
+    loaded: dict[str, jinja2.Template] = field(default_factory=dict)
+
+
+class _CountingCode(CodeGenerator):
+    """Python code of a template, in which every turn of a loop counts."""
+
+    def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
+        super().writeline(x, node, extra)
+        if x == _TURN_BEGINS:
+            super().writeline("next(turns)")
+
+    def write(self, x: str) -> None:
+        super().write("counted(fiter)" if x == _FILTERED else x)
+
+
+class TreeLoader(jinja2.BaseLoader):
+    """Templates of one environment of the state tree."""
+
+    def __init__(self, files: Files, saltenv: str) -> None:
+        self._files = files
+        self._saltenv = saltenv
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        """Text, path, and "still fresh". Raises TemplateNotFound, TemplateError for what is no UTF-8 text."""
+        path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
+        if path is None or not path.is_file():
+            raise jinja2.TemplateNotFound(template, f"{template} is not in saltenv '{self._saltenv}'")
+        try:
+            return path.read_text("utf-8"), str(path), lambda: True
+        except UnicodeDecodeError as error:
+            raise jinja2.TemplateError(f"{template} is not UTF-8 text: byte {error.start}") from error
+
+
+class TreeEnvironment(SandboxedEnvironment):
+    """Jinja's environment over one environment of a state tree."""
+
+    code_generator_class = _CountingCode
+    intercepted_binops = frozenset(("*", "**"))
+
+    def __init__(self, files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """``names`` are there for every template. ``options``: Jinja's own, and ``undefined``."""
+        super().__init__(
+            loader=TreeLoader(files, saltenv),
+            finalize=printable,
+            extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerExtension],
+            **{"undefined": jinja2.StrictUndefined, **options},
+        )
+        self.rendering = Rendering({}, float("inf"))
+        #: Drawn from once for each turn of a loop and each call: every so many it looks at the clock.
+        self.turns: Iterator[bool] = chain.from_iterable(map(self._look, repeat(None)))
+        self._codes: dict[tuple[str | None, str], CodeType] = {}
+        self.filters.update(FILTERS)
+        self.tests.update(TESTS)
+        self.globals.update(GLOBALS)
+        self.globals.update(names)
+        self.globals["odict"] = OrderedDict
+        self.globals["show_full_context"] = _show_full_context
+
+    def _look(self, _: None) -> Iterator[bool]:
+        if time.thread_time() > self.rendering.deadline:
+            # The iterator has ended with this, and another rendering may follow.
+            self.turns = chain.from_iterable(map(self._look, repeat(None)))
+            raise TimeLimit
+        return repeat(True, _TURNS)
+
+    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
+        """The values, each of which counts as a turn."""
+        return compress(values, self.turns)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """A product or a power. Raises TemplateRuntimeError for what would take all memory."""
+        if operator == "*":
+            sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
+            too_large = any(isinstance(times, int) and size * times > _LARGEST for size, times in sizes)
+        else:
+            numbers = isinstance(left, int) and isinstance(right, int)
+            too_large = numbers and left.bit_length() * right > _LARGEST
+        if too_large:
+            raise jinja2.TemplateRuntimeError(f"the result of '{operator}' would be too large")
+        return super().call_binop(context, operator, left, right)
+
+    def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, Any]) -> jinja2.Template:
+        """A text as a template. A text is compiled once."""
+        code = self._codes.get((name, text))
+        if code is None:
+            code = self._codes[name, text] = self.compile(text, name, file)
+        return self.template_class.from_code(self, code, self.make_globals({**names}), None)
+
+    def _generate(
+        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+    ) -> str:
+        # What loops draw from. Behind the last line, so that those before keep their numbers.
+        return (
+            super()._generate(source, name, filename, defer_init)
+            + "\nturns, counted = environment.turns, environment.counted"
+        )
+
+    def _load_template(self, name: str, globals: MutableMapping[str, Any] | None) -> jinja2.Template:
+        """A template that is imported knows where it is itself, as in Salt; one that is included belongs to the SLS."""
+        rendering = self.rendering
+        loaded = rendering.loaded.get(name)
+        if loaded is None:
+            next(self.turns)
+            loader = self.loader
+            assert loader is not None
+            text, file, _ = loader.get_source(self, name)
+            loaded = self.template(text, name, file, {**rendering.names, **(globals or {}), **place(name)})
+            rendering.loaded[name] = loaded
+        return loaded
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """As in the sandbox. Asked for each call, so that calls count as turns."""
+        next(self.turns)
+        return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
+
+    def join_path(self, template: str, parent: str) -> str:
+        """``./x`` and ``../x`` are meant from the importing file's directory. Raises TemplateNotFound beyond the tree."""
+        if not template.startswith((".", "/")):
+            return template.removeprefix("salt://")
+        if template.startswith("/"):
+            return template.lstrip("/")
+        parts = parent.split("/")[:-1]
+        for part in template.split("/"):
+            if part == "..":
+                if not parts:
+                    raise jinja2.TemplateNotFound(template, f"{template} leads out of the tree from '{parent}'")
+                parts.pop()
+            elif part != ".":
+                parts.append(part)
+        return "/".join(parts)
+
+
+@jinja2.pass_context
+def _show_full_context(context: Context) -> dict[Any, Any]:
+    shown: dict[Any, Any] = _simple(dict(context.get_all()))
+    return shown
+
+
+def _simple(value: Any) -> Any:
+    """Data as it is; what is none as Python writes it."""
+    if isinstance(value, Mapping) and isinstance(value, dict):
+        return {key if _is_plain(key) else repr(key): _simple(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_simple(item) for item in value]
+    return value if _is_plain(value) else repr(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)

@@ -1,0 +1,64 @@
+"""Salt's own statements: ``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}``, ``{% profile as "z" %}``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+
+from statecore.render.filters.text import load_json, load_yaml
+
+#: Marks a line's origin in a second rendering; no text holds it by accident.
+MARKED = re.compile("\x01(\\d+)\x02")
+
+_READERS: Mapping[str, Callable[[str], Any]] = {"yaml": load_yaml, "json": load_json, "text": str}
+
+
+class SerializerExtension(Extension):
+    """Data of other files and of blocks, as names of the template that other templates may import."""
+
+    tags = {  # noqa: RUF012 - Jinja's interface
+        *(f"{verb}_{kind}" for verb in ("import", "load") for kind in _READERS),
+        "profile",
+    }
+
+    def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
+        """One statement."""
+        verb, _, kind = parser.stream.current.value.partition("_")
+        if verb == "profile":
+            # Salt logs how long the block took; here it is only its content.
+            next(parser.stream)
+            parser.stream.expect("name:as")
+            parser.parse_expression()
+            return parser.parse_statements(("name:endprofile",), drop_needle=True)
+        return self._import(parser, kind) if verb == "import" else self._load(parser, kind)
+
+    def _import(self, parser: Parser, kind: str) -> list[nodes.Node]:
+        """What is imported is a template itself, rendered first; ``with context`` it sees the names of this one."""
+        imported = parser.parse_import()
+        line = imported.lineno
+        target = nodes.Name(imported.target, "store", lineno=line)
+        text = nodes.Name(imported.target, "load", lineno=line)
+        return [imported, nodes.Assign(target, self._read(kind, text, line), lineno=line)]
+
+    def _load(self, parser: Parser, kind: str) -> list[nodes.Node]:
+        line = next(parser.stream).lineno
+        parser.stream.expect("name:as")
+        target = parser.parse_assign_target()
+        body = parser.parse_statements(("name:endload",), drop_needle=True)
+        # The block's text is kept in a name of its own, then read.
+        scratch = parser.free_identifier(lineno=line)
+        return [
+            nodes.AssignBlock(scratch, None, body, lineno=line),
+            nodes.Assign(target, self._read(kind, scratch, line), lineno=line),
+        ]
+
+    def _read(self, kind: str, text: nodes.Expr, line: int) -> nodes.Expr:
+        return self.call_method("_data", [nodes.Const(kind), text], lineno=line)
+
+    def _data(self, kind: str, text: Any) -> Any:
+        return _READERS[kind](MARKED.sub("", str(text)))

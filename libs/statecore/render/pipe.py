@@ -1,0 +1,224 @@
+"""From a file to its data: the renderers that its first line names, or the option ``renderer``, one behind the other."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
+from statecore.ports import Files
+from statecore.render import yaml
+from statecore.render.faults import DataFault, TemplateFault, excerpt
+from statecore.render.jinja import Engine, whitespace
+from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
+from statecore.render.stage import Renderer, Source, Stage
+
+log = logging.getLogger(__name__)
+
+_DEFAULT = "jinja|yaml"
+
+#: Names that older trees have for a pipe of two.
+_PAIRS: Mapping[str, str] = {
+    f"{data}_{template}": f"{template}|{data}" for data in ("yaml", "json", "yamlex") for template in ("jinja", "mako")
+}
+
+
+class Step(NamedTuple):
+    """One renderer of a pipe."""
+
+    name: str
+    arguments: str
+
+
+def steps(text: str, default: str) -> list[Step]:
+    """The renderers that a text names in its first line, else those of ``default``."""
+    first = text.partition("\n")[0]
+    if not first.startswith("#!") or first.startswith("#!/"):
+        return _steps(default)
+    return _steps(first.strip().removeprefix("#!").strip())
+
+
+def _steps(pipe: str) -> list[Step]:
+    named = (name.strip().partition(" ") for name in _PAIRS.get(pipe, pipe).split("|"))
+    return [Step(name, arguments.strip()) for name, _, arguments in named]
+
+
+class Pipes:
+    """Runs the files of one tree through their renderers."""
+
+    def __init__(
+        self,
+        files: Files,
+        opts: Mapping[str, Any],
+        names: Mapping[str, Any],
+        users: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        """``names`` are there for every template. ``users``: "name.render" -> a renderer from ``_renderers``.
+
+        Options: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and
+        those of the renderers.
+        """
+        self.jinja = Engine(files, names, opts)
+        #: Whether marks name columns too.
+        self.columns = False
+        self._files = files
+        self._opts = opts
+        self._users = {} if users is None else users
+        self._default = str(opts.get("renderer") or _DEFAULT)
+        self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
+        self._renderers: dict[str, Renderer | None] = {}
+        #: (sls, saltenv) -> lines of the template behind the lines of what it rendered to.
+        self._origins: dict[tuple[str, str], list[int]] = {}
+
+    def binary(self, data: bytes) -> bool:
+        """Whether a file is read by a renderer for which it need not be text."""
+        first = data.partition(b"\n")[0].decode("ascii", "replace")
+        return steps(first, self._default)[0].name in BINARY
+
+    def data(
+        self,
+        source: Source,
+        names: Mapping[str, Any],
+        default: str | None = None,
+        jinja_options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """What comes out of the file's pipe. Raises SlsError with Salt's sentence, the line and an excerpt.
+
+        ``default`` and ``jinja_options``: in place of the options for SLS.
+        """
+        data: Any = source.text
+        stage = Stage(
+            source,
+            self._files,
+            names,
+            self._opts,
+            self.jinja,
+            self._jinja_options if jinja_options is None else jinja_options,
+        )
+        for step in self._allowed(steps(source.text, default or self._default)):
+            renderer = self._renderer(step.name)
+            if renderer is None:
+                raise self._unknown(step.name, source)
+            if step.arguments:
+                stage = Stage(source, self._files, names, self._opts, self.jinja, self._jinja_options, step.arguments)
+            try:
+                data = renderer(data, stage)
+            except TemplateFault as fault:
+                line = f"; line {fault.mark.line}" if fault.mark.line else ""
+                raise self._failed(f"{fault.reason}{line}", fault.mark, fault.excerpt, source) from fault
+            except DataFault as fault:
+                raise self._unreadable(fault, source, names) from fault
+        return {} if data is None or data == "" else data
+
+    def _allowed(self, pipe: list[Step]) -> list[Step]:
+        """Without the steps that an option forbids; Salt leaves them out too."""
+        blacklist, whitelist = self._opts.get("renderer_blacklist") or (), self._opts.get("renderer_whitelist") or ()
+        if not blacklist and not whitelist:
+            return pipe
+        allowed = [step for step in pipe if step.name not in blacklist and (not whitelist or step.name in whitelist)]
+        for step in pipe:
+            if step not in allowed:
+                log.warning('The renderer "%s" is disallowed by configuration and will be skipped.', step.name)
+        return allowed
+
+    def _renderer(self, name: str) -> Renderer | None:
+        """A user's renderer of this name, else ours, else None."""
+        if name not in self._renderers:
+            self._renderers[name] = self._of_users(name) or RENDERERS.get(name)
+        return self._renderers[name]
+
+    def _of_users(self, name: str) -> Renderer | None:
+        try:
+            render = self._users[f"{name}.render"]
+        except (KeyError, NotAvailable):
+            return None
+        users = self._users
+
+        def renderer(data: Any, stage: Stage) -> Any:
+            source = stage.source
+            given = {"renderers": users, "tmplpath": source.file}
+            given |= {"argline": stage.arguments} if stage.arguments else {}
+            try:
+                made = render(io.StringIO(data) if isinstance(data, str) else data, source.saltenv, source.sls, **given)
+            except SlsError:
+                raise
+            except Exception as error:
+                place = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"
+                raise DataFault(f"the renderer '{name}': {place}", 0) from error
+            return made.read() if hasattr(made, "read") else made
+
+        return renderer
+
+    def _unknown(self, name: str, source: Source) -> SlsError:
+        reason = ""
+        try:
+            self._users[f"{name}.render"]
+        except NotAvailable as missing:
+            reason = f" ({missing.reason})" if missing.reason else ""
+        except KeyError:
+            pass
+        text = f"there is no renderer '{name}'{reason}; there are {', '.join(RENDERERS)}"
+        return self._failed(text, Mark(source.shown, 1), excerpt(source.text, 1), source)
+
+    def _unreadable(self, fault: DataFault, source: Source, names: Mapping[str, Any]) -> SlsError:
+        text = str(fault)
+        if fault.earlier:
+            text += f"; the first one is in line {self.origin(source, names, fault.earlier)}"
+        mark = Mark(source.shown, self.origin(source, names, fault.line), fault.column if self.columns else 0)
+        return self._failed(text, mark, excerpt(source.text, mark.line), source)
+
+    def _failed(self, reason: str, mark: Mark, around: str, source: Source) -> SlsError:
+        # Jinja knows the SLS itself by its path in the tree.
+        own = mark.file in (source.path, source.file, source.sls, source.shown, "", "<template>")
+        text = f"Rendering SLS '{source.saltenv}:{source.sls}' failed: {reason}"
+        shown = Mark(source.shown, mark.line, mark.column) if own else mark
+        return SlsError([SlsFault(text, shown, source.sls, excerpt=around)])
+
+    # ------------------------------------------------------------------------------------------------------------------ lines
+
+    def key_places(self, source: Source, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
+        """{path of keys: (line, column) of the file}; {} where the file is no YAML in the end."""
+        names_of_pipe = [step.name for step in steps(source.text, self._default)]
+        if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
+            return {}
+        if not TEMPLATES.intersection(names_of_pipe):
+            return yaml.key_places(source.text)
+        if "jinja" not in names_of_pipe:
+            return {}
+        try:
+            rendered = self.jinja.render(source.text, source.path, source.saltenv, names, self._jinja_options)
+        except SlsError:
+            return {}
+        places: dict[tuple[str, ...], tuple[int, int]] = {}
+        before, after = source.text.splitlines(), rendered.splitlines()
+        for path, (line, column) in yaml.key_places(rendered).items():
+            origin = self.origin(source, names, line)
+            written = before[origin - 1] if 0 < origin <= len(before) else ""
+            places[path] = origin, _column(written, after[line - 1], column, path[-1])
+        return places
+
+    def origin(self, source: Source, names: Mapping[str, Any], line: int) -> int:
+        """The template's line behind a line of what it rendered to."""
+        templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
+        if not templates or not line:
+            return line
+        if templates != ["jinja"]:
+            return 0
+        key = (source.sls, source.saltenv)
+        origins = self._origins.get(key)
+        if origins is None:
+            origins = self._origins[key] = self.jinja.line_map(
+                source.text, source.path, source.saltenv, names, self._jinja_options
+            )
+        # What is missing at the very end (a bracket) is found behind the last line.
+        return origins[min(line, len(origins)) - 1] if origins else 0
+
+
+def _column(written: str, rendered: str, column: int, key: str) -> int:
+    """Column in a template's line of a key that stands at ``column`` of what the line rendered to."""
+    if written[: column - 1] == rendered[: column - 1]:
+        return column
+    found = written.find(key)
+    return (found if found >= 0 else len(written) - len(written.lstrip())) + 1

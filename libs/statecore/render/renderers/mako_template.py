@@ -1,0 +1,113 @@
+"""The renderer ``mako``: text from a template that may do what the minion may. Mako is there where somebody installed it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from statecore.errors import Mark
+from statecore.ports import Files
+from statecore.render.faults import TemplateFault
+from statecore.render.stage import Stage
+
+if TYPE_CHECKING:
+    from mako.template import Template
+
+
+_NAMED = re.compile("'(\\w+)' is not defined")
+
+
+def render(data: Any, stage: Stage) -> str:
+    """The rendered text."""
+    source = stage.source
+    return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names)
+
+
+def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any]) -> str:
+    """The rendered text of a template at a path of the tree. Raises TemplateFault at its line."""
+    try:
+        # Not everybody has it, and it takes longer to import than all our renderers.
+        from mako.exceptions import CompileException, RichTraceback, SyntaxException
+    except ImportError as error:
+        text_ = "Mako is not installed here (the Python package 'Mako')"
+        raise TemplateFault(text_, Mark(path, 1), text) from error
+    try:
+        # Mako finds lines by templates that are still there.
+        template = _Lookup(files, saltenv).template(text, path)
+        rendered: str = template.render_unicode(**_passable(names))
+        return rendered
+    except (CompileException, SyntaxException) as error:
+        where = path if error.filename is None else str(error.filename)
+        raise TemplateFault(f"Mako error: {error}", Mark(where, error.lineno), _source(text, where)) from error
+    except Exception as error:
+        records = [record for record in RichTraceback(error=error).records if record[4] is not None]
+        where, line, lines = (str(records[-1][4]), records[-1][5], records[-1][7]) if records else (path, 0, text)
+        reason = f"Mako error: {error} ({type(error).__name__})"
+        source = lines or text
+        raise TemplateFault(reason, Mark(where, line or _line_of(error, source)), source) from error
+
+
+def _line_of(error: Exception, source: str) -> int:
+    """The first line with the name that is not defined: Mako asks for all names before its first line. 0 for other errors."""
+    found = _NAMED.match(str(error)) if isinstance(error, NameError) else None
+    if found is None:
+        return 0
+    named = re.compile(rf"\b{re.escape(found[1])}\b")
+    return next((number for number, line in enumerate(source.splitlines(), 1) if named.search(line)), 0)
+
+
+class _Lookup:
+    """Mako's interface for ``<%include/>``, ``<%namespace/>`` and ``<%inherit/>``: files of the tree, or of the machine."""
+
+    def __init__(self, files: Files, saltenv: str) -> None:
+        self._files = files
+        self._saltenv = saltenv
+        self._known: dict[str, Template] = {}
+
+    def template(self, text: str, uri: str) -> Template:
+        from mako.template import Template
+
+        return Template(text, uri=uri, filename=None, lookup=self, strict_undefined=True)
+
+    def get_template(self, uri: str, relativeto: str | None = None) -> Template:
+        """Raises TemplateLookupException."""
+        from mako.exceptions import TemplateLookupException
+
+        known = self._known.get(uri)
+        if known is None:
+            found = (
+                Path(uri.removeprefix("file://"))
+                if uri.startswith("file://")
+                else self._files.fetch(uri.removeprefix("salt://").lstrip("/"), self._saltenv)
+            )
+            if found is None or not found.is_file():
+                raise TemplateLookupException(f"{uri} is not in saltenv '{self._saltenv}'")
+            known = self._known[uri] = self.template(found.read_text("utf-8"), uri)
+        return known
+
+    def has_template(self, uri: str) -> bool:
+        return uri.startswith("file://") or self._files.fetch(uri.lstrip("/"), self._saltenv) is not None
+
+    def adjust_uri(self, uri: str, filename: str | None) -> str:
+        """An address as it is; a path from the directory of the template that names it."""
+        if "://" in uri or uri.startswith("/") or not filename:
+            return uri
+        return posixpath.normpath(posixpath.join(posixpath.dirname(filename.removeprefix("salt://")), uri))
+
+    def filename_to_uri(self, uri: str, filename: str) -> str:
+        return uri
+
+
+def _passable(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Names without those that Mako keeps for itself."""
+    return {
+        name: value for name, value in names.items() if name not in ("context", "loop", "UNDEFINED", "STOP_RENDERING")
+    }
+
+
+def _source(text: str, where: str) -> str:
+    path = Path(where)
+    return path.read_text("utf-8", "replace") if path.is_absolute() and path.is_file() else text

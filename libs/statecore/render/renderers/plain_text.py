@@ -1,0 +1,12 @@
+"""The renderer ``text``: what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.render.stage import Stage
+
+
+def render(data: Any, stage: Stage) -> Any:
+    """The data as it is."""
+    return data

@@ -1,0 +1,14 @@
+"""The renderer ``yaml``: the data of a YAML text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.render import yaml
+from statecore.render.stage import Stage
+
+
+def render(data: Any, stage: Stage) -> Any:
+    """The document; data that is a map already stays."""
+    return data if isinstance(data, Mapping) else yaml.load(str(data))

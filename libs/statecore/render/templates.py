@@ -1,0 +1,74 @@
+"""Implements ``ports.Templates``: contents of files, and whatever else is to go through renderers."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from statecore.errors import Mark, SlsError, SlsFault
+from statecore.ports import Files
+from statecore.render.jinja import whitespace
+from statecore.render.names import of_sls, place
+from statecore.render.pipe import Pipes
+from statecore.render.renderers import mako_template, python
+from statecore.render.stage import Source
+
+
+class TreeTemplates:
+    """Templates of one tree."""
+
+    def __init__(self, files: Files, context: Mapping[str, Any], opts: Mapping[str, Any], pipes: Pipes) -> None:
+        self._files = files
+        self._context = context
+        self._pipes = pipes
+        self._jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
+        #: Name in ``template:`` -> what renders.
+        self._engines: Mapping[str, Callable[[str, str, str, str, Mapping[str, Any]], str]] = {
+            "jinja": self._jinja,
+            "mako": self._mako,
+            "py": self._py,
+        }
+
+    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        """Rendered text. Raises SlsError, located."""
+        render = self._engines.get(engine)
+        if render is None:
+            known = ", ".join(self._engines)
+            fault = SlsFault(
+                f"'{engine}' is no template engine here; there are {known}", Mark(source) if source else None
+            )
+            raise SlsError([fault])
+        path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
+        names = {
+            **self._context,
+            "saltenv": saltenv,
+            "env": saltenv,
+            **place(path),
+            "tplfile": path or source,
+            **context,
+        }
+        return render(text, path, source, saltenv, names)
+
+    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+        """What comes out of the pipe of renderers that the text's first line names, else of ``pipe``. Raises SlsError."""
+        path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
+        found = self._files.fetch(path, saltenv) if path else None
+        file = str(found) if found is not None else source
+        shown = self._files.shown(found) if found is not None else source or "<string>"
+        sls = str(names.get("sls", ""))
+        # Salt knows only the name of a file that is no SLS of the run.
+        own = {"sls": "", **of_sls(posixpath.basename(path or source), sls, saltenv, file)}
+        seen = {**self._context, **own, **names}
+        options = None if sls else self._jinja_options
+        return self._pipes.data(Source(sls, saltenv, path, file, text, shown), seen, pipe, options)
+
+    def _jinja(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+        return self._pipes.jinja.render(text, path, saltenv, names, self._jinja_options)
+
+    def _mako(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+        return mako_template.run(text, path or source, saltenv, self._files, names)
+
+    def _py(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+        made = python.run(text, source or "<string>", {**names, "context": dict(names)})
+        return made.decode() if isinstance(made, bytes) else str(made)

@@ -1,0 +1,204 @@
+"""From YAML's nodes to values, by Salt's rules.
+
+libyaml makes the nodes; PyYAML's way from nodes to values costs more than that, so the kinds that an SLS is made of are
+built here. The rest (binary, sets, merges, wrong tags) goes the usual way.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+#: C speed where libyaml is there; the pure loader reads the same language.
+BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_TAG = "tag:yaml.org,2002:"
+_STR, _INT, _MAP, _SEQ = (_TAG + name for name in ("str", "int", "map", "seq"))
+_MERGE, _VALUE = _TAG + "merge", _TAG + "value"
+
+
+class Twice(ConstructorError):
+    """A key that stands twice in a map; ``earlier`` is the line of the first one."""
+
+    earlier = 0
+
+
+class Loader(BASE):  # type: ignore[misc]
+    """SafeLoader with Salt's rules."""
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        self.flatten_mapping(node)
+        mapping: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=deep)
+            if not isinstance(key, Hashable):
+                raise _unacceptable(node, key_node)
+            if key in mapping:
+                raise _twice(node, key, key_node, lambda other: self.construct_object(other, deep=True))
+            mapping[key] = self.construct_object(value_node, deep=deep)
+        return mapping
+
+    def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
+        """The tag of a node without one: as PyYAML's, without what it keeps for tags by path."""
+        if kind is not ScalarNode:
+            return _MAP if kind is MappingNode else _SEQ
+        if implicit[0]:
+            for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
+                if pattern.match(value):
+                    return str(tag)
+        return _STR
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        """There are no tags by path."""
+
+    def ascend_resolver(self) -> None:
+        """There are no tags by path."""
+
+    def flatten_mapping(self, node: MappingNode) -> None:
+        """Merge keys (``<<``) give defaults: what the map itself says wins, and is no conflict."""
+        own = [pair for pair in node.value if pair[0].tag != _MERGE]
+        if len(own) == len(node.value):
+            super().flatten_mapping(node)
+            return
+        named = {key.value for key, _ in own if isinstance(key, ScalarNode)}
+        kept_ids = {id(key) for key, _ in own}
+        super().flatten_mapping(node)
+        merged = [(key, value) for key, value in node.value if id(key) not in kept_ids]
+        kept: dict[Any, tuple[Node, Node]] = {}
+        for key, value in merged:
+            # Of several merged maps the first one wins; PyYAML puts it last.
+            kept[key.value if isinstance(key, ScalarNode) else id(key)] = (key, value)
+        node.value = [pair for name, pair in kept.items() if name not in named] + own
+
+
+def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
+    mapping: dict[Any, Any] = {}
+    yield mapping
+    mapping.update(loader.construct_mapping(node))
+
+
+def _construct_omap(loader: Any, node: Node) -> Any:
+    """An ordered map is a map: ours keep their order. Salt writes it as one, YAML as a list of single pairs."""
+    if isinstance(node, yaml.SequenceNode):
+        pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
+        return _construct_yaml_map(loader, MappingNode(node.tag, pairs, node.start_mark, node.end_mark))
+    if not isinstance(node, MappingNode):
+        raise ConstructorError(None, None, f"expected a mapping node, but found {type(node).__name__}", node.start_mark)
+    return _construct_yaml_map(loader, node)
+
+
+def _construct_int(loader: Any, node: ScalarNode) -> int:
+    """``0644`` is octal in YAML 1.1 and a mode in Salt: Salt reads it as the decimal digits that it shows."""
+    text = str(node.value).replace("_", "")
+    if len(text) > 1 and text.startswith("0") and text.isdecimal():
+        return int(text, 10)
+    value: int = BASE.construct_yaml_int(loader, node)
+    return value
+
+
+def _construct_binary(loader: Any, node: ScalarNode) -> bytes:
+    """Bytes in base64, the end of which may be missing."""
+    text = "".join(str(loader.construct_scalar(node)).split())
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
+        raise ConstructorError(None, None, f"failed to decode base64 data: {error}", node.start_mark) from error
+
+
+def _construct_undefined(loader: Any, node: Node) -> Any:
+    raise ConstructorError(
+        None, None, f"could not determine a constructor for the tag {node.tag!r}: SLS holds plain data", node.start_mark
+    )
+
+
+Loader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
+Loader.add_constructor("tag:yaml.org,2002:omap", _construct_omap)
+Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+Loader.add_constructor("tag:yaml.org,2002:timestamp", BASE.construct_yaml_str)
+Loader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
+Loader.add_constructor("tag:yaml.org,2002:python/unicode", BASE.construct_yaml_str)
+Loader.add_constructor(None, _construct_undefined)
+
+
+class _Builder:
+    """Builds the value of one document."""
+
+    def __init__(self, loader: Any, aliases: bool) -> None:
+        self._loader = loader
+        #: id(node) -> value, where a node may stand in several places: they share one value.
+        self._shared: dict[int, Any] | None = {} if aliases else None
+
+    def value(self, node: Any) -> Any:
+        tag = node.tag
+        kind = type(node)
+        if kind is ScalarNode:
+            if tag == _STR:
+                return node.value
+            scalar = _SCALARS.get(tag)
+            return scalar(self._loader, node) if scalar is not None else self._usual(node)
+        if self._shared is not None and id(node) in self._shared:
+            return self._shared[id(node)]
+        if tag == _SEQ:
+            made: Any = [self.value(item) for item in node.value]
+        else:
+            made = self._map(node) if tag == _MAP else self._usual(node)
+        if self._shared is not None:
+            self._shared[id(node)] = made
+        return made
+
+    def _map(self, node: Any) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for key_node, _ in node.value:
+            if key_node.tag == _MERGE or key_node.tag == _VALUE:
+                self._loader.flatten_mapping(node)
+                break
+        for key_node, value_node in node.value:
+            key = key_node.value if key_node.tag == _STR else self.value(key_node)
+            if type(key) is not str and not isinstance(key, Hashable):
+                raise _unacceptable(node, key_node)
+            if key in made:
+                raise _twice(node, key, key_node, self.value)
+            made[key] = self.value(value_node)
+        return made
+
+    def _usual(self, node: Any) -> Any:
+        return self._loader.construct_document(node)
+
+
+def build(text: str) -> Any:
+    """The document. Raises yaml.YAMLError, ValueError, OverflowError."""
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        return None if node is None else _Builder(loader, "&" in text).value(node)
+    finally:
+        loader.dispose()
+
+
+def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
+    return ConstructorError(
+        "while constructing a mapping", node.start_mark, "found unacceptable key", key_node.start_mark
+    )
+
+
+def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], Any]) -> Twice:
+    """The fault of a key that stands in a map a second time, at ``key_node``."""
+    first = next(other for other, _ in node.value if value(other) == key)
+    fault = Twice("while constructing a mapping", node.start_mark, f"found conflicting ID '{key}'", key_node.start_mark)
+    fault.earlier = first.start_mark.line + 1
+    return fault
+
+
+#: Tag -> the value of a scalar that has it.
+_SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
+    _INT: _construct_int,
+    _TAG + "bool": lambda loader, node: loader.bool_values[node.value.lower()],
+    _TAG + "null": lambda loader, node: None,
+    _TAG + "float": lambda loader, node: BASE.construct_yaml_float(loader, node),
+    _TAG + "timestamp": lambda loader, node: node.value,
+}

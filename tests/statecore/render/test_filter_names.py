@@ -1,0 +1,21 @@
+"""Every filter, test and global that Salt gives to templates is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from statecore.render.filters import FILTERS, GLOBALS, TESTS
+
+#: Ours beside Salt's, for trees that have them from elsewhere.
+_MORE = {"basename", "dirname"}
+
+
+@pytest.mark.oracle
+def test_names(ask_salt: Any) -> None:
+    ((kind, names),) = ask_salt({}, [["names"]])
+    assert kind == "value"
+    assert set(names["filters"]) == set(FILTERS) - _MORE | {"indent"}
+    assert set(names["tests"]) == set(TESTS) - {"list"}
+    assert set(names["globals"]) == set(GLOBALS)
