@@ -12,7 +12,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench lock oracle images container-test clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle images container-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ docs: $(VENV)/.ready ## writes the generated pages: docs/config.md, docs/redis.m
 
 bench: $(VENV)/.ready oracle ## speed and memory beside real Salt
 	$(BIN)/python -m bench.run --salt $(abspath $(ORACLE))
+
+bench-states: $(VENV)/.ready oracle ## trees of 100 to 10,000 states beside real Salt (a quarter of an hour)
+	$(BIN)/python -m bench.states --salt $(abspath $(ORACLE))
 
 oracle: $(ORACLE)/.ready ## real Salt in a virtual environment of its own
 

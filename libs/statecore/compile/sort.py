@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from statecore.compile.draft import Draft
@@ -55,12 +55,11 @@ def order(graph: Graph) -> tuple[Node, ...] | None:
     """The nodes in order of the run; None when there is no such order. Sets ``order`` of the chunks to numbers."""
     waits = _waits(graph)
     orders = _Orders(graph, waits)
-    blocking = [len(waits.groups[group]) for group in range(len(waits.groups))]
+    blocking = [len(group) for group in waits.groups]
     missing = {node: len(groups) for node, groups in waits.needs.items()}
-    ready: list[tuple[tuple[float, float], str, str, Node]] = []
-    for node, count in missing.items():
-        if not count:
-            heappush(ready, orders.rank(node))
+    nodes = [*graph.order, *waits.checks]
+    ready = [orders.rank(node) for node in nodes if node not in missing]
+    heapify(ready)
     listed: list[Node] = []
     while ready:
         node = heappop(ready)[-1]
@@ -73,15 +72,17 @@ def order(graph: Graph) -> tuple[Node, ...] | None:
                 missing[waiting] -= 1
                 if not missing[waiting]:
                     heappush(ready, orders.rank(waiting))
-    return tuple(listed) if len(listed) == len(missing) else None
+    return tuple(listed) if len(listed) == len(nodes) else None
 
 
 @dataclass(slots=True)
 class _Waits:
     """Who waits for whom. Nodes that are required together are a group: a whole SLS costs its states once."""
 
+    #: What prereqs name, as checks.
+    checks: tuple[Node, ...]
     groups: list[tuple[Node, ...]] = field(default_factory=list)
-    #: Node -> groups that must have been listed before it, each once.
+    #: Node -> groups that must have been listed before it, each once. Most nodes wait for nothing and are not here.
     needs: dict[Node, set[int]] = field(default_factory=dict)
     #: Group -> nodes that wait for it.
     waiting_for: list[list[Node]] = field(default_factory=list)
@@ -102,19 +103,17 @@ class _Waits:
             for member in self.groups[group]:
                 self.member_of.setdefault(member, []).append(group)
         self.reasons[group].append((declared, node.position, _WEIGHTS[kind]))
-        if group not in self.needs[node]:
-            self.needs[node].add(group)
+        needs = self.needs.setdefault(node, set())
+        if group not in needs:
+            needs.add(group)
             self.waiting_for[group].append(node)
 
 
 def _waits(graph: Graph) -> _Waits:
-    waits = _Waits()
     checked = {
         target for needs in graph.check_needs for need in needs if need.kind == "prereq" for target in need.targets
     }
-    for position in range(len(graph.chunks)):
-        for node in _nodes(position, checked):
-            waits.needs[node] = set()
+    waits = _Waits(checks=tuple(Node(position, check=True) for position in sorted(checked)))
     for position, needs in enumerate(graph.check_needs):
         for need in needs:
             for node in _nodes(position, checked):
