@@ -320,3 +320,49 @@ def test_state_output_comes_from_the_configuration(
     fake = master({"publish": job("a")}, [(0, *ret("a", run, out="highstate"))], options={"state_output": "terse"})
     salt.run(["*", "state.apply"], fake.outside())
     assert "  Name: a - Function: test.nop - Result: Clean\n" in capsys.readouterr().out
+
+
+def _states(**results: bool) -> dict[str, Any]:
+    return {
+        f"test_|-{name}_|-{name}_|-nop": {
+            "result": result,
+            "changes": {},
+            "comment": "",
+            "__run_num__": number,
+            "__id__": name,
+            "__sls__": "web",
+        }
+        for number, (name, result) in enumerate(results.items())
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["exclude=True,", "--state-output=filter"], {}),
+        (["--state-output=filter"], {"state_output_exclude": "True,"}),
+        (["exclude=True", "--state-output=filter_id"], {"state_output_exclude": "False,"}),
+        (["--output-diff"], {}),
+        (["--state-verbose=False"], {}),
+    ],
+)
+def test_states_that_are_left_out(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str], words: list[str], options: dict[str, Any]
+) -> None:
+    load = ret("web1", _states(kept=False, gone=True), out="highstate", retcode=2)
+    fake = master({"publish": job("web1")}, [(0.1, *load)], options=options)
+    assert salt.run(["*", "state.apply", *words], fake.outside()) == 1
+    out = capsys.readouterr().out
+    assert "ID: kept" in out
+    assert "gone" not in out
+    assert "Succeeded: 1\nFailed:    1" in out
+
+
+def test_one_line_a_state(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master(
+        {"publish": job("web1")},
+        [(0.1, *ret("web1", _states(a=True, b=False), out="highstate"))],
+        options={"state_output": "terse", "state_tabular": "{1}={4}"},
+    )
+    salt.run(["*", "state.apply"], fake.outside())
+    assert capsys.readouterr().out.startswith("web1:\na=Clean\nb=Failed\n")
