@@ -78,15 +78,18 @@ WIRING = (
     "statecore.files",
     "statecore.host",
     "statecore.local",
+    "statecore.master_data",
     "statecore.pillar",
     "statecore.state_runs",
     "statecore.static_grains",
+    "statecore.time_limit",
 )
 
 _VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
 _MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
 
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
+_PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: The longest name that a module starts with is its row. Every module has one.
@@ -104,7 +107,27 @@ ROOMS: Mapping[str, Room] = {
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
     "statecore.render": Room(MIDDLE),
-    "statecore.pillar": Room(RENDER),
+    "statecore.pillar": Room(
+        RENDER, {"statecore.files": "the pillar tree is files, with environments in an order of their own"}
+    ),
+    "statecore.master_data": Room(WIRING),
+    "statecore.time_limit": Room(),
+    "statecore.plugin_commands": Room(GROUND),
+    "statecore.ext_pillar": Room(
+        NATIVE,
+        {
+            "statecore.values": _VALUES,
+            "statecore.match": "a directory of file_tree is for those that a nodegroup means",
+            "statecore.render": "what plugins read is YAML and Jinja",
+            "statecore.plugin_commands": _PLUGIN_COMMANDS,
+        },
+        open_inside=False,
+    ),
+    "statecore.tops": Room(
+        NATIVE,
+        {"statecore.render": "what a classifier prints is YAML", "statecore.plugin_commands": _PLUGIN_COMMANDS},
+        open_inside=False,
+    ),
     "statecore.compile": Room(RENDER),
     "statecore.loader": Room(
         (*GROUND, "statecore.context"),
@@ -308,10 +331,19 @@ def rooms_import_what_their_row_allows(tree: Tree) -> Iterator[str]:
                 yield f"{one}; {name} may import {', '.join(sorted({*room.may, *room.extra})) or 'nothing of ours'}"
 
 
+_FOUND_BY_THE_LOADER = (
+    "statecore.modules",
+    "statecore.states",
+    "statecore.grains",
+    "statecore.ext_pillar",
+    "statecore.tops",
+)
+
+
 def modules_are_found_by_the_loader_only(tree: Tree) -> Iterator[str]:
     for module in tree:
         for one in ours(tree, module):
-            for kind in ("statecore.modules", "statecore.states", "statecore.grains"):
+            for kind in _FOUND_BY_THE_LOADER:
                 # The files of one state that is a package know each other.
                 same = one.target.split(".")[:3] == module.split(".")[:3] and one.target.count(".") >= 2
                 if is_below(one.target, kind) and not same:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish
-    from statecore.pillar import compile_pillar as compile_pillar
+    from statecore.master_data import Wanted as Wanted
+    from statecore.master_data import as_data as as_data
+    from statecore.master_data import pillar_of as pillar_of
+    from statecore.master_data import tops_of as tops_of
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
     from statecore.state_runs import Stage as Stage
@@ -24,8 +27,11 @@ _HOMES = {
     "SlsTree": "statecore.render",
     "Stage": "statecore.state_runs",
     "StateRuns": "statecore.state_runs",
-    "compile_pillar": "statecore.pillar",
+    "Wanted": "statecore.master_data",
+    "as_data": "statecore.master_data",
     "finish": "statecore.engine.call",
+    "pillar_of": "statecore.master_data",
+    "tops_of": "statecore.master_data",
 }
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+#: (saltenv, pillarenv, override, external pillar on demand) -> pillar.
+PillarCompiler: TypeAlias = Callable[
+    [str | None, str | None, Mapping[str, Any] | None, Mapping[str, Any] | None], dict[str, Any]
+]
 
 
 class NoEvents:
@@ -30,10 +35,11 @@ class LocalMinion:
     """Does in this process what a minion asks of its master or main process."""
 
     def __init__(
-        self, compile_pillar: Callable[[str, str | None, Mapping[str, Any] | None], dict[str, Any]] | None = None
+        self, compile_pillar: PillarCompiler | None = None, tops: Callable[[], dict[str, list[str]]] | None = None
     ) -> None:
-        """``compile_pillar(saltenv, pillarenv, override)``; without it there is no pillar but the override."""
+        """Without ``compile_pillar`` there is no pillar but the override; ``tops`` is what a master's tops would be."""
         self._compile_pillar = compile_pillar
+        self._tops = tops
 
     def refresh_pillar(self) -> bool:
         """True: the runtime compiles it anew for the next call."""
@@ -47,12 +53,18 @@ class LocalMinion:
         """True: the runtime gathers them anew for the next call."""
         return True
 
-    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Pillar from the local roots; errors under ``_errors``."""
         if self._compile_pillar is None:
             return dict(override or {})
-        return self._compile_pillar(saltenv, pillarenv, override)
+        return self._compile_pillar(saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
-        """There is no master."""
-        return {}
+        """What tops modules on this host assign."""
+        return self._tops() if self._tops is not None else {}

@@ -117,8 +117,17 @@ class MinionControl(Protocol):
         """The next job sees freshly gathered grains."""
         ...
 
-    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Pillar as the master (or the local roots) gives it now. Errors come under the key ``_errors``."""
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Pillar as the master (or the local roots) gives it now. Errors come under the key ``_errors``.
+
+        ``on_demand``: one more external pillar, ``{name: arguments}``, of those that the master grants.
+        """
         ...
 
     def master_tops(self) -> dict[str, list[str]]:

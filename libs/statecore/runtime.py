@@ -18,6 +18,7 @@ from statecore.host import Host
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import accepted, misfit, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl, StateSystem, Templates
@@ -76,7 +77,10 @@ class Runtime:
         jobs: Jobs | None = None,
         extension_dir: Path | None = None,
     ) -> None:
-        """``grains`` and ``pillar`` are gathered and compiled when first needed, unless given."""
+        """``grains`` and ``pillar`` are gathered and compiled when first needed, unless given.
+
+        A pillar that is given is not copied: it may still be growing.
+        """
         self.opts: dict[str, Any] = {**DEFAULTS, **opts}
         if extension_dir is None and self.opts.get("extension_modules"):
             extension_dir = Path(str(self.opts["extension_modules"]))
@@ -84,14 +88,14 @@ class Runtime:
             self.opts["extension_modules"] = str(extension_dir)
         self.files = files
         self.host: ManagedHost = host if host is not None else Host(str(self.opts.get("host_root") or "/"))
-        self.loader = Loader(extension_dir)
+        self.loader = Loader(extension_dir, _directories(self.opts))
         self.catalog = _Catalog(self)
         self._minion = minion if minion is not None else LocalMinion()
         self._control = _Control(self, self._minion)
         self._events = events if events is not None else NoEvents()
         self._jobs = jobs if jobs is not None else NoJobs()
         self._given_grains = dict(grains) if grains is not None else None
-        self._given_pillar = dict(pillar) if pillar is not None else None
+        self._given_pillar: Mapping[str, Any] | None = pillar
         self._runs = cast(
             "StateRuns", later.Deferred(lambda: later.StateRuns(self.loader, self._stage, self._reloaded, self._jid))
         )
@@ -213,8 +217,10 @@ class Runtime:
         return self._fresh_pillar(options)
 
     def _fresh_pillar(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        saltenv = options.get("saltenv") or self.opts.get("saltenv") or "base"
+        saltenv = options.get("saltenv") or self.opts.get("saltenv")
         pillarenv = options.get("pillarenv") or self.opts.get("pillarenv")
+        if not pillarenv and self.opts.get("pillarenv_from_saltenv"):
+            pillarenv = saltenv
         return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
 
     def _wired(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> tuple[Context, SlsTree]:
@@ -313,8 +319,14 @@ class _Control:
         self._runtime.forget(grains=isinstance(self._minion, LocalMinion))
         return self._minion.refresh_grains()
 
-    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
-        return self._minion.compile_pillar(saltenv, pillarenv, override)
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
         return self._minion.master_tops()
@@ -353,6 +365,11 @@ def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]
     return later.finish(ctx, full, returned, arguments)
 
 
+def _directories(opts: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Kind of modules -> directories that an option names for it."""
+    return {kind: [Path(str(each)) for each in opts.get(option) or ()] for kind, option in DIRECTORIES.items()}
+
+
 def _failed(value: Any) -> Returned:
     return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
 
@@ -371,24 +388,26 @@ def local_runtime(
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = Host(str(whole.get("host_root") or "/"))
-    pillar_files = LocalFiles(whole["pillar_roots"], str(whole["hash_type"]))
 
-    def pillar_of(saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+    def compiled(
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
         if pillar is not None:
             return dict(merge(dict(pillar), dict(override or {})))
-        # Pillar files may call modules, which see no pillar yet.
-        bare = Runtime(whole, files=runtime.files, host=host, grains=runtime.grains, pillar={})
-        compiled = later.compile_pillar(
-            pillar_files,
-            minion_id=str(whole["id"]),
-            grains=runtime.grains,
-            opts={**whole, "saltenv": saltenv, "pillarenv": pillarenv},
-            functions=bare.functions,
-            saltenv=saltenv,
-            pillarenv=pillarenv,
-            override=override,
-        )
-        return compiled.data | ({"_errors": list(compiled.errors)} if compiled.errors else {})
+        # Pillar files may call modules, which see the pillar that there is so far.
+        live: dict[str, Any] = {}
+        bare = _bare_runtime(runtime, live)
+        wanted = later.Wanted(str(whole["id"]), saltenv, pillarenv, override, on_demand)
+        return later.as_data(later.pillar_of(bare.context, bare.loader, wanted, live))
+
+    def tops() -> dict[str, list[str]]:
+        if not whole.get("master_tops"):
+            return {}
+        bare = _bare_runtime(runtime, runtime.pillar)
+        return later.tops_of(bare.context, bare.loader, {**whole, "grains": runtime.grains})
 
     extension_dir = whole.get("extension_modules") or (
         Path(str(whole["cachedir"])) / "extmods" if whole.get("cachedir") else None
@@ -398,7 +417,12 @@ def local_runtime(
         files=LocalFiles(whole["file_roots"], str(whole["hash_type"])),
         host=host,
         grains=grains,
-        minion=LocalMinion(pillar_of),
+        minion=LocalMinion(compiled, tops),
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )
     return runtime
+
+
+def _bare_runtime(runtime: Runtime, pillar: Mapping[str, Any]) -> Runtime:
+    """A runtime on the same files and grains with a pillar of its own."""
+    return Runtime(runtime.opts, files=runtime.files, host=runtime.host, grains=runtime.grains, pillar=pillar)

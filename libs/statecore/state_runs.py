@@ -152,8 +152,9 @@ class StateRuns:
         """What the top file and the master's tops give this minion, limited by ``whitelist``. Raises SlsError."""
         matches = {env: list(refs) for env, refs in stage.tree.top().items()}
         for env, refs in stage.ctx.minion.master_tops().items():
-            known = matches.setdefault(env, [])
-            known.extend(ref for ref in refs if ref not in known)
+            own = matches.get(env, [])
+            first, second = (refs, own) if stage.opts.get("master_tops_first") else (own, refs)
+            matches[env] = [*first, *(ref for ref in second if ref not in first)]
         whitelist = options.get("whitelist")
         if whitelist:
             allowed = whitelist.split(",") if isinstance(whitelist, str) else list(whitelist)

@@ -92,6 +92,16 @@ class StateOptions(_Values):
     pillar_merge_lists: bool = option(False, "lists of pillar files are joined, not replaced")
     pillar_includes_override_sls: bool = option(False, "what a pillar file includes counts more than the file")
     pillar_safe_render_error: bool = option(True, "a minion is told where its pillar is wrong; why, the log alone")
+    pillarenv_from_saltenv: bool = option(False, "pillar is taken from the environment that states are taken from")
+    ext_pillar: list[dict[str, Any]] = option([], "external pillars in their order, each `name: arguments`")
+    ext_pillar_first: bool = option(False, "external pillars come before the pillar files, which see them")
+    ext_pillar_timeout: int = option(30, "seconds for one external pillar, and for one command of master_tops")
+    on_demand_ext_pillar: list[str] = option(["libvirt", "virtkey"], "external pillars that pillar.ext may ask for")
+    master_tops: dict[str, Any] = option({}, "tops module -> its options; ext_nodes: the command of a node classifier")
+    master_tops_first: bool = option(False, "states of master_tops come before those of the top file")
+    module_dirs: list[str] = option([], "directories of users' execution modules")
+    pillar_dirs: list[str] = option([], "directories of users' external pillars")
+    top_dirs: list[str] = option([], "directories of users' tops modules")
     disabled_requisites: list[str] = option([], "requisites (require, watch_in, ...) that count for nothing")
     failhard: bool = option(False, "a failed state ends the run")
     state_auto_order: bool = option(True, "states run in the order of their definition")
@@ -137,6 +147,10 @@ class MasterOptions(StateOptions):
 
     id: str = option("master", "name of the master in events and of its runner jobs")
     user: str = option("", "user name that jobs are recorded under; empty: the caller's own")
+    pillarenv: str | None = option(None, "environment that pillar is taken from where a minion names none")
+    extension_modules: str = option(
+        "/var/cache/salt/master/extmods", "users' modules: pillar/, tops/, modules/ and the other kinds below it"
+    )
     interface: str = option("0.0.0.0", "address that 4505 and 4506 are bound to")
     internal_interface: str = option("0.0.0.0", "address that the encrypted internal links and 4507 are bound to")
     publish_port: int = option(4505, "publications to minions")
@@ -204,6 +218,9 @@ class MinionOptions(StateOptions):
     )
     saltenv: str | None = option(None, "environment that states are taken from")
     pillarenv: str | None = option(None, "environment that pillar is taken from")
+    pillar_raise_on_missing: bool = option(False, "pillar.get fails for a missing key without a default")
+    pillar_mask_output: bool = option(True, "pillar that an operator asks for is masked unless unmask=True")
+    extension_modules: str = option("", "users' modules by kind; empty: <cachedir>/extmods")
     test: bool = option(False, "state runs only tell what they would change")
     grains: dict[str, Any] = option({}, "static grains")
     grains_file: str = option("", "grains that were set on the minion (grains.setval); empty: <config dir>/grains")
@@ -266,6 +283,11 @@ def config_directory(config_dir: str | None, env: Mapping[str, str] | None = Non
 def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
     """Where the keys of a role are (see ``saltern keygen``)."""
     return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role
+
+
+def extension_directory(options: MinionOptions) -> Path:
+    """Where a minion keeps users' modules."""
+    return Path(options.extension_modules) if options.extension_modules else Path(options.cachedir) / "extmods"
 
 
 def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:

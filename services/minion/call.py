@@ -13,7 +13,7 @@ from typing import Any
 from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
 from services.kit.commandline import CommandError, CommandParser, Exit, run_command
-from services.kit.config import MinionOptions, as_opts, load_minion
+from services.kit.config import MinionOptions, as_opts, extension_directory, load_minion
 from services.kit.logs import configure
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.errors import StatecoreError
@@ -121,9 +121,7 @@ def _options(flags: Any) -> MinionOptions:
 
 
 def _local(options: MinionOptions) -> Runtime:
-    return local_runtime(
-        as_opts(options, file_client="local", extension_modules=str(Path(options.cachedir) / "extmods"))
-    )
+    return local_runtime(as_opts(options, file_client="local", extension_modules=str(extension_directory(options))))
 
 
 def _load(

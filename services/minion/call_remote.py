@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.commandline import CommandError
-from services.kit.config import MinionOptions, as_opts
+from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
 from services.minion.procs import ProcDirectory
@@ -31,7 +31,7 @@ def runtime_of(options: MinionOptions) -> Runtime:
             minion=minion,
             events=minion,
             jobs=ProcDirectory(cachedir / "proc"),
-            extension_dir=cachedir / "extmods",
+            extension_dir=extension_directory(options),
         )
     except OSError as error:
         raise CommandError(f"cachedir: {error.filename}: {error.strerror}") from error

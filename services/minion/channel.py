@@ -136,7 +136,12 @@ class Channel:
         return self._with_session(str(load.get("cmd")), attempt)
 
     def pillar(
-        self, grains: Mapping[str, Any], saltenv: str | None, pillarenv: str | None, override: Mapping[str, Any] | None
+        self,
+        grains: Mapping[str, Any],
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Pillar as the master compiles it now. Raises ChannelError."""
         load = {
@@ -148,7 +153,7 @@ class Channel:
             "pillar_override": dict(override or {}),
             "extra_minion_data": {},
             "ver": "2",
-        }
+        } | ({"ext": dict(on_demand)} if on_demand else {})
 
         def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())

@@ -179,10 +179,16 @@ class RemoteMinion(_Master):
         """The next job sees freshly gathered grains."""
         return self._leave("grains")
 
-    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Pillar as the master compiles it now."""
         with self.failing_clearly():
-            return self.channel().pillar(self._grains(), saltenv, pillarenv, override)
+            return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
         """What the master's tops interface assigns."""

@@ -29,7 +29,7 @@ from typing import Any
 import msgpack
 
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions, as_opts
+from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
@@ -203,7 +203,7 @@ class Zygote:
             minion=minion,
             events=minion,
             jobs=self._procs,
-            extension_dir=Path(options.cachedir) / "extmods",
+            extension_dir=extension_directory(options),
         )
         runtime.loader.preload()
         later.load()

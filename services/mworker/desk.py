@@ -35,7 +35,6 @@ class Desk:
     store: Store
     fire: Callable[[str, Mapping[str, Any]], bool]
     files: LocalFiles
-    pillar_files: LocalFiles
     metrics: Metrics
     log: logging.Logger
     #: Starts a runner in a process of its own.

@@ -81,7 +81,6 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
         store=store,
         fire=sender.fire,
         files=LocalFiles(options.file_roots, options.hash_type),
-        pillar_files=LocalFiles(options.pillar_roots, options.hash_type),
         metrics=role.metrics,
         log=role.log,
         start_runner=processes.start,

@@ -54,8 +54,14 @@ class Ports:
         self.asked.append("refresh_grains")
         return True
 
-    def compile_pillar(self, saltenv: str, pillarenv: str | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
-        self.asked.append(("pillar", saltenv, pillarenv))
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        self.asked.append(("pillar", saltenv, pillarenv, *([on_demand] if on_demand else [])))
         return {**self.compiled, **(override or {})}
 
     def master_tops(self) -> dict[str, list[str]]:

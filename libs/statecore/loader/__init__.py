@@ -11,6 +11,7 @@ import importlib
 import inspect
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,8 +31,10 @@ __all__ = ["Loader", "Served", "Source", "Unusable"]
 class Loader:
     """Finds and loads modules of every kind for one minion; remembers what is usable and why the rest is not."""
 
-    def __init__(self, extension_dir: Path | None = None) -> None:
+    def __init__(self, extension_dir: Path | None = None, more: Mapping[str, Sequence[Path]] | None = None) -> None:
+        """``more``: kind -> directories of users' modules besides that of the kind in ``extension_dir``."""
         self.extension_dir = extension_dir
+        self._more = more or {}
         #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
@@ -178,7 +181,7 @@ class Loader:
     def _index(self, kind: str) -> Index:
         index = self._indexes.get(kind)
         if index is None:
-            index = self._indexes[kind] = scan(kind, self.extension_dir)
+            index = self._indexes[kind] = scan(kind, self.extension_dir, self._more.get(kind, ()))
         return index
 
 

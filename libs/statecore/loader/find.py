@@ -1,24 +1,33 @@
 """Which files could serve a name: an index of file names, made without importing anything.
 
-Two sources per kind: the package of native modules (``statecore/modules``) and the directory of users' modules that
-were synced from ``salt://_modules`` (``<extension dir>/modules``). A user's file is looked at before a native one, so
-it replaces a built-in of the same name (seed 002). Start-up costs one directory listing for each kind asked for.
+Two sources per kind: the package of native modules (``statecore/modules``) and the directories of users' modules: those
+of an option (``module_dirs``), and the one that was synced from ``salt://_modules`` (``<extension dir>/modules``). A user's
+file is looked at before a native one, so it replaces a built-in of the same name (seed 002). Start-up costs one directory
+listing for each kind asked for.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 #: Kind -> our own package of that kind; other kinds (utils, returners, ...) have users' files only.
 NATIVE: Mapping[str, str] = {
     "modules": "statecore.modules",
     "states": "statecore.states",
     "grains": "statecore.grains",
+    "pillar": "statecore.ext_pillar",
+    "tops": "statecore.tops",
 }
+
+#: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
+DIRECTORIES: Mapping[str, str] = {"modules": "module_dirs", "pillar": "pillar_dirs", "tops": "top_dirs"}
 
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
@@ -72,10 +81,14 @@ class Index:
         return f'"{name}"' in text or f"'{name}'" in text
 
 
-def scan(kind: str, extension_dir: Path | None) -> Index:
-    """The index of one kind. A missing extension directory is an empty one."""
+def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> Index:
+    """The index of one kind. ``more``: directories that come before that of the kind in ``extension_dir``. A missing
+    directory is an empty one."""
     native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
-    custom = _files(kind, extension_dir / kind, native=False) if extension_dir is not None else {}
+    directories = [*more, *([extension_dir / kind] if extension_dir is not None else [])]
+    custom: dict[str, Source] = {}
+    for directory in reversed(directories):
+        custom |= _files(kind, directory, native=False)
     return Index(custom=custom, native=native)
 
 
@@ -88,9 +101,14 @@ def _package_dir(package: str) -> Path:
 
 def _files(kind: str, directory: Path, *, native: bool) -> dict[str, Source]:
     found: dict[str, Source] = {}
-    if not directory.is_dir():
+    try:
+        paths = sorted(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return found
-    for path in sorted(directory.iterdir()):
+    except OSError as error:
+        log.warning("no modules from %s: %s", directory, error.strerror)
+        return found
+    for path in paths:
         if path.name.startswith(("_", ".")):
             continue
         if path.suffix == ".py":

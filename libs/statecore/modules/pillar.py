@@ -9,7 +9,10 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
@@ -142,6 +145,42 @@ def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
     return _types(items(ctx, *args, **{**plain, "unmask": True}))
 
 
+def ext(
+    ctx: Context, external: Mapping[str, Any] | str, pillar: Mapping[str, Any] | None = None, unmask: bool | None = None
+) -> dict[str, Any]:
+    """The pillar, compiled anew with one external pillar more: ``{name: arguments}``, or YAML of it.
+
+    The master grants those that its option ``on_demand_ext_pillar`` lists.
+
+    CLI Example:
+
+        salt '*' pillar.ext '{libvirt: _}'
+    """
+    try:
+        wanted = yaml.safe_load(external) if isinstance(external, str) else external
+    except yaml.YAMLError as error:
+        raise InvocationError(f"The external pillar cannot be read as YAML: {error}") from error
+    if not isinstance(wanted, Mapping):
+        raise InvocationError("An external pillar must be formatted as a dictionary: {name: arguments}")
+    compiled = ctx.minion.compile_pillar(ctx.opts.get("saltenv"), ctx.opts.get("pillarenv"), _override(pillar), wanted)
+    shown: dict[str, Any] = _shown(ctx, compiled, unmask)
+    return shown
+
+
+def file_exists(ctx: Context, path: str, saltenv: str | None = None) -> bool:
+    """Whether a file is in the pillar tree of this host, in one environment or any. External pillars are not asked.
+
+    CLI Example:
+
+        salt-call --local pillar.file_exists foo/bar.sls
+    """
+    roots = ctx.opts.get("pillar_roots")
+    if not roots:
+        raise CommandError("No pillar_roots found. Are you running this on the master?")
+    wanted = [roots.get(saltenv, ())] if saltenv else list(roots.values())
+    return any(Path(str(root), path).is_file() for each in wanted for root in each)
+
+
 def filter_by(
     ctx: Context,
     lookup_dict: Mapping[Any, Any],
@@ -161,12 +200,18 @@ def _data(ctx: Context, pillarenv: str | None, saltenv: str | None) -> Mapping[s
 def _fresh(
     ctx: Context, pillarenv: str | None, saltenv: str | None, override: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    if override is not None and not isinstance(override, Mapping):
-        raise InvocationError("Pillar data must be formatted as a dictionary")
     env = pillarenv
     if env is None:
-        env = (saltenv or ctx.saltenv) if ctx.opts.get("pillarenv_from_saltenv") else ctx.opts.get("pillarenv")
-    return ctx.minion.compile_pillar(saltenv or ctx.saltenv, env, override)
+        env = (
+            saltenv or ctx.opts.get("saltenv") if ctx.opts.get("pillarenv_from_saltenv") else ctx.opts.get("pillarenv")
+        )
+    return ctx.minion.compile_pillar(saltenv or ctx.opts.get("saltenv"), env, _override(override))
+
+
+def _override(given: Any) -> Mapping[str, Any] | None:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvocationError("Pillar data must be formatted as a dictionary")
+    return given
 
 
 def _shown(ctx: Context, value: Any, unmask: bool | None) -> Any:

@@ -1,45 +1,69 @@
-"""Pillar, compiled for the minion that asks (protocol section 7.2)."""
+"""Pillar and tops, for the minion that asks (protocol sections 7.1 and 7.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from services.kit.config import as_opts
 from services.mworker.desk import Desk
-from statecore.pillar import compile_pillar
+from statecore.master_data import Wanted, as_data, pillar_of, tops_of
 from statecore.runtime import Runtime
 
 
 def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """The minion's pillar; faults come under ``_errors``. Keeps it, and the grains that came with the
     request, for targeting."""
-    grains = load.get("grains")
-    grains = {**(grains if isinstance(grains, Mapping) else {}), "id": minion_id}
+    grains = _grains(load.get("grains"), minion_id)
     if desk.options.minion_data_cache:
         desk.store.cache.set_grains(minion_id, grains)
         desk.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
-    saltenv, pillarenv = load.get("saltenv"), load.get("pillarenv")
-    opts = as_opts(desk.options, id=minion_id, file_client="local", cachedir="", saltenv=saltenv, pillarenv=pillarenv)
-    override = load.get("pillar_override") or None
-    runtime = Runtime(opts, files=desk.pillar_files, grains=grains, pillar={})
-    result = compile_pillar(
-        desk.pillar_files,
-        minion_id=minion_id,
-        grains=grains,
-        opts=opts,
-        functions=runtime.functions,
-        saltenv=saltenv,
-        pillarenv=pillarenv,
-        override=override if isinstance(override, Mapping) else None,
+    wanted = Wanted(
+        minion_id,
+        _text(load.get("saltenv")),
+        _text(load.get("pillarenv")),
+        _map(load.get("pillar_override")),
+        _map(load.get("ext")),
     )
+    live: dict[str, Any] = {}
+    runtime = _runtime(desk, minion_id, grains, live, saltenv=wanted.saltenv)
+    result = pillar_of(runtime.context, runtime.loader, wanted, live, own_id=desk.options.id)
     for error in result.errors:
         desk.log.error("pillar: %s", error, extra={"minion": minion_id})
-    if desk.options.minion_data_cache and override is None and not result.errors:
+    plain = wanted.override is None and wanted.on_demand is None and not result.errors
+    if desk.options.minion_data_cache and plain:
         desk.keep_pillar(minion_id, result.data)
-    return result.data | ({"_errors": list(result.errors)} if result.errors else {})
+    return as_data(result)
 
 
 def master_tops(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
-    """{}: no tops interface is configured."""
-    return {}
+    """saltenv -> SLS references that the modules of the option ``master_tops`` assign to the minion."""
+    if not desk.options.master_tops:
+        return {}
+    given = _map(load.get("opts")) or {}
+    grains = _grains(given.get("grains"), minion_id)
+    runtime = _runtime(desk, minion_id, grains, {})
+    # Whatever else it says about itself, it is the minion whose session this is.
+    return tops_of(runtime.context, runtime.loader, {**given, "id": minion_id, "grains": grains})
+
+
+def _runtime(desk: Desk, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any) -> Runtime:
+    """The state engine on the master's files, for one minion."""
+    own = as_opts(desk.options, id=minion_id, file_client="local", cachedir="", **opts)
+    directory = desk.options.extension_modules
+    return Runtime(
+        own, files=desk.files, grains=grains, pillar=pillar, extension_dir=Path(directory) if directory else None
+    )
+
+
+def _grains(given: Any, minion_id: str) -> dict[str, Any]:
+    return {**(given if isinstance(given, Mapping) else {}), "id": minion_id}
+
+
+def _map(value: Any) -> Mapping[str, Any] | None:
+    return value if isinstance(value, Mapping) and value else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -136,9 +136,10 @@ def new_worker(
     counter = itertools.count()
 
     def make(*, url: str = "", **options: Any) -> Worker:
-        roots = {
+        roots: dict[str, Any] = {
             "file_roots": {"base": [str(tmp_path / "salt")]},
             "pillar_roots": {"base": [str(tmp_path / "pillar")]},
+            "extension_modules": str(tmp_path / "extmods"),
         }
         for name in ("salt", "pillar"):
             (tmp_path / name).mkdir(exist_ok=True)
@@ -157,7 +158,6 @@ def new_worker(
             store=Store.open(chosen.redis_url, client_name=f"test{next(counter)}"),
             fire=fire,
             files=LocalFiles(chosen.file_roots, chosen.hash_type),
-            pillar_files=LocalFiles(chosen.pillar_roots, chosen.hash_type),
             metrics=new_metrics("mworker"),
             log=logging.getLogger("saltern.mworker"),
             start_runner=runners.append,

@@ -311,6 +311,113 @@ class TestPillar:
     def test_grains_that_are_none(self, worker: Worker, tree: Path, grains: Any) -> None:
         assert worker.minion().pillar(grains=grains)["role"] == "web1"
 
+    def test_an_environment_that_leads_out_is_none(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
+        """The minion names the environment, and with ``__env__`` that is part of a path."""
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "top.sls").write_text("'../outside':\n  '*': [a]\n")
+        (outside / "a.sls").write_text("secret: 1\n")
+        worker = new_worker(pillar_roots={"base": [], "__env__": [str(tmp_path / "pillar/__env__")]})
+        for env in ("../outside", "..", "/"):
+            assert worker.minion().pillar(pillarenv=env) == {}
+
+
+class TestExternalPillar:
+    """``_pillar`` with plugins."""
+
+    def plugin(self, tmp_path: Path, text: str, kind: str = "pillar", name: str = "mine") -> None:
+        path = tmp_path / "extmods" / kind / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def test_a_users_plugin_runs_for_the_minion_that_asks(
+        self, new_worker: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        self.plugin(
+            tmp_path,
+            "def ext_pillar(minion_id, pillar, arg):\n"
+            "    return {'mine': [minion_id, __grains__['id'], __grains__.get('os'), __opts__['id'], arg, pillar['a']]}\n",
+        )
+        (tmp_path / "pillar").mkdir(exist_ok=True)
+        (tmp_path / "pillar/top.sls").write_text("base: {'*': [a]}\n")
+        (tmp_path / "pillar/a.sls").write_text("a: sls\n")
+        worker = new_worker(ext_pillar=[{"mine": 5}])
+        assert worker.minion("web1").pillar(grains={"os": "Debian"}) == {
+            "a": "sls",
+            "mine": ["web1", "web1", "Debian", "master", 5, "sls"],
+        }
+        assert worker.minion("db1", key=1).pillar(grains={"id": "web1"})["mine"][:3] == ["db1", "db1", None]
+
+    def test_a_plugin_is_read_anew_each_time(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
+        minion = new_worker(ext_pillar=[{"mine": {}}]).minion()
+        for number in (1, 2):
+            self.plugin(tmp_path, f"def ext_pillar(minion_id, pillar):\n    return {{'number': {number}}}\n")
+            assert minion.pillar() == {"number": number}
+
+    def test_one_that_fails_is_an_error_and_nothing_is_kept(
+        self, new_worker: Callable[..., Worker], tmp_path: Path
+    ) -> None:
+        worker = new_worker(ext_pillar=[{"mine": {}}, {"cmd_yaml": "echo 'b: %s'"}])
+        self.plugin(tmp_path, "\ndef ext_pillar(minion_id, pillar):\n    raise ValueError('away')\n")
+        assert worker.minion().pillar() == {
+            "b": "web1",
+            "_errors": [f"Failed to load ext_pillar mine: away ({tmp_path}/extmods/pillar/mine.py:3)"],
+        }
+        assert worker.desk.pillars_of(["web1"]) == {}
+
+    @pytest.mark.parametrize("text", ["while True: pass", "try:\n        while True: pass\n    except Exception: pass"])
+    def test_one_that_hangs_is_interrupted(self, new_worker: Callable[..., Worker], tmp_path: Path, text: str) -> None:
+        worker = new_worker(ext_pillar=[{"mine": {}}], ext_pillar_timeout=1)
+        self.plugin(tmp_path, f"def ext_pillar(minion_id, pillar):\n    {text}\n")
+        (error,) = worker.minion().pillar()["_errors"]
+        assert error.startswith("Failed to load ext_pillar mine: it takes longer than 1 seconds (ext_pillar_timeout)")
+
+    def test_what_a_minion_may_ask_for(
+        self, new_worker: Callable[..., Worker], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        minion = new_worker(on_demand_ext_pillar=["mine"]).minion()
+        self.plugin(tmp_path, "def ext_pillar(minion_id, pillar, arg):\n    return {'asked': arg}\n")
+        assert minion.pillar(ext={"mine": "x"}) == {"asked": "x"}
+        marker = tmp_path / "ran"
+        for ext in ({"cmd_yaml": f"touch {marker}"}, {"mine": 1, "cmd_yaml": f"touch {marker}"}, "cmd_yaml", ["mine"]):
+            assert minion.pillar(ext=ext) == {}
+        assert not marker.exists()
+        assert "on_demand_ext_pillar does not list" in caplog.text
+
+    def test_an_id_that_a_command_must_not_get(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
+        marker = tmp_path / "ran"
+        worker = new_worker(ext_pillar=[{"cmd_yaml": "echo %s"}], master_tops={"ext_nodes": "echo"})
+        minion = worker.minion(f"x;touch${{IFS}}{marker.name}")
+        (error,) = minion.pillar()["_errors"]
+        assert "holds what a command must not be given" in error
+        assert minion.ask("_master_tops", opts={}) == {}
+        assert not marker.exists()
+
+
+class TestMasterTops:
+    """``_master_tops``."""
+
+    def test_it_is_asked_for_the_minion_itself(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
+        path = tmp_path / "extmods/tops/mine.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            "def top(**kwargs):\n    opts = kwargs['opts']\n"
+            "    return {'base': [opts['id'], kwargs['grains']['id'], opts['saltenv'], kwargs['grains']['os']]}\n"
+        )
+        enc = tmp_path / "enc"
+        enc.write_text('#!/bin/sh\necho "classes: [enc-$1]"\n')
+        enc.chmod(0o755)
+        worker = new_worker(master_tops={"mine": True, "ext_nodes": str(enc)})
+        asked = {"id": "db1", "saltenv": "dev", "grains": {"id": "db1", "os": "Debian"}}
+        assert worker.minion("web1").ask("_master_tops", opts=asked) == {
+            "base": ["web1", "web1", "dev", "Debian", "enc-web1"]
+        }
+
+    @pytest.mark.parametrize("opts", [None, {}, "text", [1], {"grains": 5}])
+    def test_options_that_are_none(self, new_worker: Callable[..., Worker], opts: Any) -> None:
+        worker = new_worker(master_tops={"ext_nodes": "echo classes:"})
+        assert worker.minion().ask("_master_tops", opts=opts) == {}
+
 
 class TestRevoke:
     """``revoke_auth``."""

@@ -187,7 +187,7 @@ ENVIRONMENTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "that of the states says nothing else": ({"saltenv": "dev"}, {"x": "dev", "base": 1, "dev": 1}),
     "no merging": ({"pillar_source_merging_strategy": "none"}, {"x": "base", "base": 1}),
     "in an order": ({"env_order": ["dev", "base"]}, {"x": "base", "base": 1, "dev": 1}),
-    "without one": ({"env_order": ["base"]}, {"x": "base", "base": 1}),
+    "in an order that leaves one out": ({"env_order": ["dev"]}, {"x": "base", "base": 1, "dev": 1}),
 }
 
 

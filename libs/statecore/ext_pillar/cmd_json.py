@@ -1,0 +1,28 @@
+"""External pillar: what a command prints, read as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.plugin_commands import checked_id, output_of
+
+
+def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
+    """The data of a command that runs without a shell; ``%s`` in it is the minion's id. Raises CommandError."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise CommandError(f"the command cannot be read: {error}") from error
+    words = [word.replace("%s", checked_id(minion_id)) if "%s" in word else word for word in words]
+    if not words:
+        raise CommandError("there is no command")
+    output = output_of(words, ctx.host, ctx.opts)
+    try:
+        return json.loads(output)
+    except ValueError as error:
+        line = f", line {error.lineno} of what it printed" if isinstance(error, json.JSONDecodeError) else ""
+        raise CommandError(f"the command printed no JSON{line}") from error

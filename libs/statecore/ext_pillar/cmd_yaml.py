@@ -1,0 +1,21 @@
+"""External pillar: what a command prints, read as YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.plugin_commands import checked_id, output_of
+from statecore.render import yaml
+
+
+def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
+    """The data of a command that runs through a shell; ``%s`` in it is the minion's id. Raises CommandError."""
+    wanted = command.replace("%s", checked_id(minion_id)) if "%s" in command else command
+    output = output_of(wanted, ctx.host, ctx.opts)
+    try:
+        return yaml.load(output)
+    except yaml.YamlFault as fault:
+        place = f", line {fault.line} of what it printed" if fault.line else ""
+        raise CommandError(f"the command printed no YAML{place}") from fault

@@ -1,0 +1,172 @@
+"""External pillar: files below a directory of the minion's own, or of its nodegroups: name -> content."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, SlsError
+from statecore.match import Subject, TargetError, matches
+from statecore.values import update
+
+log = logging.getLogger(__name__)
+
+
+def ext_pillar(
+    ctx: Context,
+    minion_id: str,
+    pillar: dict[str, Any],
+    root_dir: str | None = None,
+    follow_dir_links: bool = False,
+    debug: bool = False,
+    keep_newline: bool | list[str] = False,
+    render_default: str | None = None,
+    renderer_blacklist: list[str] | None = None,
+    renderer_whitelist: list[str] | None = None,
+    template: bool = False,
+) -> dict[str, Any]:
+    """``<root_dir>/hosts/<id>`` over ``<root_dir>/nodegroups/<group>``; directories are maps, a last newline is dropped.
+
+    ``root_dir`` relative: below every root of the pillarenv. ``keep_newline``: true, or globs of paths. ``template``: files
+    go through the renderers that they name, else through ``render_default``. ``debug`` tells the log where nothing is.
+    Raises CommandError.
+    """
+    if not isinstance(keep_newline, bool | list):
+        raise CommandError(f"keep_newline must be true, false or a list of globs, not {keep_newline!r}")
+    render = (
+        _Render(ctx, render_default, renderer_blacklist or (), renderer_whitelist or ()) if template is True else None
+    )
+    reader = _Reader(bool(follow_dir_links), keep_newline, render)
+    found: dict[str, Any] = {}
+    for root in _roots(ctx, root_dir):
+        if not root.is_dir():
+            raise CommandError(f"root_dir {root} does not exist or is not a directory")
+        for directory in _directories(ctx, minion_id, root):
+            if directory.is_dir():
+                update(found, reader.read(directory))
+            elif directory.exists():
+                raise CommandError(f"{directory} is not a directory")
+            elif debug:
+                log.debug("file_tree: there is no %s", directory)
+    return found
+
+
+def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
+    if not root_dir:
+        raise CommandError("it needs root_dir, the directory that holds hosts/ and nodegroups/")
+    if Path(root_dir).is_absolute():
+        return [Path(root_dir)]
+    env = ctx.opts.get("pillarenv")
+    roots = (ctx.opts.get("pillar_roots") or {}).get(env) if env else None
+    if roots is None:
+        raise CommandError(
+            f"root_dir '{root_dir}' is relative to the roots of the pillarenv, and {env or 'none'} has roots"
+        )
+    return list(dict.fromkeys(Path(os.path.normpath(Path(root) / root_dir)) for root in roots))
+
+
+def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
+    """What the minion gets, later over earlier."""
+    nodegroups = ctx.opts.get("nodegroups") or {}
+    subject = Subject(minion_id, ctx.grains, ctx.pillar)
+    groups = sorted((root / "nodegroups").iterdir()) if nodegroups and (root / "nodegroups").is_dir() else []
+    for group in groups:
+        try:
+            if group.name in nodegroups and matches(group.name, "nodegroup", subject, nodegroups=nodegroups):
+                yield group
+        except TargetError as error:
+            raise CommandError(f"nodegroup '{group.name}': {error}") from error
+    if minion_id in ("", ".", "..") or "/" in minion_id:
+        raise CommandError(f"the minion's id '{minion_id}' is no name of a directory")
+    yield root / "hosts" / minion_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Render:
+    """How files become data."""
+
+    ctx: Context
+    default: str | None
+    forbidden: Sequence[str]
+    allowed: Sequence[str]
+
+    def __call__(self, text: str, path: Path) -> Any:
+        first, _, rest = text.partition("\n")
+        named = first.startswith("#!") and not first.startswith("#!/")
+        pipe = first.removeprefix("#!") if named else self.default or ""
+        steps = [step.strip() for step in pipe.split("|") if self._may(step.split()[0] if step.strip() else "")]
+        if not steps or not text.strip():
+            return {}
+        body, names = ("\n" + rest if named else text), {"sls": path.name}
+        try:
+            data = self.ctx.templates.data(body, "|".join(steps), names, saltenv=self.ctx.saltenv, source=str(path))
+        except SlsError as error:
+            # Its words may quote what is secret.
+            log.error("file_tree: %s", error)
+            mark = error.faults[0].mark or path
+            raise CommandError(f"{mark} cannot be rendered; why is in the master's log") from error
+        # Of text the first line stays, as in Salt: that it is one for us makes it no other text.
+        return first + data if named and isinstance(data, str) else data
+
+    def _may(self, name: str) -> bool:
+        return bool(name) and name not in self.forbidden and (not self.allowed or name in self.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads a directory into a map."""
+
+    follow: bool
+    keep: bool | list[str]
+    render: _Render | None
+
+    def read(self, directory: Path) -> dict[str, Any]:
+        """Everything below a directory."""
+        return self._read(directory, Path(), frozenset())
+
+    def _read(self, directory: Path, below: Path, inside: frozenset[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        real = os.path.realpath(directory)
+        if real in inside:
+            raise CommandError(f"{directory} leads back to {real}: a link that would be followed without end")
+        try:
+            entries = sorted(directory.iterdir())
+        except OSError as error:
+            raise CommandError(f"{directory}: {error.strerror}") from error
+        for path in entries:
+            if path.is_dir():
+                walked = self.follow or not path.is_symlink()
+                found[path.name] = self._read(path, below / path.name, inside | {real}) if walked else {}
+            elif path.is_file():
+                found[path.name] = self._content(path, below)
+            else:
+                log.error("file_tree: %s: not a regular file", path)
+        return found
+
+    def _content(self, path: Path, below: Path) -> Any:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}") from error
+        if data.endswith(b"\n") and not self._keeps(below, path.name):
+            data = data[:-1]
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if self.render is None:
+                return data
+            raise CommandError(f"{path} is not UTF-8 text: byte {error.start}") from error
+        return self.render(text, path) if self.render is not None else text
+
+    def _keeps(self, below: Path, name: str) -> bool:
+        if isinstance(self.keep, bool):
+            return self.keep
+        # Salt knows what lies in the directory itself as ./name.
+        paths = (os.path.join(str(below), name), str(below / name))
+        return any(fnmatch(path, str(pattern)) for pattern in self.keep for path in paths)

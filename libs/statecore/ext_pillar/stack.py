@@ -1,0 +1,221 @@
+"""External pillar: layers of YAML files, listed in files, each saying how it goes over those before it (PillarStack)."""
+
+from __future__ import annotations
+
+import copy
+import glob
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.render import yaml
+from statecore.render.filters import FILTERS, TESTS
+from statecore.render.jinja.tags import SerializerExtension
+from statecore.values import traverse
+
+log = logging.getLogger(__name__)
+
+#: Key of a map, and of the first item of a list, that names how it is merged.
+_STRATEGY = "__"
+
+_MERGE_LAST = "merge-last"
+
+
+def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The stack of the files that the configuration files ``args`` list, and those that ``kwargs`` choose.
+
+    ``kwargs``: ``grains:path``, ``pillar:path`` or ``opts:path`` -> value found there -> configuration file or files;
+    ``__env__`` stands for the pillarenv. Raises CommandError.
+    """
+    stack: dict[str, Any] = {}
+    for path in [*args, *_chosen(ctx, pillar, kwargs)]:
+        if not Path(str(path)).is_file():
+            log.info('Ignoring pillar stack cfg "%s": file does not exist', path)
+            continue
+        stack = _Layers(ctx, minion_id, pillar, str(path)).over(stack)
+    return stack
+
+
+def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any]) -> list[str]:
+    """Configuration files by what is found in grains, pillar or options."""
+    env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
+    sources: Mapping[str, Mapping[str, Any]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
+    found: list[str] = []
+    for choice, files in choices.items():
+        kind, _, path = choice.partition(":")
+        if kind not in sources or not isinstance(files, Mapping):
+            raise CommandError(
+                f"it takes files, or `grains:PATH`, `pillar:PATH`, `opts:PATH` with a map of values, not '{choice}'"
+            )
+        chosen = {env if value == "__env__" else value: named for value, named in files.items()}
+        try:
+            named = chosen.get(traverse(sources[kind], path), [])
+        except TypeError:
+            # A list or a map is the key of nothing.
+            continue
+        found += [str(file).replace("__env__", env) for file in (named if isinstance(named, list) else [named])]
+    return found
+
+
+class _Layers:
+    """The files that one configuration file lists."""
+
+    def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, Any], path: str) -> None:
+        self._path = path
+        self._directory = Path(path).parent
+        self._templates = SandboxedEnvironment(
+            loader=jinja2.FileSystemLoader(self._directory),
+            extensions=["jinja2.ext.do", SerializerExtension],
+        )
+        self._templates.filters.update(FILTERS)
+        self._templates.tests.update(TESTS)
+        self._templates.globals.update(
+            {
+                "__opts__": ctx.opts,
+                "__salt__": ctx.functions,
+                "__grains__": ctx.grains,
+                "__stack__": {"traverse": traverse, "cfg_path": path},
+                "minion_id": minion_id,
+                "pillar": pillar,
+                "pillarenv": ctx.opts.get("pillarenv"),
+            }
+        )
+
+    def over(self, stack: dict[str, Any]) -> dict[str, Any]:
+        """The stack with the layers over it. Raises CommandError."""
+        for item in _listed(self._rendered(self._path, stack=stack)):
+            if not item.strip():
+                continue
+            # A pattern may be absolute, or lead up: pathlib's globs may not.
+            paths = sorted(glob.glob(str(self._directory / item)))  # noqa: PTH207
+            if not paths:
+                log.info('Ignoring pillar stack template "%s": nothing in "%s" has this name', item, self._directory)
+            for path in paths:
+                layer = self._layer(path, stack)
+                if isinstance(layer, dict):
+                    try:
+                        stack = merged(stack, layer)
+                    except CommandError as error:
+                        raise CommandError(f"{path}: {error}") from error
+        return stack
+
+    def _layer(self, path: str, stack: dict[str, Any]) -> Any:
+        text = self._rendered(path, stack=stack, ymlpath=path)
+        try:
+            return yaml.load(text)
+        except yaml.YamlFault as fault:
+            raise CommandError(f"Stack pillar yaml parsing error in {path}, line {fault.line} as rendered") from fault
+
+    def _rendered(self, path: str, **names: Any) -> str:
+        name = Path(os.path.relpath(path, self._directory)).as_posix()
+        try:
+            return self._templates.get_template(name).render(**names)
+        except Exception as error:
+            log.exception("pillar stack: %s", path)
+            line = f":{_line(error)}" if _line(error) else ""
+            kind = type(error).__name__
+            raise CommandError(f"Stack pillar template render error in {path}{line}: {kind}: {error}") from error
+
+
+def _line(error: BaseException) -> int:
+    """The innermost line of a template that an error passed through, 0 for none."""
+    found = getattr(error, "lineno", 0) or 0
+    traceback = error.__traceback__
+    while traceback is not None:
+        if "__jinja_exception__" in traceback.tb_frame.f_globals:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return int(found)
+
+
+def _listed(text: str) -> list[str]:
+    """The items of a configuration file: a YAML list, else its lines."""
+    try:
+        data = yaml.load(text)
+    except yaml.YamlFault:
+        return text.splitlines()
+    return [str(item) for item in data] if isinstance(data, list) else text.splitlines()
+
+
+def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    """A map with a layer over it, by the layer's strategy. Neither is changed. Raises CommandError for an unknown one."""
+    strategy = layer.get(_STRATEGY, _MERGE_LAST)
+    own = {key: value for key, value in layer.items() if key != _STRATEGY}
+    found: dict[str, Any] = _lookup(strategy, _MAPS)(stack, own)
+    return found
+
+
+def _map_last(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    found = dict(stack)
+    for key, value in layer.items():
+        found[key] = _over(stack[key], value) if key in stack else _clean(value)
+    return found
+
+
+def _map_first(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    found = dict(stack)
+    for key, value in layer.items():
+        # The same as merge-last, the other way round.
+        found[key] = _over(_clean(value), stack[key]) if key in stack else _clean(value)
+    return found
+
+
+def _map_removed(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in stack.items() if key not in layer}
+
+
+def _map_overwritten(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    return {key: _clean(value) for key, value in layer.items()}
+
+
+#: Strategy -> what a layer's map makes of the map below it.
+_MAPS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
+    "overwrite": _map_overwritten,
+    "merge-first": _map_first,
+    _MERGE_LAST: _map_last,
+    "remove": _map_removed,
+}
+
+#: Strategy -> what a layer's list makes of the list below it.
+_LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
+    "overwrite": lambda stack, layer: layer,
+    "merge-first": lambda stack, layer: layer + stack,
+    _MERGE_LAST: lambda stack, layer: stack + layer,
+    "remove": lambda stack, layer: [item for item in stack if item not in layer],
+}
+
+
+def _over(under: Any, value: Any) -> Any:
+    """One value over another; values of different types replace each other."""
+    if type(under) is not type(value):
+        return _clean(value)
+    if isinstance(value, dict):
+        return merged(under, value)
+    if isinstance(value, list):
+        named = bool(value) and isinstance(value[0], dict) and _STRATEGY in value[0]
+        strategy, items = (value[0][_STRATEGY], value[1:]) if named else (_MERGE_LAST, value)
+        return _lookup(strategy, _LISTS)(under, items)
+    return value
+
+
+def _clean(value: Any) -> Any:
+    """A copy of a value without the strategies in it."""
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items() if key != _STRATEGY}
+    if isinstance(value, list) and value and isinstance(value[0], dict) and _STRATEGY in value[0]:
+        return copy.deepcopy(value[1:])
+    return copy.deepcopy(value)
+
+
+def _lookup(strategy: Any, table: Mapping[str, Any]) -> Any:
+    found = table.get(strategy) if isinstance(strategy, str) else None
+    if found is None:
+        raise CommandError(f'Unknown strategy "{strategy}", should be one of {", ".join(table)}')
+    return found

@@ -1,0 +1,172 @@
+"""What a minion is told by its master, or tells itself where it has none: pillar, and the states of the master's tops.
+
+Users' plugins run here, so everything that they may do wrong ends as an error of the pillar, or in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from statecore import values
+from statecore.context import Context
+from statecore.errors import NotAvailable, SlsError, StatecoreError
+from statecore.host import Host
+from statecore.loader import Loader, Served
+from statecore.loader.arguments import misfit, unknown
+from statecore.loader.tables import Table
+from statecore.pillar import PillarFiles, PillarResult, compile_pillar
+from statecore.pillar.external import PluginError
+from statecore.time_limit import TimeLimitExceeded, time_limit
+
+log = logging.getLogger(__name__)
+
+#: Seconds for one plugin, where the option ``ext_pillar_timeout`` does not say otherwise.
+_TIMEOUT = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a minion asks for."""
+
+    minion_id: str
+    saltenv: str | None = None
+    pillarenv: str | None = None
+    override: Mapping[str, Any] | None = None
+    #: One more external pillar, ``{name: arguments}``; only those of ``on_demand_ext_pillar`` are granted.
+    on_demand: Mapping[str, Any] | None = None
+
+
+def pillar_of(
+    ctx: Context, loader: Loader, wanted: Wanted, live: MutableMapping[str, Any], *, own_id: str = ""
+) -> PillarResult:
+    """The pillar of a minion, from the tree in ``pillar_roots`` and the external pillars of the options of ``ctx``.
+
+    ``ctx`` is a context whose pillar is ``live``, which is filled while the pillar grows: so files and plugins that ask
+    for it see what there is. ``own_id``: the id that plugins find in ``__opts__``, that of the process that runs them.
+    """
+    opts = {**ctx.opts, "saltenv": wanted.saltenv or ctx.opts.get("saltenv")}
+    opts["pillarenv"] = wanted.pillarenv or ctx.opts.get("pillarenv")
+    renderers = Table(loader, "renderers")
+    renderers.attach(ctx)
+    plugins = {**opts, "id": own_id or wanted.minion_id, "minion_id": wanted.minion_id}
+    return compile_pillar(
+        PillarFiles(opts, wanted.saltenv, wanted.pillarenv),
+        minion_id=wanted.minion_id,
+        grains=ctx.grains,
+        opts=opts,
+        functions=ctx.functions,
+        renderers=renderers,
+        saltenv=wanted.saltenv,
+        pillarenv=wanted.pillarenv,
+        override=wanted.override,
+        on_demand=wanted.on_demand,
+        # Plugins belong to this process, whichever host its minion manages.
+        external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/"))),
+        live=live,
+    )
+
+
+def as_data(result: PillarResult) -> dict[str, Any]:
+    """A pillar as the wire and templates know it: errors come under ``_errors``."""
+    return result.data | ({"_errors": list(result.errors)} if result.errors else {})
+
+
+def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """saltenv -> SLS references, from every tops module that the option ``master_tops`` names, joined.
+
+    ``minion_opts``: the minion's options with its ``id`` and ``grains``, which modules get as ``opts``. As in Salt a module
+    that fails gives nothing; why is in the log.
+    """
+    configured = ctx.opts.get("master_tops") or {}
+    here = replace(ctx, host=Host("/"))
+    found: dict[str, Any] = {}
+    for served in _tops_modules(configured if isinstance(configured, Mapping) else {}, here, loader):
+        arguments = {"opts": minion_opts, "grains": minion_opts.get("grains") or {}}
+        try:
+            found = values.merge(found, _sections(_called(served, "top", here, [], arguments)), lists=True)
+        except PluginError as error:
+            log.error("Top function %s failed with error %s for minion %s", served.name, error, minion_opts.get("id"))
+    return found
+
+
+def _tops_modules(configured: Mapping[str, Any], ctx: Context, loader: Loader) -> list[Served]:
+    """The modules that are configured, in Salt's order: users' own first, by file name."""
+    found: list[Served] = []
+    for name in configured:
+        try:
+            found.append(loader.serve("tops", str(name), ctx))
+        except NotAvailable as missing:
+            reason = f": {missing.reason}" if missing.reason else ""
+            log.error("master_tops: there is no tops module '%s'%s", name, reason)
+    return sorted(found, key=lambda served: (served.native, served.source.stem))
+
+
+def _sections(given: Any) -> dict[str, list[str]]:
+    """What a tops module gave, {} for None. Raises PluginError for what is no map of lists."""
+    if not given:
+        return {}
+    if not isinstance(given, Mapping):
+        raise PluginError(f"it gave {type(given).__name__}, and must give a dictionary: saltenv -> list of SLS")
+    for saltenv, refs in given.items():
+        if not isinstance(refs, list | tuple) or not all(isinstance(ref, str) for ref in refs):
+            raise PluginError(f"for saltenv '{saltenv}' it gave {refs!r}, and must give a list of SLS")
+    return {str(saltenv): list(refs) for saltenv, refs in given.items()}
+
+
+class _ExternalPillars:
+    """The plugins of one process, as ``pillar.ExternalPillars``."""
+
+    def __init__(self, loader: Loader, ctx: Context) -> None:
+        self._loader = loader
+        self._ctx = ctx
+
+    def call(
+        self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What the plugin gives. Raises NotAvailable, PluginError."""
+        served = self._loader.serve("pillar", name, self._ctx)
+        return _called(served, "ext_pillar", self._ctx, [minion_id, pillar, *args], kwargs)
+
+    def names(self) -> list[str]:
+        """Plugins that there are."""
+        return list(self._loader.all("pillar", self._ctx))
+
+
+def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a plugin's function returns. Raises PluginError, with the place in the plugin."""
+    if function not in served.functions:
+        raise PluginError(f"{served.source.path} has no function {function}()")
+    signature = served.signature(function)
+    if wrong := unknown(signature, kwargs):
+        raise PluginError(f"it does not take {', '.join(wrong)}; it takes {', '.join(list(signature.parameters)[2:])}")
+    if fault := misfit(function, signature, args, kwargs):
+        raise PluginError(fault)
+    seconds = float(ctx.opts.get("ext_pillar_timeout") or _TIMEOUT)
+    try:
+        # A command has the same time, and says better what was slow: it is given up first.
+        with time_limit(seconds + 1):
+            return served.bound(function, ctx)(*args, **kwargs)
+    except TimeLimitExceeded as error:
+        text = f"it takes longer than {seconds:g} seconds (ext_pillar_timeout){_place(error, served)}"
+        raise PluginError(text) from error
+    except SlsError as error:
+        told = "; ".join(f"{fault.message} ({fault.mark})" for fault in error.faults)
+        raise PluginError(f"{told}{_place(error, served)}") from error
+    except StatecoreError as error:
+        raise PluginError(f"{error}{_place(error, served)}") from error
+    except Exception as error:
+        log.exception("%s in %s failed", function, served.source.path)
+        raise PluginError(f"{error or type(error).__name__}{_place(error, served)}") from error
+
+
+def _place(error: BaseException, served: Served) -> str:
+    """Where in a user's plugin it happened; our own have no place that could help anybody."""
+    if served.native:
+        return ""
+    own = str(served.source.path)
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == own]
+    return f" ({own}:{lines[-1]})" if lines else f" ({own})"

@@ -1,0 +1,99 @@
+"""External pillars: the plugins that the option ``ext_pillar`` names, one after the other, over what there is already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from statecore.errors import NotAvailable
+from statecore.pillar.errors import Errors
+from statecore.pillar.merging import Merging
+
+
+class ExternalPillars(Protocol):
+    """Runs plugins."""
+
+    def call(
+        self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What the plugin gives, over ``pillar``, what there is so far. Raises NotAvailable, PluginError."""
+        ...
+
+    def names(self) -> list[str]:
+        """Plugins that there are."""
+        ...
+
+
+class PluginError(Exception):
+    """A plugin that failed; str() is the reason, with its place."""
+
+
+class External:
+    """The external pillars of one compilation."""
+
+    def __init__(
+        self,
+        plugins: ExternalPillars | None,
+        opts: Mapping[str, Any],
+        merging: Merging,
+        errors: Errors,
+        minion_id: str,
+    ) -> None:
+        self._plugins = plugins
+        self._opts = opts
+        self._merging = merging
+        self._errors = errors
+        self._minion_id = minion_id
+
+    def over(
+        self, data: dict[str, Any], override: Mapping[str, Any] | None, on_demand: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The data with what the plugins give merged over it. Plugins see the override in it."""
+        wanted = self._opts.get("ext_pillar") or []
+        if self._plugins is None:
+            return data
+        if not isinstance(wanted, list):
+            self._errors.add(f'The "ext_pillar" option is malformed: it must be a list, not {wanted!r}')
+            return data
+        wanted = [*wanted, *([on_demand] if on_demand and self._allowed(on_demand) else [])]
+        if wanted and override:
+            data = self._merging.merged(data, dict(override))
+        for entry in wanted:
+            if not isinstance(entry, Mapping):
+                text = "an entry must be `name: arguments`, not"
+                self._errors.add(f'The "ext_pillar" option is malformed: {text} {entry!r}')
+                return data
+            for name, arguments in entry.items():
+                data = self._merging.merged(data, self._asked(self._plugins, str(name), arguments, data))
+        return data
+
+    def _asked(
+        self, plugins: ExternalPillars, name: str, arguments: Any, data: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        kwargs = {str(key): value for key, value in arguments.items()} if isinstance(arguments, Mapping) else {}
+        args = arguments if isinstance(arguments, list) else [] if isinstance(arguments, Mapping) else [arguments]
+        try:
+            given = plugins.call(name, self._minion_id, data, args, kwargs)
+        except NotAvailable as missing:
+            reason = missing.reason or f"there are {', '.join(plugins.names())}"
+            self._errors.add(f"Failed to load ext_pillar {name}: there is no such external pillar; {reason}")
+            return None
+        except PluginError as error:
+            self._errors.add(f"Failed to load ext_pillar {name}: {error}")
+            return None
+        if given and not isinstance(given, Mapping):
+            kind = type(given).__name__
+            self._errors.add(f"Failed to load ext_pillar {name}: it gave {kind}, and must give a dictionary")
+            return None
+        return dict(given) if given else None
+
+    def _allowed(self, on_demand: Mapping[str, Any]) -> bool:
+        """Whether a minion may ask for these: the list ``on_demand_ext_pillar`` says so."""
+        known = self._opts.get("on_demand_ext_pillar") or []
+        refused = sorted(str(name) for name in on_demand if not isinstance(known, list) or name not in known)
+        if refused:
+            self._errors.log(
+                f"The minion asks for the external pillar {', '.join(refused)}, which the option on_demand_ext_pillar"
+                " does not list; nothing of it is in its pillar"
+            )
+        return not refused

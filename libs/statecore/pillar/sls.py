@@ -1,0 +1,144 @@
+"""Pillar SLS of one environment: each file over what it includes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from statecore import values
+from statecore.errors import SlsError
+from statecore.pillar.errors import Errors
+from statecore.pillar.merging import Merging
+from statecore.render import SlsTree
+
+_RELATIVE = re.compile(r"(\.+)(.*)")
+
+#: What one include may say beside its name.
+_OPTIONS = ("defaults", "key")
+
+
+@dataclass(slots=True)
+class PillarSls:
+    """A walk over the SLS of one environment.
+
+    As in Salt a file that is included again gives what it says itself, without what it includes. Only where it is given
+    other defaults it is rendered again.
+    """
+
+    tree: SlsTree
+    saltenv: str
+    merging: Merging
+    errors: Errors
+    #: SLS whose absence is no error.
+    optional: frozenset[str] = frozenset()
+    overrides: bool = False
+    #: SLS -> its defaults -> what it says itself.
+    _own: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    #: SLS whose includes are being walked over.
+    _open: set[str] = field(default_factory=set)
+
+    def render(self, sls: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        """An SLS over what it includes; None when there is none, or it cannot be rendered.
+
+        ``defaults`` are names for its template, and for those of what it includes.
+        """
+        given = dict(defaults or {})
+        data = self._data(sls, given)
+        self._own.setdefault(sls, {})[_key(given)] = data or {}
+        if data is None:
+            return None
+        include = data.pop("include", None) or []
+        if not isinstance(include, list):
+            self.errors.add(f"Include Declaration in SLS '{sls}' is not formed as a list")
+            return data
+        self._open.add(sls)
+        under = self._under(include, sls, given)
+        self._open.discard(sls)
+        both = (data, under) if self.overrides else (under, data)
+        return self.merging.merged(*both) if both[0] else both[1]
+
+    def _under(self, include: list[Any], includer: str, given: dict[str, Any]) -> dict[str, Any]:
+        """All that an SLS includes, later over earlier."""
+        under: dict[str, Any] = {}
+        for entry in include:
+            read = self._read(entry, includer)
+            if read is None:
+                continue
+            wanted, keys, own = read
+            # Salt hands the defaults on to the includes behind, and to what is included in turn.
+            given = own if isinstance(entry, Mapping) else given
+            for sls in self._found(wanted, includer):
+                known = self._known(sls, own)
+                data = known if known is not None else self.render(sls, given) or {}
+                under = self.merging.merged(under, _below(keys, data))
+        return under
+
+    def _known(self, sls: str, own: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What an SLS says itself, where it need not be rendered for these defaults."""
+        rendered = self._own.get(sls)
+        if not rendered:
+            return None
+        # In a circle it is rendered once, whatever its defaults: they could be others at every turn.
+        if not own or sls in self._open:
+            return next(iter(rendered.values()))
+        return rendered.get(_key(own))
+
+    def _data(self, sls: str, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
+        if not self.tree.find(sls, self.saltenv):
+            if sls not in self.optional:
+                text = f"Specified SLS '{sls}' in environment '{self.saltenv}' is not available on the salt master"
+                self.errors.add(f"{text}: {self.tree.hint(sls, self.saltenv)}")
+            return None
+        try:
+            return dict(self.tree.data(sls, self.saltenv, defaults))
+        except SlsError as error:
+            self.errors.of_sls(sls, error)
+            return None
+
+    def _read(self, entry: Any, includer: str) -> tuple[str, list[str], dict[str, Any]] | None:
+        """One include, ``name`` or ``name: {defaults: {...}, key: a:b}``, as (name, keys, defaults).
+
+        What is formed otherwise is an error, and not included.
+        """
+        if not isinstance(entry, Mapping):
+            return str(entry), [], {}
+        wanted, options = next(iter(entry.items()), ("", None))
+        where = f"The include of '{wanted}' in SLS '{includer}'"
+        if len(entry) != 1 or not isinstance(options, Mapping):
+            self.errors.add(f"{where} takes defaults and key, not {options!r}")
+            return None
+        if unknown := [str(name) for name in options if name not in _OPTIONS]:
+            self.errors.add(f"{where} takes defaults and key, not {', '.join(unknown)}")
+        given = options.get("defaults") or {}
+        if not isinstance(given, Mapping):
+            self.errors.add(f"{where}: its defaults are not formed as a dictionary")
+            given = {}
+        keys = str(options["key"]).split(values.DELIMITER) if options.get("key") not in (None, "") else []
+        return str(wanted), keys, {str(name): value for name, value in given.items()}
+
+    def _found(self, wanted: str, includer: str) -> list[str]:
+        reference = self._absolute(wanted.replace("/", "."), includer)
+        return self.tree.find(reference, self.saltenv) or [reference]
+
+    def _absolute(self, wanted: str, includer: str) -> str:
+        """The full reference of a relative one: dots count levels."""
+        found = _RELATIVE.fullmatch(wanted)
+        if found is None:
+            return wanted
+        dots, rest = found.groups()
+        levels = includer.split(".")
+        if self.tree.source(includer, self.saltenv).path.endswith("/init.sls"):
+            levels.append("init")
+        return ".".join([*levels[: -len(dots)], rest])
+
+
+def _below(keys: list[str], data: dict[str, Any]) -> dict[str, Any]:
+    for key in reversed(keys if data else []):
+        data = {key: data}
+    return data
+
+
+def _key(defaults: Mapping[str, Any]) -> str:
+    return repr(sorted(defaults.items(), key=lambda item: item[0]))

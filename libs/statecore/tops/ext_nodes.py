@@ -1,0 +1,47 @@
+"""Master tops: an external node classifier, a command that is given a minion's id and prints its classes as YAML."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.plugin_commands import checked_id, output_of
+from statecore.render import yaml
+
+
+def available(ctx: Context) -> str | None:
+    """Needs its command."""
+    configured = ctx.opts.get("master_tops")
+    if not isinstance(configured, Mapping) or not configured.get("ext_nodes"):
+        return "the option master_tops has no command for ext_nodes"
+    return None
+
+
+def top(ctx: Context, **kwargs: Any) -> dict[str, list[str]]:
+    """``{environment: classes}`` of what the command prints: ``classes``, a list or a map, and ``environment``, else base.
+
+    Raises CommandError.
+    """
+    minion_id = kwargs["opts"].get("id")
+    if not minion_id:
+        return {}
+    try:
+        words = shlex.split(str(ctx.opts["master_tops"]["ext_nodes"]))
+    except ValueError as error:
+        raise CommandError(f"the command cannot be read: {error}") from error
+    output = output_of([*words, checked_id(str(minion_id))], ctx.host, ctx.opts)
+    try:
+        data = yaml.load(output)
+    except yaml.YamlFault as fault:
+        raise CommandError(f"the command printed no YAML (line {fault.line} of it): {fault}") from fault
+    if not data:
+        return {}
+    if not isinstance(data, Mapping):
+        raise CommandError(f"the command printed {type(data).__name__}, and must print a map with `classes`")
+    classes = data.get("classes")
+    if not isinstance(classes, Mapping | list):
+        return {}
+    return {str(data.get("environment", "base")): [str(name) for name in classes]}
