@@ -96,9 +96,10 @@ Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
     """Every state in order of evaluation. ``running`` is what the run in test mode returned."""
     known: dict[str, Verdict] = {}
+    positions = {name: position for position, name in enumerate(graph.tags)}
     found = []
     for name, entry in sorted(running.items(), key=lambda item: int(item[1].get("__run_num__", 0))):
-        found.append(_of(graph, name, entry, plans, known))
+        found.append(_of(graph, positions.get(name), name, entry, plans, known))
         known[name] = found[-1].verdict
     return found
 
@@ -110,8 +111,9 @@ def summary(verdicts: Sequence[str]) -> str:
     return ", ".join(f"{told[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
 
 
-def _of(graph: Graph, name: str, entry: RunningEntry, plans: Plans, known: Mapping[str, Verdict]) -> Prediction:
-    position = next((at for at, own in enumerate(graph.tags) if own == name), None)
+def _of(
+    graph: Graph, position: int | None, name: str, entry: RunningEntry, plans: Plans, known: Mapping[str, Verdict]
+) -> Prediction:
     low, reasons = _listener(graph, name, known) if position is None else (graph.chunks[position], [])
     chunk_id = untag(name)
     own = plans.get((chunk_id.state, chunk_id.id, chunk_id.name), {})

@@ -82,9 +82,10 @@ class _Checker:
         yield from missing
         self._declared = self._declarations(listed)
         for saltenv, sls in listed:
-            alone = compiled(stage.tree, {saltenv: [sls]}, stage.opts)
             known = (saltenv, sls) in reached
-            yield from self._of_run(self._forgiven(alone, known), sls)
+            if not known or whole.faults:
+                alone = compiled(stage.tree, {saltenv: [sls]}, stage.opts)
+                yield from self._of_run(self._forgiven(alone, known), sls)
             yield from self._template(sls, saltenv, pillar=known or not top)
         if not slses:
             yield from self._other_templates()

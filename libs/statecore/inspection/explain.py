@@ -93,7 +93,7 @@ class _Telling:
         if place[position] == alone:
             return
         # The lowest order of those that wait for a state counts for the state too (seed 001).
-        waiting = [at for at in place if position in _above(graph, at) and graph.chunks[at]["order"] < low["order"]]
+        waiting = [at for at in _below(graph, position) if graph.chunks[at]["order"] < low["order"]]
         later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
         would = f"(alone it would be {alone}.)"
         if place[position] < alone and waiting:
@@ -230,6 +230,23 @@ def _above(graph: Graph, position: int) -> set[int]:
                 new = [each for each in need.targets if each not in found]
                 found.update(new)
                 todo += new
+    return found
+
+
+def _below(graph: Graph, position: int) -> set[int]:
+    """Every chunk that has to come after it."""
+    followers: dict[int, list[int]] = {}
+    for at, needs in enumerate(graph.needs):
+        own = len(graph.check_needs[at])
+        for index, need in enumerate(needs):
+            for target in need.targets if need.kind != "prereq" or index >= own else ():
+                followers.setdefault(target, []).append(at)
+    found: set[int] = set()
+    todo = [position]
+    while todo:
+        new = [at for at in followers.get(todo.pop(), ()) if at not in found]
+        found.update(new)
+        todo += new
     return found
 
 

@@ -244,10 +244,10 @@ class SlsTree:
             return None
         lines = self._lines.get((sls, saltenv))
         if lines is None:
-            lines = self._lines[sls, saltenv] = self._pipes.key_places(source, self._names(source))
+            lines = self._lines[sls, saltenv] = _by_module(self._pipes.key_places(source, self._names(source)))
         for depth in range(len(keys), 0, -1):
             for prefix in ((), ("extend",)):
-                line, column = _line(lines, (*prefix, *keys[:depth]), len(prefix) + 1)
+                line, column = lines.get((*prefix, *keys[:depth]), (0, 0))
                 if line:
                     return Mark(source.shown, line, column if self._pipes.columns else 0)
         return Mark(source.shown)
@@ -262,17 +262,10 @@ def _reference(path: str) -> str:
     return path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
 
 
-def _line(lines: Mapping[tuple[str, ...], tuple[int, int]], path: tuple[str, ...], at: int) -> tuple[int, int]:
-    """Place of a path of keys, (0, 0) without. The state module at position ``at`` may stand in the file with its function."""
-    exact = lines.get(path, (0, 0))
-    if exact[0] or len(path) <= at:
-        return exact
-    before, state, after = path[:at], path[at] + ".", path[at + 1 :]
-    return next(
-        (
-            place
-            for keys, place in lines.items()
-            if len(keys) == len(path) and keys[:at] == before and keys[at].startswith(state) and keys[at + 1 :] == after
-        ),
-        (0, 0),
-    )
+def _by_module(places: dict[tuple[str, ...], tuple[int, int]]) -> dict[tuple[str, ...], tuple[int, int]]:
+    """The places with those of short declarations twice: below ``file.managed``, as written, and below ``file``."""
+    for path, spot in list(places.items()):
+        at = 2 if path[0] == "extend" else 1
+        if len(path) > at and "." in path[at]:
+            places.setdefault((*path[:at], path[at].partition(".")[0], *path[at + 1 :]), spot)
+    return places
