@@ -164,12 +164,19 @@ class _Checker:
             lacking = _LACKING.search(told.fault.message) if told.rule in _ACROSS else None
             wanted = (lacking[2] or lacking[3]) if lacking else ""
             others = [sls for sls in self._declared.get(wanted, ()) if sls != told.fault.sls]
+            if wanted and not others and not told.fault.hint:
+                told = Told(told.rule, replace(told.fault, hint=self._near(wanted)))
             if told.rule not in _ACROSS or not (others or reached):
                 faults.append(told)
             elif not reached:
                 text = f"'{wanted}' is declared in '{others[0]}', which this SLS does not include"
                 faults.append(Told("needs-other-sls", replace(told.fault, message=text, hint=f"include '{others[0]}'")))
         return Compilation(alone.draft, tuple(faults))
+
+    def _near(self, wanted: str) -> str:
+        """Where in the tree there is something like it."""
+        near = difflib.get_close_matches(wanted, list(self._declared), n=1)
+        return f"the nearest of the tree is '{near[0]}' in '{self._declared[near[0]][0]}'" if near else ""
 
     def _of_run(self, compilation: Compilation, own: str | None) -> Iterator[Finding]:
         """Findings of one compilation; of one SLS alone those that are its own."""
