@@ -151,7 +151,7 @@ def _parser() -> CommandParser:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
     parser.add_argument("--show-jid", action="store_true", help="show the job's id")
     parser.add_argument(
-        "--show-timeout", dest="show_timeout", action="store_true", default=True, help=argparse.SUPPRESS
+        "--show-timeout", dest="show_timeout", action="store_true", default=None, help="show minions that do not return"
     )
     parser.add_argument(
         "--hide-timeout", dest="show_timeout", action="store_false", help="hide minions that do not return"

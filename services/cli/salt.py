@@ -51,7 +51,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = _Returns(request, printer)
+    returns = _Returns(request, printer, options)
     call = (request.tgt, request.tgt_type, request.fun, request.arg)
     try:
         if flags.batch:
@@ -108,16 +108,19 @@ def _no_match(printer: Printer) -> int:
 class _Returns:
     """What came back: shown at once, or kept for the end (``--static``, sys.doc)."""
 
-    def __init__(self, request: SaltRequest, printer: Printer) -> None:
+    def __init__(self, request: SaltRequest, printer: Printer, options: ClientOptions) -> None:
         self._request = request
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}
-        self._at_end = request.flags.static or request.fun == "sys.doc"
+        flags = request.flags
+        self._at_end = flags.static or request.fun == "sys.doc"
+        self._show_jid = flags.show_jid or options.show_jid
+        self._show_timeout = options.show_timeout if flags.show_timeout is None else flags.show_timeout
+        self._summary = (flags.summary or options.cli_summary) and not printer.options.out
 
     def announce(self, jid: str) -> None:
         """The job is published."""
-        flags = self._request.flags
-        started = report.started(jid, verbose=flags.verbose, show_jid=flags.show_jid)
+        started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
             self._printer.say(started)
 
@@ -129,7 +132,7 @@ class _Returns:
 
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
-        if self._request.flags.show_timeout:
+        if self._show_timeout:
             self.add(minion, report.no_response(jid))
 
     def close(self, *, worst: bool = False) -> int:
@@ -143,14 +146,14 @@ class _Returns:
         if flags.static:
             together = {minion: load["return"] for minion, load in self._loads.items()}
             self._printer.show(together, fun=self._request.fun_name, static=True)
-        if flags.summary and not flags.out:
+        if self._summary:
             self._printer.say(report.summary(self._loads, verbose=flags.verbose))
         code = self._code()
         return max(map(report.retcode_of, self._loads.values())) & 0xFF or code if worst else code
 
     def _close_documentation(self) -> int:
         for fun, text in report.documentation(self._loads):
-            if self._request.flags.out:
+            if self._printer.options.out:
                 self._printer.show({fun: text})
             else:
                 self._printer.say(f"{fun}:\n{text}\n")

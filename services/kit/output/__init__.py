@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from services.kit.output.color import OFF, fit_for_terminal
 from services.kit.output.options import OutputOptions, color_wanted
 
 __all__ = ["OUTPUTTERS", "OutputOptions", "auto", "color_wanted", "render"]
@@ -91,4 +92,5 @@ def _imported(module: str, name: str) -> Any:
 
 
 def _to_stderr(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    # The name of the outputter, and what it stumbled over, may come from a minion.
+    sys.stderr.write(f"{fit_for_terminal(line, OFF)}\n")

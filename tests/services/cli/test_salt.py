@@ -366,3 +366,30 @@ def test_one_line_a_state(master: Callable[..., Any], capsys: pytest.CaptureFixt
     )
     salt.run(["*", "state.apply"], fake.outside())
     assert capsys.readouterr().out.startswith("web1:\na=Clean\nb=Failed\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "shown", "hidden"),
+    [
+        ([], {}, ["a:", "ghost:"], ["jid: ", "# of minions"]),
+        ([], {"show_jid": True}, [f"jid: {JID}"], []),
+        ([], {"cli_summary": True}, ["# of minions targeted: 2"], []),
+        ([], {"cli_summary": True, "output": "json"}, ['"a": 1'], ["# of minions"]),
+        ([], {"show_timeout": False}, ["a:"], ["ghost"]),
+        (["--show-timeout"], {"show_timeout": False}, ["ghost:"], []),
+        (["--hide-timeout"], {}, ["a:"], ["ghost"]),
+    ],
+)
+def test_what_is_shown_beside_the_returns(
+    master: Callable[..., Any],
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    options: dict[str, Any],
+    shown: list[str],
+    hidden: list[str],
+) -> None:
+    fake = master({"publish": job("a", missing=("ghost",)), "job_returns": {}}, [(0, *ret("a", 1))], options=options)
+    salt.run(["*", "f.x", *words], fake.outside())
+    out = capsys.readouterr().out
+    assert [text for text in shown if text not in out] == []
+    assert [text for text in hidden if text in out] == []

@@ -68,8 +68,8 @@ def test_old_minions_ask_for_grains(name: str) -> None:
 
 
 def test_warning_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    render({}, OutputOptions(out="nosuch"))
-    assert capsys.readouterr().err == "[ERROR   ] Invalid outputter nosuch specified, fall back to nested\n"
+    render({}, OutputOptions(out="nosuch\x1b[2J"))
+    assert capsys.readouterr().err == "[ERROR   ] Invalid outputter nosuch?[2J specified, fall back to nested\n"
 
 
 def test_only_the_outputter_in_use_is_imported() -> None:
