@@ -77,7 +77,7 @@ def run(graph: Graph, ctx: Context, loader: Loader, options: Options | None = No
     running = driver.walk(graph)
     if driver.options.wanted is not None:
         return running
-    after = listening(graph.chunks, running)
+    after = listening(list({id(low): low for low in _listed(graph)}.values()), running)
     if after.chunks:
         running.update(driver.walk(link(after.chunks)))
     for name, entry in after.errors.items():

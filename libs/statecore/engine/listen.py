@@ -29,30 +29,35 @@ class Listening:
 
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
-    """Who has to react to what this run changed."""
+    """Who has to react to what this run changed. ``chunks`` are in the order in which they ran."""
     if not any("listen" in low or "listen_in" in low for low in chunks):
         return Listening(chunks=(), errors={})
     names = _names(chunks)
     calls: dict[str, Low] = {}
     errors: dict[str, dict[str, Any]] = {}
-    for listeners, key, value in _pairs(chunks, names):
-        targets = names.get((key, value), [])
+    for listener, target in _pairs(chunks, names):
+        targets = names.get(target, [])
         if not targets:
-            errors.update(_dangling(key, value))
-        elif any(running.get(tag(target), {}).get("changes") for target in targets):
+            errors.update(_dangling(*target))
+        elif any(running.get(tag(each), {}).get("changes") for each in targets):
+            listeners = [listener] if isinstance(listener, dict) else names.get(listener, [])
+            if not listeners:
+                errors.update(_dangling(*listener))
             for low in listeners:
                 call = _mod_watch(low)
                 calls.setdefault(tag(call), call)
     return Listening(chunks=tuple(calls.values()), errors=errors)
 
 
-def _pairs(chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[list[Low], str, str]]:
-    """(who listens, state module, ID or name listened to) for every reference."""
+def _pairs(
+    chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]
+) -> Iterator[tuple[Low | tuple[str, str], tuple[str, str]]]:
+    """(who listens, what it listens to) for every reference; by state module, and ID or name, where it is a reference."""
     for low in chunks:
         for reference in _references(low.get("listen"), names):
-            yield [low], *reference
-        for key, value in _references(low.get("listen_in"), names):
-            yield names.get((key, value), []), low["state"], str(low["__id__"])
+            yield low, reference
+        for reference in _references(low.get("listen_in"), names):
+            yield reference, (low["state"], str(low["__id__"]))
 
 
 def _references(value: Any, names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[str, str]]:

@@ -303,6 +303,20 @@ def test_global_state_conditions(bench, own, conditions, result):
     assert ("Failed to meet global state conditions" in entry["comment"]) is (result is None)
 
 
+def test_listeners_react_in_the_order_of_the_run(bench, low):
+    changed = low("c", "succeed_with_changes", order=1)
+    running = bench.run(changed, low("a", listen=[{"test": "c"}], order=3), low("b", listen=[{"test": "c"}], order=2))
+    watched = [entry["__id__"] for entry in running.values() if entry["__id__"].startswith("listener_")]
+    assert watched == ["listener_b", "listener_a"]
+
+
+@pytest.mark.parametrize("fun", ["succeed_with_changes", "nop"])
+def test_a_listener_that_is_not_there_is_told_when_it_would_be_needed(bench, low, fun):
+    running = bench.run(low("c", fun, listen_in=[{"test": "nothing"}]))
+    told = running.get("Listen_Error_|-listen_nothing_|-listen_test_|-Listen_Error", {})
+    assert told.get("comment") == ("Referenced state test: nothing does not exist" if fun != "nop" else None)
+
+
 def test_skip_req_triggers_nothing(bench, own, low):
     running = bench.run(own("a", "skips"), low("b", watch=[{"own": "a"}]), low("c", onchanges=[{"own": "a"}]))
     assert running["test_|-b_|-b_|-nop"]["comment"].endswith("requisites were skipped by another state")
