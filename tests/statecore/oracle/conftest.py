@@ -18,7 +18,10 @@ Grains are the same for all (GRAINS).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import select
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +41,19 @@ GRAINS: Mapping[str, Any] = {
     "nested": {"key": "value"},
 }
 
+#: What is asked of a tree.
+PARTS = ("high", "low", "ran")
+
+#: Real Salt starts in two seconds and answers in a tenth of one.
+_ANSWER_SECONDS = 60
+
 _HERE = Path(__file__).parent
+
+_FUNCTIONS: Mapping[str, str] = {
+    "high": "state.show_highstate",
+    "low": "state.show_lowstate",
+    "ran": "state.highstate",
+}
 
 _TOP = "base:\n  '*':\n    - a\n"
 
@@ -87,31 +102,74 @@ def trees() -> list[Tree]:
     ]
 
 
-def ours(tree: Tree, directory: Path) -> dict[str, Any]:
+def ours(tree: Tree, directory: Path, parts: Sequence[str] = PARTS) -> dict[str, Any]:
     """What our state engine makes of a tree."""
     opts = {**tree.write(directory), "id": "web1", "cachedir": str(directory / "cache"), "grains": dict(GRAINS)}
     runtime = local_runtime(opts)
-    told = {
-        "pillar": dict(runtime.pillar),
-        "high": runtime.call("state.show_highstate").value,
-        "low": runtime.call("state.show_lowstate").value,
-        "ran": runtime.call("state.highstate").value,
-    }
+    told = {"pillar": dict(runtime.pillar)}
+    told |= {part: runtime.call(_FUNCTIONS[part]).value for part in parts}
     return dict(json.loads(json.dumps(told, default=str)))
 
 
-@pytest.fixture(scope="session")
-def salt_says(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What real Salt makes of every tree, by id."""
-    directory = tmp_path_factory.mktemp("salt")
-    asked = [
-        {
-            "directory": str(directory / str(number)),
+class Salt:
+    """Real Salt in a process that lives as long as the tests do."""
+
+    def __init__(self, python: str, directory: Path) -> None:
+        self._directory = directory
+        self._count = 0
+        self._errors = (directory / "stderr").open("w")
+        self._process = subprocess.Popen(
+            [python, str(_HERE / "salt_trees.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    def ask(self, tree: Tree, parts: Sequence[str] = PARTS) -> Callable[[], dict[str, Any]]:
+        """Hands over a tree; what is returned waits for the answer, so that ours may work meanwhile. One at a time."""
+        assert self._process.stdin is not None
+        self._count += 1
+        directory = self._directory / str(self._count)
+        asked = {
+            "directory": str(directory),
             "grains": GRAINS,
-            "opts": tree.write(directory / str(number)),
+            "opts": tree.write(directory),
             "pillar": bool(tree.pillar),
+            "parts": parts,
         }
-        for number, tree in enumerate(trees())
-    ]
-    told = json.loads(oracle.run("python", str(_HERE / "salt_trees.py"), stdin=json.dumps(asked), timeout=110))
-    return {tree.id: each for tree, each in zip(trees(), told, strict=True)}
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+
+        def answer() -> dict[str, Any]:
+            told = self._line()
+            shutil.rmtree(directory)
+            return told
+
+        return answer
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def _line(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        # A line comes whole, and only after it was asked for: nothing is left behind in a buffer.
+        ready, _, _ = select.select([self._process.stdout], [], [], _ANSWER_SECONDS)
+        line = self._process.stdout.readline() if ready else ""
+        if not line:
+            said = (self._directory / "stderr").read_text()[-2000:]
+            raise AssertionError(f"real Salt does not answer: {said}")
+        return dict(json.loads(line))
+
+
+@pytest.fixture(scope="session")
+def salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Salt]:
+    """Real Salt, ready to be asked."""
+    process = Salt(oracle.program("python"), tmp_path_factory.mktemp("salt"))
+    try:
+        yield process
+    finally:
+        process.close()

@@ -1,7 +1,8 @@
-"""Run by the oracle's Python: what real Salt makes of trees, as ``Ours`` in conftest.py asks of our own.
+"""Run by the oracle's Python: what real Salt makes of trees, one after the other in one process (``Salt`` in conftest.py).
 
-Standard input: a JSON list of trees: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``, ``pillar``
-(whether it has one). Standard output: a JSON list of what each gives: ``pillar``, ``high``, ``low``, ``ran``.
+Standard input: a tree on each line, as JSON: ``directory`` (everything of the tree lies in it), ``grains``, ``opts``,
+``pillar`` (whether it has one), ``parts`` (which of ``high``, ``low`` and ``ran`` are asked for). Standard output: a line for
+each: ``pillar`` and the parts, as JSON.
 """
 
 import json
@@ -22,9 +23,12 @@ UNUSED = {"unused": None}
 
 def main() -> None:
     spare_repetition()
-    asked = json.load(sys.stdin)
     defaults = salt.config.DEFAULT_MINION_OPTS.copy()
-    sys.stdout.write(json.dumps([told(defaults, tree) for tree in asked], default=str))
+    # Whatever Salt prints must not come between the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        answers.write(json.dumps(told(defaults, json.loads(line)), default=str) + "\n")
+        answers.flush()
 
 
 def spare_repetition() -> None:
@@ -66,11 +70,12 @@ def told(defaults, tree):
     with salt.state.HighState(opts, initial_pillar=pillar or UNUSED) as states:
         told = {"pillar": dict(pillar)}
         errors = pillar.get("_errors")
-        for key, function in (
-            ("high", states.compile_highstate),
-            ("low", states.compile_low_chunks),
-            ("ran", states.call_highstate),
-        ):
+        functions = {
+            "high": states.compile_highstate,
+            "low": states.compile_low_chunks,
+            "ran": states.call_highstate,
+        }
+        for key in tree["parts"]:
             # As each is new in a function of the state module.
             states.iorder = 10000
             states.building_highstate.clear()
@@ -80,7 +85,7 @@ def told(defaults, tree):
                 told[key] = ["Pillar failed to render with the following messages:", *errors]
                 continue
             try:
-                told[key] = json.loads(json.dumps(function(), default=str))
+                told[key] = json.loads(json.dumps(functions[key](), default=str))
             except Exception as error:  # noqa: BLE001 - what Salt stumbles over is told, and must be named as a difference
                 told[key] = [f"{type(error).__name__}: {error}"]
     return told
