@@ -74,7 +74,7 @@ class StateRuns:
             return _nothing(
                 stage.ctx, "No Top file or master_tops data matches found. Please see master log for details."
             )
-        return self._apply(stage, matches, options) or _nothing(stage.ctx, "No states found for this minion")
+        return self._apply(stage, matches, options, empty="No states found for this minion")
 
     def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of these SLS references; with ``only_id`` of that ID and what it needs."""
@@ -162,8 +162,9 @@ class StateRuns:
         return {env: refs for env, refs in matches.items() if refs}
 
     def _apply(
-        self, stage: Stage, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]
+        self, stage: Stage, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
+        """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
         if errors := _pillar_errors(stage, options):
             return errors
         self._fetch_modules(stage, list(matches))
@@ -172,6 +173,8 @@ class StateRuns:
         except SlsError as error:
             stage.ctx.scratch["retcode"] = _COMPILE_ERROR
             return error.lines()
+        if empty and not (compiled.high or compiled.faults):
+            return _nothing(stage.ctx, empty)
         return self._run(stage, compiled, options)
 
     def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:

@@ -57,7 +57,7 @@ REFINE: tuple[Pass, ...] = (
 PASSES: tuple[Pass, ...] = (*GATHER, *REFINE)
 
 #: After these nothing more is tried when there are faults: what follows needs sound high data.
-HALTS: frozenset[Pass] = frozenset({order.number, shape.check, use.borrow, requisites.follow})
+HALTS: frozenset[Pass] = frozenset({order.number, use.borrow, requisites.follow})
 
 
 @dataclass(frozen=True, slots=True)

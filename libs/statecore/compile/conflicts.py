@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from statecore.compile.draft import Draft, Extension, Part
@@ -12,12 +13,16 @@ from statecore.types import High
 
 
 def join(draft: Draft) -> Draft:
-    """High data with ``__sls__``, ``__env__`` and ``__sls_included_from__``, the extends and the excludes of all parts."""
+    """High data with ``__sls__``, ``__env__`` and ``__sls_included_from__``, the extends and the excludes of all parts.
+
+    Each part stands before those it includes, though it runs after them: so what an included SLS extends is laid over what
+    its includer does.
+    """
     high: High = {}
     extends: list[Extension] = []
     excludes: list[Any] = []
     faults: list[SlsFault] = []
-    for part in draft.parts:
+    for part in sorted(draft.parts, key=attrgetter("begun")):
         origin = {"__sls__": part.rendered.sls, "__env__": part.rendered.saltenv}
         for name, body in part.rendered.high.items():
             known = high.get(name)

@@ -46,6 +46,8 @@ class Part(NamedTuple):
     rendered: RenderedSls
     #: SLS references through which it came in, nearest first; empty for one that was asked for.
     included_from: tuple[str, ...]
+    #: How many were begun before it: an SLS is begun before those it includes, and counted after them.
+    begun: int = 0
 
 
 class Extension(NamedTuple):

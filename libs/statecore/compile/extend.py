@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from statecore.compile.draft import REQUISITES, Draft, Extension, arguments, states
+from statecore.compile.draft import REQUISITES, Draft, Extension, states
+from statecore.compile.targets import bearing
 from statecore.errors import SlsFault
 from statecore.types import High
 
@@ -26,11 +27,13 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
     muted = excluded_slses(draft.excludes)
     for name, body in extensions:
         first = next((state for state, _ in states(body)), None)
-        if first is None or body.get("__sls__") in muted:
+        if first is None:
             continue
-        target = named(high, name, first, strict=strict)
+        target = _named(high, name, first, strict=strict)
         if target is None:
             faults.append(_unknown(draft, name, body, high))
+            continue
+        if body.get("__sls__") in muted:
             continue
         laid = dict(high[target])
         for state, run in states(body):
@@ -39,16 +42,11 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
     return replace(draft, high=high, faults=(*draft.faults, *faults))
 
 
-def named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> str | None:
+def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> str | None:
     """The ID that a reference means: the ID itself, or the only one whose ``name`` it is. None when there is no one."""
-    if name in high and (state in high[name] or not strict):
+    if name in high and not strict:
         return name
-    found = [
-        each
-        for each, body in high.items()
-        if isinstance(body, Mapping)
-        and any(key == "name" and value == name for key, value in arguments(body.get(state)))
-    ]
+    found = bearing(high, name, state)
     return found[0] if len(found) == 1 else None
 
 

@@ -52,6 +52,7 @@ class _Gathering:
         """Adds an SLS after all that it includes."""
         if (saltenv, sls) in self._seen:
             return
+        begun = len(self._seen)
         self._seen.add((saltenv, sls))
         try:
             rendered = self.tree.render(sls, saltenv)
@@ -63,7 +64,7 @@ class _Gathering:
         else:
             for entry in rendered.include:
                 self._follow(entry, rendered, (sls, *included_from))
-        self.parts.append(Part(rendered, included_from))
+        self.parts.append(Part(rendered, included_from, begun))
 
     def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
         # ``place``: the key or text in the file.

@@ -21,6 +21,8 @@ def chunks(draft: Draft) -> Draft:
         for name, body in draft.high.items()
         if not name.startswith("__")
         for state, run in states(body)
+        # What a requisite_in says to a state module that the ID has not is nothing to be run.
+        if any(isinstance(item, str) for item in run)
     ]
     return replace(draft, chunks=tuple(found))
 

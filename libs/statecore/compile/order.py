@@ -16,10 +16,11 @@ def number(draft: Draft) -> Draft:
     if not draft.opts.get("state_auto_order", True):
         return draft
     following = FIRST
-    high: High = {}
-    for name, body in draft.high.items():
+    high: High = dict(draft.high)
+    # Parts are as they run, IDs are not.
+    for name in (name for part in draft.parts for name in part.rendered.high if name in high):
         numbered: dict[str, Any] = {}
-        for state, run in body.items():
+        for state, run in draft.high[name].items():
             if (
                 not state.startswith("_")
                 and isinstance(run, list)

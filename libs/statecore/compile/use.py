@@ -1,57 +1,52 @@
-"""Pass: ``use`` and ``use_in`` lend arguments from one state to another, but for names and requisites (seed 003)."""
+"""Pass: ``use`` and ``use_in`` lend arguments from one state to another, but for names and most requisites (seed 003)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
-from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, arguments, states
-from statecore.types import High
+from statecore.compile.draft import REQUISITES_IN, Draft, Extension, arguments, disabled, states
+from statecore.compile.extend import extended
+from statecore.compile.targets import bearing, dotted, targets
+from statecore.errors import SlsFault
 
-#: Never lent.
-_OWN = REQUISITES | frozenset(REQUISITES_IN) | {"use", "use_in", "listen_in", "name", "names", "order"}
+#: Never lent. The requisites that are not among these are lent by Salt, so they are here.
+_OWN = frozenset(REQUISITES_IN) | {
+    *("require", "watch", "prereq", "onfail", "onfail_stop", "onchanges"),
+    *("use", "use_in", "name", "names"),
+}
 
 
 def borrow(draft: Draft) -> Draft:
-    """High data in which the borrower has every argument of the lender that it lacks."""
-    high: High = dict(draft.high)
+    """High data in which the borrower has every argument of the lender that it lacks; of two lenders, the later one's.
+
+    Faults: dots in references.
+    """
+    faults: list[SlsFault] = []
+    loans = list(_loans(draft, faults))
+    return extended(draft.with_faults(faults), loans, strict=True)
+
+
+def _loans(draft: Draft, faults: list[SlsFault]) -> Iterator[Extension]:
+    off = disabled(draft.opts)
     for name, body in draft.high.items():
         for state, run in states(body):
-            for key, value in arguments(run):
-                if key not in ("use", "use_in"):
+            for key, references in arguments(run):
+                if key not in ("use", "use_in") or key in off:
                     continue
-                for other_state, other in _references(value):
-                    lender, borrower = ((state, name), (other_state, other))
-                    if key == "use":
-                        lender, borrower = borrower, lender
-                    _lend(draft.high, high, lender, borrower)
-    return replace(draft, high=high)
+                for target in targets(references, draft.high):
+                    if "." in target[0]:
+                        faults.append(dotted(draft, "use", target, name))
+                        continue
+                    for other in bearing(draft.high, target[1], target[0]):
+                        pair = (name, state), (other, target[0])
+                        yield from _loan(draft, *(pair if key == "use_in" else reversed(pair)))
 
 
-def _references(value: Any) -> Iterator[tuple[str, str]]:
-    for reference in value if isinstance(value, list) else [value]:
-        if isinstance(reference, Mapping):
-            for state, name in reference.items():
-                yield str(state).partition(".")[0], str(name)
-
-
-def _lend(before: Mapping[str, Any], high: High, lender: tuple[str, str], borrower: tuple[str, str]) -> None:
-    for lender_id in _named(before, *lender):
-        for borrower_id in _named(before, *borrower):
-            own = {key for key, _ in arguments(high[borrower_id][borrower[0]])}
-            lent = [{key: value} for key, value in arguments(before[lender_id][lender[0]]) if key not in own | _OWN]
-            body = dict(high[borrower_id])
-            body[borrower[0]] = [*body[borrower[0]], *lent]
-            high[borrower_id] = body
-
-
-def _named(high: Mapping[str, Any], state: str, name: str) -> list[str]:
-    """IDs that have this state and this ID or name."""
-    if name in high and state in high[name]:
-        return [name]
-    return [
-        each
-        for each, body in high.items()
-        if any(key == "name" and value == name for key, value in arguments(body.get(state)))
+def _loan(draft: Draft, lender: tuple[str, str], borrower: tuple[str, str]) -> Iterator[Extension]:
+    own = {key for key, _ in arguments(draft.high[borrower[0]][borrower[1]])}
+    lent: list[Any] = [
+        {key: value} for key, value in arguments(draft.high[lender[0]][lender[1]]) if key not in own | _OWN
     ]
+    if lent:
+        yield Extension(borrower[0], {borrower[1]: lent})

@@ -9,7 +9,7 @@ from .conftest import Compile, order, told
 FAULTS = {
     "one ID in two SLS": (
         {"a.sls": "include: [b]\nx: test.nop\nsame:\n  test.nop: []\n", "b.sls": "\nsame: test.nop\n"},
-        ["a.sls:3 Detected conflicting IDs, SLS IDs need to be globally unique."],
+        ["b.sls:2 Detected conflicting IDs, SLS IDs need to be globally unique."],
     ),
     "extend is no map": (
         {"a.sls": "x: test.nop\nextend: [b]\n"},
@@ -33,8 +33,8 @@ def test_faults(compiled: Compile, files: dict[str, str], faults: list[str]) -> 
 
 def test_both_places_of_a_conflict(compiled: Compile) -> None:
     (fault,) = compiled({"a.sls": "include: [b]\nsame: test.nop\n", "b.sls": "\nsame: test.nop\n"}).faults
-    assert "'same' and is found in SLS 'base:b' and SLS 'base:a'" in fault.message
-    assert fault.hint.endswith("b.sls:2")
+    assert "'same' and is found in SLS 'base:a' and SLS 'base:b'" in fault.message
+    assert fault.hint.endswith("a.sls:2")
     assert fault.excerpt.splitlines()[1] == "same: test.nop    <======================"
 
 

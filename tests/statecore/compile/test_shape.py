@@ -96,4 +96,4 @@ def test_all_of_them_at_once(compiled: Compile) -> None:
     found = compiled(
         {"a.sls": "include: [b]\nx:\n  test.nop:\n    - require: y\n", "b.sls": "z:\n  test.nop:\n\n\nw:\n  test: []\n"}
     )
-    assert [each.split(" ")[0] for each in told(found.faults)] == ["b.sls:2", "b.sls:6", "a.sls:4"]
+    assert [each.split(" ")[0] for each in told(found.faults)] == ["a.sls:4", "b.sls:2", "b.sls:6"]

@@ -6,10 +6,22 @@ but for what Salt leaves to chance or does to everybody's surprise; each of thes
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
-#: Requisites whose references Salt may repeat, or sort as a set has them.
-_REQUISITES = ("require", "watch", "prereq", "onfail", "onchanges")
+#: Requisites whose references Salt may repeat.
+_REQUISITES = frozenset(
+    {
+        *("require", "watch", "prereq", "onfail", "onchanges", "listen", "listen_in"),
+        *("require_any", "watch_any", "onfail_any", "onfail_all", "onchanges_any"),
+    }
+)
+
+#: As salt_trees.py tells an exception.
+_EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(Error|Exception): ")
+
+_DOTTED = re.compile(r"Invalid requisite in \w+: \S+ for (.*), in SLS")
 
 _RING = "Recursive requisites were found"
 _DANGLING = "Referenced state does not exist for requisite"
@@ -57,35 +69,50 @@ def _comment(entry: dict[str, Any]) -> Any:
     return _first_lines([entry["comment"]]) if entry["result"] is False and entry["comment"] else entry["comment"]
 
 
-def generously(told: dict[str, Any]) -> dict[str, Any]:
-    """The same, for trees that nobody looked at."""
-    high, low, ran = told["high"], told["low"], told["ran"]
-    return {
-        "high": _sentences(high),
-        "IDs": [] if isinstance(high, list) else [key for key in high if not key.startswith("__")],
-        "low": _sentences(low) or [_once(chunk) for chunk in low],
-        "ran": _sentences(ran) or [(tag, result, changes, _parts(said)) for tag, result, changes, said in _ran(ran)],
+def generously(told: dict[str, Any], salts: dict[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of one of two answers, for trees that nobody looked at. Nothing of what made Salt itself stumble."""
+    off = opts.get("disabled_requisites", [])
+    high, low, ran = (_sentences(told[part]) or told[part] for part in ("high", "low", "ran"))
+    parts = {
+        "high": high,
+        "IDs": [key for key in high if isinstance(high, dict) and not key.startswith("__")],
+        "low": [_once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
+        # Salt stops between two stages of a run, not of what it shows; ours say the same in both.
+        "ran": low if isinstance(ran, list) else [(*came, _parts(said)) for *came, said in _ran(ran)],
     }
+    return {part: value for part, value in parts.items() if not _stumbled(salts.get(part))}
 
 
-def _sentences(value: Any) -> Any:
-    """Errors sorted, each once; None when there are none.
+def _stumbled(answer: Any) -> bool:
+    """Whether Salt raised an exception instead of answering."""
+    return isinstance(answer, list) and any(isinstance(line, str) and _EXCEPTION.match(line) for line in answer)
 
-    Salt names the first dangling requisite of each state, and a ring besides; ours name all that dangle, then rings.
+
+def _sentences(value: Any) -> list[str]:
+    """Errors sorted, each once.
+
+    Salt names the first dangling requisite of each state, and a ring besides; ours name all that dangle, then rings. Where a
+    requisite_in names a function Salt also says that what it names cannot be extended.
     """
     if not isinstance(value, list) or not value or not isinstance(value[0], str):
-        return None if isinstance(value, list) else value
-    lines = [each.partition(_RING)[0] + _RING if _RING in each else each for each in _first_lines(value)]
-    lines = [_DANGLING + each.partition(" in state ")[2] if each.startswith(_DANGLING) else each for each in lines]
-    plain = {each for each in lines if each != _RING}
-    return sorted(plain or {_RING})
+        return []
+    lines = {each.partition(_RING)[0] + _RING if _RING in each else each for each in _first_lines(value)}
+    lines = {_DANGLING + each.partition(" in state ")[2] if each.startswith(_DANGLING) else each for each in lines}
+    dotted = {found[1] for each in lines if (found := _DOTTED.match(each))}
+    return sorted(
+        each
+        for each in lines
+        if not (each.startswith(_RING) and len(lines) > 1)
+        and not any(each.startswith(f"Cannot extend ID '{name}'") for name in dotted)
+    )
 
 
-def _once(chunk: Any) -> Any:
-    """A chunk with each reference of a requisite once."""
+def _once(chunk: dict[str, Any], off: Collection[str]) -> dict[str, Any]:
+    """A chunk with each reference of a requisite once, without those that are disabled."""
     return {
         key: [item for at, item in enumerate(value) if item not in value[:at]] if key in _REQUISITES else value
         for key, value in chunk.items()
+        if key not in off
     }
 
 

@@ -229,8 +229,9 @@ def _requisite(plan: _Plan, name: str, watched: bool) -> dict[str, Any] | None:
         return None
     count = plan.draw(st.integers(1, 2))
     references = [_reference(plan, plan.one(known), kind) for _ in range(count)]
-    if kind in ("use", "require_in", "watch_in", "use_in") and plan.maybe(8):
-        mapped = next((each for each in references if isinstance(each, dict)), None)
+    if kind in ("require_in", "watch_in") and plan.maybe(8):
+        # Salt takes a map's ``sls`` for a state module.
+        mapped = next((each for each in references if isinstance(each, dict) and "sls" not in each), None)
         if mapped is not None:
             return {kind: mapped}
     return {kind: references}

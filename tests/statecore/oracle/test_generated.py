@@ -40,7 +40,8 @@ def test_as_salt(salt: Salt, tree: Tree) -> None:
     answer = salt.ask(tree)
     with tempfile.TemporaryDirectory() as directory:
         told = ours(tree, Path(directory) / "t")
-    salts, own = generously(answer()), generously(told)
+    theirs = answer()
+    salts, own = generously(theirs, theirs, tree.opts), generously(told, theirs, tree.opts)
     for part in salts:
         assert agreed(own[part], salts[part]) == salts[part], part
 
