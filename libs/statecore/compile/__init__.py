@@ -138,7 +138,8 @@ def _shown(gathered: Draft) -> High:
 def _compiled(gathered: Draft) -> Compiled:
     shown = _shown(gathered)
     if gathered.faults:
-        return Compiled(shown, (), gathered.faults)
+        # What else is wrong with the form is told too; what refers to something may only miss what could not be gathered.
+        return Compiled(shown, (), shape.check(gathered).faults)
     refined = _through(REFINE, gathered)
     if refined.faults:
         return Compiled(shown, (), refined.faults)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from statecore.compile.draft import Draft, Extension, Part
+from statecore.compile.exclude import well_formed
 from statecore.errors import SlsFault
 from statecore.types import High
 
@@ -39,7 +40,7 @@ def _told(body: Any, origin: Mapping[str, str], part: Part) -> Any:
         body = {body: []}
     if not isinstance(body, dict):
         body = {"__malformed__": body}
-    told = {**body, **{key: body.get(key, value) for key, value in origin.items()}}
+    told = {**body, **{key: body[key] if isinstance(body.get(key), str) else value for key, value in origin.items()}}
     if part.included_from:
         told["__sls_included_from__"] = list(part.included_from)
     return told
@@ -61,11 +62,18 @@ def _extensions(draft: Draft, part: Part, origin: Mapping[str, str], faults: lis
 
 
 def _excluded(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[Any]:
-    if isinstance(part.rendered.exclude, list) or not part.rendered.exclude:
-        return list(part.rendered.exclude)
-    text = f"Exclude Declaration in SLS {part.rendered.sls} is not formed as a list"
-    faults.append(draft.fault(text, origin, "exclude"))
-    return []
+    if not isinstance(part.rendered.exclude, list | tuple):
+        text = f"Exclude Declaration in SLS {part.rendered.sls} is not formed as a list"
+        faults.append(draft.fault(text, origin, "exclude"))
+        return []
+    sound = []
+    for entry in part.rendered.exclude:
+        if well_formed(entry):
+            sound.append(entry)
+        else:
+            text = f"An exclude of SLS '{part.rendered.sls}' is not an SLS, sls: SLS or id: ID"
+            faults.append(draft.fault(text, origin, "exclude", hint=f"it is {entry!r}"))
+    return sound
 
 
 def _conflict(draft: Draft, name: str, known: Mapping[str, Any], origin: Mapping[str, str]) -> SlsFault:

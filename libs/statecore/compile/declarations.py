@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from statecore.compile.draft import Draft, Extension
+from statecore.compile.draft import Draft, Extension, states
 from statecore.errors import SlsFault
 from statecore.types import High
 
 
 def expand(draft: Draft) -> Draft:
-    """Bodies and extends whose keys are state modules. A key with a dot moves behind those without, as Salt orders them."""
+    """Bodies and extends whose keys are state modules. A key with a dot moves behind those without, as Salt orders them.
+
+    Faults: what is no map of states, and in an extend, which is laid over sound data before that is checked, no list.
+    """
     faults: list[SlsFault] = []
     high: High = {}
     for name, body in draft.high.items():
@@ -21,29 +24,43 @@ def expand(draft: Draft) -> Draft:
         if not isinstance(body, dict) or "__malformed__" in body:
             faults.append(_malformed(draft, name, body))
             continue
-        high[name] = _expanded(draft, name, body, faults)
-    extends = tuple(Extension(each.id, _expanded(draft, each.id, each.body, None)) for each in draft.extends)
+        high[name] = _expanded(draft, (name,), body, faults)
+    extends = tuple(
+        Extension(each.id, _expanded(draft, ("extend", each.id), each.body, faults)) for each in draft.extends
+    )
     return replace(draft, high=high, extends=extends, faults=(*draft.faults, *faults))
 
 
-def _expanded(draft: Draft, name: str, body: Mapping[str, Any], faults: list[SlsFault] | None) -> dict[str, Any]:
-    """``faults`` is None for an extend, where the same module may come twice."""
-    seen = {key for key, run in body.items() if "." not in key and isinstance(run, list)}
+def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], faults: list[SlsFault]) -> dict[str, Any]:
+    """``place``: an ID, or "extend" and an ID, where the same module may come twice."""
+    name, extending = place[-1], len(place) > 1
+    seen = {key for key, run in body.items() if isinstance(key, str) and "." not in key and isinstance(run, list)}
     plain: dict[str, Any] = {}
     dotted: dict[str, Any] = {}
     for key, run in body.items():
+        if not isinstance(key, str):
+            text = f"State '{key}' of ID '{name}' in SLS '{body.get('__sls__')}' is not formed as a string, but is type"
+            faults.append(draft.fault(f"{text} {type(key).__name__}.", body, *place, key))
+            continue
+        if extending and not key.startswith("_") and not isinstance(run, list):
+            text = f"State '{name}' in SLS '{body.get('__sls__')}' is not formed as a list"
+            faults.append(draft.fault(text, body, *place, key))
+            continue
         if key.startswith("_") or "." not in key or not isinstance(run, list):
             plain[key] = run
             continue
         state, _, fun = key.partition(".")
-        if state in seen and faults is not None:
+        if state in seen and not extending:
             text = f"ID '{name}' in SLS '{body.get('__sls__')}' contains multiple state declarations of the same type"
             hint = f"give one of the '{state}' states an ID of its own"
-            faults.append(draft.fault(text, body, str(name), key, hint=hint))
+            faults.append(draft.fault(text, body, name, key, hint=hint))
             continue
         seen.add(state)
         dotted[state] = [*run, fun]
-    return plain | dotted
+    whole = plain | dotted
+    if extending and not any(states(whole)) and len(whole) == len(body):
+        faults.append(draft.fault(f"Extension '{name}' in SLS '{body.get('__sls__')}' has no state", body, *place))
+    return whole
 
 
 def _malformed(draft: Draft, name: str, body: Any) -> SlsFault:

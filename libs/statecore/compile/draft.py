@@ -81,12 +81,13 @@ class Draft:
     reacts: Callable[[str], bool] = anything
     faults: tuple[SlsFault, ...] = ()
 
-    def fault(self, message: str, origin: Mapping[str, Any], *keys: str, hint: str = "") -> SlsFault:
+    def fault(self, message: str, origin: Mapping[str, Any], *keys: object, hint: str = "") -> SlsFault:
         """A fault of the SLS and environment in ``origin`` (``__sls__``, ``__env__``), at the line of the path of keys."""
         sls, saltenv = str(origin.get("__sls__", "")), str(origin.get("__env__", "base"))
-        mark: Mark | None = self.tree.locate(sls, saltenv, *keys) if self.tree is not None else None
+        path = [str(key) for key in keys]
+        mark: Mark | None = self.tree.locate(sls, saltenv, *path) if self.tree is not None else None
         excerpt = self.tree.excerpt(mark) if self.tree is not None and mark is not None and mark.line else ""
-        return SlsFault(message, mark, sls, keys[0] if keys else "", excerpt, hint)
+        return SlsFault(message, mark, sls, path[0] if path else "", excerpt, hint)
 
     def with_faults(self, faults: Sequence[SlsFault]) -> Draft:
         """The draft with more faults."""

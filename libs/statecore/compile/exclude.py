@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from statecore.compile.draft import Draft
 from statecore.compile.extend import excluded_slses
+
+
+def well_formed(entry: Any) -> bool:
+    """Whether an entry of an exclude list is an SLS, ``sls: SLS`` or ``id: ID``."""
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        key, value = next(iter(entry.items()))
+        return key in ("sls", "id") and isinstance(value, str)
+    return isinstance(entry, str)
 
 
 def exclude(draft: Draft) -> Draft:

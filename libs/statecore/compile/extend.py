@@ -105,6 +105,6 @@ def _unknown(draft: Draft, name: str, body: Mapping[str, Any], high: Mapping[str
         "This is likely due to a missing include statement or an incorrectly typed ID.\n"
         f"Ensure that a state with an ID of '{name}' is available\nin environment '{saltenv}' and to SLS '{sls}'"
     )
-    near = difflib.get_close_matches(name, list(high), n=1)
+    near = difflib.get_close_matches(name, [str(each) for each in high], n=1)
     keys = (str(body["__from__"]),) if "__from__" in body else (name,)
     return draft.fault(text, body, *keys, hint=f"the nearest ID is '{near[0]}'" if near else "")

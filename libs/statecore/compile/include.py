@@ -59,7 +59,7 @@ class _Gathering:
         except SlsError as error:
             self.faults += error.faults
             return
-        if not isinstance(rendered.include, list) and rendered.include:
+        if not isinstance(rendered.include, list | tuple):
             self._fault(f"Include Declaration in SLS {sls} is not formed as a list", rendered)
         else:
             for entry in rendered.include:
@@ -69,13 +69,14 @@ class _Gathering:
     def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
         # ``place``: the key or text in the file.
         saltenv, wanted, place = rendered.saltenv, entry, str(entry)
-        if isinstance(entry, Mapping):
-            if len(entry) != 1:
-                self._fault(f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS", rendered)
-                return
+        if isinstance(entry, Mapping) and len(entry) == 1:
             saltenv, wanted = next((str(key), value) for key, value in entry.items())
             place = saltenv
-        absolute = self._absolute(str(wanted), rendered, place)
+        if not isinstance(wanted, str):
+            text = f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS"
+            self._fault(text, rendered, place, hint=f"it is {entry!r}")
+            return
+        absolute = self._absolute(wanted, rendered, place)
         if absolute is None:
             return
         if saltenv == _ANY_ENVIRONMENT:

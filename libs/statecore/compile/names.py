@@ -27,13 +27,9 @@ def _each(low: Low) -> Iterator[Low]:
             unique.append(name)
     for position, entry in enumerate(unique, 1):
         chunk = copy.deepcopy(low)
-        if isinstance(entry, Mapping):
-            name, overrides = next(iter(entry.items()))
-            for override in overrides if isinstance(overrides, list) else [overrides]:
-                if isinstance(override, Mapping):
-                    chunk.update(override)
-        else:
-            name = entry
+        name, overrides = next(iter(entry.items())) if isinstance(entry, Mapping) else (entry, ())
         chunk["name"] = name if isinstance(name, str) else str(name)
+        for override in [overrides] if isinstance(overrides, Mapping) else overrides:
+            chunk.update(override)
         chunk["name_order"] = position
         yield chunk

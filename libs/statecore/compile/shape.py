@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-from statecore.compile.draft import REQUISITES, Draft, states
+from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, states
 from statecore.errors import SlsFault
+
+#: What names another state and is turned round or resolved elsewhere; a map is as good as a list.
+_BACKWARD = frozenset(REQUISITES_IN) | {"listen_in", "use", "use_in"}
+
+#: Arguments that say where a chunk is from.
+_ORIGIN = ("__id__", "__sls__", "__env__")
 
 
 def check(draft: Draft) -> Draft:
@@ -64,26 +70,55 @@ def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, 
 
 
 def _of_argument(
-    draft: Draft, name: str, body: Mapping[str, Any], state: str, item: Mapping[str, Any]
+    draft: Draft, name: str, body: Mapping[str, Any], state: str, item: Mapping[Any, Any]
 ) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     key = next(iter(item), None)
-    if key is None:
+    for each, value in item.items():
+        if not isinstance(each, str):
+            text = f"Argument '{each}' of state '{name}' in SLS '{sls}' is not formed as a string, but is type"
+            yield draft.fault(f"{text} {type(each).__name__}.", body, name, state, each)
+        elif each in _ORIGIN and not isinstance(value, str):
+            text = f"The {each} argument of state '{name}' in SLS '{sls}' must have a string as the value"
+            yield draft.fault(text, body, name, state, each)
+        elif each in _BACKWARD and each != key:
+            yield draft.fault(_several(name, sls), body, name, state, each)
+    if key == "names":
+        yield from _of_names(draft, name, body, state, item[key])
+    if key not in REQUISITES | _BACKWARD:
         return
-    if key == "names" and not isinstance(item[key], list):
-        text = f"The 'names' argument in state '{name}' in SLS '{sls}' needs to be formed as a list"
-        yield draft.fault(text, body, name, state, key)
-    if key not in REQUISITES:
-        return
-    if not isinstance(item[key], list):
+    if not isinstance(item[key], list) and not (key in _BACKWARD and isinstance(item[key], Mapping)):
         text = f"The {key} statement in state '{name}' in SLS '{sls}' needs to be formed as a list"
         yield draft.fault(text, body, name, state, key, hint=f"write '- {key}:' and under it '- module: ID'")
         return
     if len(item) != 1:
-        text = f"Multiple dictionaries defined in argument of state '{name}' in SLS '{sls}'"
-        yield draft.fault(text, body, name, state, key)
-    for reference in item[key]:
+        yield draft.fault(_several(name, sls), body, name, state, key)
+    for reference in item[key] if isinstance(item[key], list) else [{each: item[key][each]} for each in item[key]]:
         yield from _of_reference(draft, name, body, state, key, reference)
+
+
+def _several(name: str, sls: Any) -> str:
+    return f"Multiple dictionaries defined in argument of state '{name}' in SLS '{sls}'"
+
+
+def _of_names(draft: Draft, name: str, body: Mapping[str, Any], state: str, names: Any) -> Iterator[SlsFault]:
+    sls = body.get("__sls__")
+    if not isinstance(names, list):
+        text = f"The 'names' argument in state '{name}' in SLS '{sls}' needs to be formed as a list"
+        yield draft.fault(text, body, name, state, "names")
+        return
+    for entry in names:
+        own, overrides = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (entry, [])
+        if isinstance(own, bool) or not isinstance(own, str | int | float):
+            text = f"Name {entry} of state '{name}' in SLS '{sls}' is not a string, or one with a list of arguments"
+            yield draft.fault(text, body, name, state, "names")
+            continue
+        for override in overrides if isinstance(overrides, list) else [overrides]:
+            if isinstance(override, Mapping):
+                yield from _of_argument(draft, name, body, state, override)
+            else:
+                text = f"Name {own} of state '{name}' in SLS '{sls}' overrides with what is not a list of arguments"
+                yield draft.fault(text, body, name, state, "names", hint=f"it is {override!r}")
 
 
 def _of_reference(
@@ -99,7 +134,7 @@ def _of_reference(
         yield draft.fault(text, body, name, state, key)
         return
     module, value = next((str(module), value) for module, value in reference.items())
-    if "." in module:
+    if "." in module and key not in _BACKWARD:
         yield draft.fault(
             f"Invalid requisite type '{module}' in state '{name}', in SLS '{sls}'. Requisite types must not contain"
             f" dots, did you mean '{module.partition('.')[0]}'?",

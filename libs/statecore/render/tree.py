@@ -218,8 +218,8 @@ class SlsTree:
 
     def _split(self, source: Source) -> RenderedSls:
         high = dict(self.data(source.sls, source.saltenv))
-        include, extend, exclude = (high.pop(name, None) for name in ("include", "extend", "exclude"))
-        return RenderedSls(source.sls, source.saltenv, source.file, high, include or (), extend or {}, exclude or ())
+        include, extend, exclude = high.pop("include", ()), high.pop("extend", {}), high.pop("exclude", ())
+        return RenderedSls(source.sls, source.saltenv, source.file, high, include, extend, exclude)
 
     def _data(self, source: Source, names: Mapping[str, Any] | None = None) -> Any:
         return self._pipes.data(source, {**self._names(source), **(names or {})})

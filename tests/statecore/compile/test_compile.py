@@ -43,7 +43,10 @@ def test_literal_high_data() -> None:
 
 def test_literal_high_data_that_is_malformed() -> None:
     found = compile_high({"x": {"test": []}, "y": 5}, {})
-    assert told(found.faults) == ["ID y in SLS None is not a dictionary"]
+    assert told(found.faults) == [
+        "ID y in SLS None is not a dictionary",
+        "No function declared in state 'x' in SLS 'None'",
+    ]
     assert told(compile_high({"x": {"test": []}}, {}).faults) == ["No function declared in state 'x' in SLS 'None'"]
 
 

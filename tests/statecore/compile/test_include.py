@@ -82,7 +82,7 @@ FAULTS = {
     "two in one entry": (
         {"a.sls": "include:\n  - base: b\n    dev: c\n"},
         ["a.sls:1 An include of SLS 'a' is not an SLS or one environment: SLS"],
-        "",
+        "it is {'base': 'b', 'dev': 'c'}",
     ),
     "no environment of the run has it": (
         {"a.sls": "x: test.nop\n\ninclude:\n  - _xenv: b\n"},

@@ -19,7 +19,13 @@ _REQUISITES = frozenset(
 )
 
 #: As salt_trees.py tells an exception.
-_EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(Error|Exception): ")
+_EXCEPTION = re.compile(r"([A-Z][A-Za-z]*(Error|Exception)|StopIteration|KeyError):")
+
+#: What Salt says besides of what it has already said is wrong.
+_ECHOES = re.compile(r"ID (include|exclude|extend) in SLS|Error when rendering state|The type |.* found in include of 'Ordered")
+
+#: Before a quoted value.
+_QUOTED = re.compile(r'(?<=Illegal requisite ")|(?<=Requisite declaration )')
 
 _DOTTED = re.compile(r"Invalid requisite in \w+: \S+ for (.*), in SLS")
 
@@ -78,9 +84,16 @@ def generously(told: dict[str, Any], salts: dict[str, Any], opts: Mapping[str, A
         "IDs": [key for key in high if isinstance(high, dict) and not key.startswith("__")],
         "low": [_once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
         # Salt stops between two stages of a run, not of what it shows; ours say the same in both.
-        "ran": low if isinstance(ran, list) else [(*came, _parts(said)) for *came, said in _ran(ran)],
+        "ran": low if isinstance(ran, list) else _came(ran, salts["ran"]),
     }
     return {part: value for part, value in parts.items() if not _stumbled(salts.get(part))}
+
+
+def _came(ran: dict[str, Any], salts: Any) -> list[Any]:
+    """What came of each state. An entry without a number is Salt's for a state that returned what it may not."""
+    malformed = {tag for tag, entry in salts.items() if "__run_num__" not in entry} if isinstance(salts, dict) else ()
+    entries = {tag: entry for tag, entry in ran.items() if tag not in malformed}
+    return [(*came, _parts(said)) for *came, said in _ran(entries)]
 
 
 def _stumbled(answer: Any) -> bool:
@@ -121,3 +134,32 @@ def _parts(comment: Any) -> Any:
     line = comment[0] if isinstance(comment, list) and comment else comment
     text, failed, names = str(line).partition("requisite failed: ")
     return [text, *sorted(names.split(", "))] if failed else comment
+
+
+def refused(own: dict[str, Any], salts: dict[str, Any]) -> str:
+    """What is wrong with our answer to a tree that is not well formed; "" when it is as it should be.
+
+    Ours say at least what Salt says before it goes on with what it said is wrong. Where Salt says nothing, or stumbles, ours
+    may refuse.
+    """
+    for part in ("high", "low"):
+        if not isinstance(own[part], dict | list):
+            return f"{part} is no answer: {own[part]}"
+        errors, theirs = _sentences(own[part]), _sentences(salts[part])
+        unlocated = [each for each in own[part] if errors and "\n    at " not in each]
+        if unlocated:
+            return f"{part} has errors without a place: {unlocated}"
+        if not theirs or _stumbled(theirs):
+            continue
+        if not errors:
+            return f"{part}: Salt refuses, {theirs}"
+        if part == "high" or not _sentences(own["high"]):
+            missing = {_opening(each) for each in theirs if not _ECHOES.match(each)} - {_opening(each) for each in errors}
+            if missing:
+                return f"{part} lacks {missing}, has {errors}"
+    return ""
+
+
+def _opening(sentence: str) -> str:
+    """A sentence up to the value that it quotes, which each writes in a way of its own."""
+    return _QUOTED.split(sentence)[0]

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from . import generated
-from .comparison import agreed, generously
+from . import broken, generated
+from .comparison import agreed, generously, refused
 from .conftest import Salt, Tree, ours
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(0 if os.environ.get("SALTERN_GENERATED_TREES") else 120)]
@@ -44,6 +44,18 @@ def test_as_salt(salt: Salt, tree: Tree) -> None:
     salts, own = generously(theirs, theirs, tree.opts), generously(told, theirs, tree.opts)
     for part in salts:
         assert agreed(own[part], salts[part]) == salts[part], part
+
+
+@_HYPOTHESIS
+@given(tree=broken.trees())
+def test_what_is_not_well_formed(salt: Salt, tree: Tree) -> None:
+    """No exception, no end of patience: located errors, and at least those that Salt has."""
+    note(shown_as_case(tree))
+    answer = salt.ask(tree, ("high", "low"))
+    with tempfile.TemporaryDirectory() as directory:
+        told = ours(tree, Path(directory) / "t")
+    assert isinstance(told["ran"], dict | list)
+    assert refused(told, answer()) == ""
 
 
 def shown_as_case(tree: Tree) -> str:
