@@ -170,7 +170,7 @@ def _references(value: Any) -> list[dict[str, Any]]:
     if value is None:
         return []
     listed = value if isinstance(value, list) else [value]
-    return [item if isinstance(item, dict) else {"id": item} for item in listed if item]
+    return [item if isinstance(item, dict) else {"id": item} for item in listed if item not in (None, {})]
 
 
 class _Edge(NamedTuple):

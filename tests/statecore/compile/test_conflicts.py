@@ -19,6 +19,18 @@ FAULTS = {
         {"a.sls": "extend:\n  x: 3\nx: test.nop\n"},
         ["a.sls:2 Extension name 'x' in SLS 'a' is not a dictionary"],
     ),
+    "nothing below extend": (
+        {"a.sls": "x: test.nop\nextend:\n"},
+        ["a.sls:2 Extension value in SLS 'a' is not a dictionary"],
+    ),
+    "nothing below exclude": (
+        {"a.sls": "x: test.nop\nexclude:\n"},
+        ["a.sls:2 Exclude Declaration in SLS a is not formed as a list"],
+    ),
+    "an exclude of another form": (
+        {"a.sls": "x: test.nop\nexclude:\n  - sld: b\n  - [b]\n  - id: 5\n"},
+        ["a.sls:2 An exclude of SLS 'a' is not an SLS, sls: SLS or id: ID"] * 3,
+    ),
     "exclude is no list": (
         {"a.sls": "x: test.nop\nexclude: b\n"},
         ["a.sls:2 Exclude Declaration in SLS a is not formed as a list"],

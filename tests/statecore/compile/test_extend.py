@@ -36,6 +36,26 @@ FAULTS = {
         ["a.sls:3 Cannot extend ID 'xx' in 'base:a'. It is not part of the high state."],
         "the nearest ID is 'xxx'",
     ),
+    "an argument that is no name": (
+        {"a.sls": "extend:\n  c:\n    test: [{more: 1}]\nx:\n  test.nop: [{comment: c}]\n"},
+        ["a.sls:2 Cannot extend ID 'c' in 'base:a'. It is not part of the high state."],
+        "",
+    ),
+    "no list": (
+        {"a.sls": "x: test.nop\nextend:\n  x:\n    test: {comment: c}\n"},
+        ["a.sls:4 State 'x' in SLS 'a' is not formed as a list"],
+        "",
+    ),
+    "no state": (
+        {"a.sls": "x: test.nop\nextend:\n  x: {}\n"},
+        ["a.sls:3 Extension 'x' in SLS 'a' has no state"],
+        "",
+    ),
+    "unknown, of an SLS that is excluded": (
+        {"a.sls": "include: [b]\nexclude: [b]\nx: test.nop\n", "b.sls": "extend:\n  qq:\n    test: [{comment: c}]\n"},
+        ["b.sls:2 Cannot extend ID 'qq' in 'base:b'. It is not part of the high state."],
+        "",
+    ),
     "two of that name": (
         {
             "a.sls": "extend:\n  n:\n    test:\n      - order: 1\nx:\n  test.nop: [{name: n}]\ny:\n  test.nop: [{name: n}]\n"
@@ -94,6 +114,18 @@ def test_the_first_extend_is_laid_first(compiled: Compile) -> None:
             "c.sls": "include: [b]\nextend:\n  y:\n    test: [{comment: c}]\n",
         },
         matches={"base": ["a", "c"]},
+    )
+    assert low(found, "y")["comment"] == "c"
+
+
+def test_what_is_included_is_laid_over_what_its_includer_lays(compiled: Compile) -> None:
+    """To everybody's surprise, but so does Salt: an SLS is gathered before those it includes."""
+    found = compiled(
+        {
+            "a.sls": "include: [b, c]\nextend:\n  y:\n    test: [{comment: a}]\n",
+            "b.sls": B,
+            "c.sls": "include: [b]\nextend:\n  y:\n    test: [{comment: c}]\n",
+        }
     )
     assert low(found, "y")["comment"] == "c"
 

@@ -18,6 +18,7 @@ ORDERS = {
         {"a.sls": f"include: [b, c, b]\n{STATE}", "b.sls": f"include: [c]\n{STATE}", "c.sls": STATE},
         "c b a",
     ),
+    "itself": ({"a.sls": f"include: [a, 'a*']\n{STATE}"}, "a"),
     "in a circle": ({"a.sls": f"include: [b]\n{STATE}", "b.sls": f"include: [a]\n{STATE}"}, "b a"),
     "globs, sorted": (
         {
@@ -68,6 +69,23 @@ FAULTS = {
         {"a.sls": "# comment\ninclude: b\n", "b.sls": ""},
         ["a.sls:2 Include Declaration in SLS a is not formed as a list"],
         "",
+    ),
+    "nothing below include": (
+        {"a.sls": "# comment\ninclude:\nx: test.nop\n"},
+        ["a.sls:2 Include Declaration in SLS a is not formed as a list"],
+        "",
+    ),
+    "a number": (
+        {"a.sls": "include:\n  - b\n  - 2024\n", "b.sls": ""},
+        ["a.sls:3 An include of SLS 'a' is not an SLS or one environment: SLS"],
+        "it is 2024",
+    ),
+    "a directory without init.sls": (
+        {"a.sls": "include:\n  - b\n", "b/c.sls": ""},
+        [
+            "a.sls:2 Specified SLS b in saltenv base is not available on the salt master or through a configured fileserver"
+        ],
+        "salt://b.sls or salt://b/init.sls would be it",
     ),
     "beyond the top": (
         {"a.sls": "include:\n  - ..b\n"},

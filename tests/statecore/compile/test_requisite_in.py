@@ -18,6 +18,8 @@ TURNED: dict[str, tuple[str, dict[str, Any]]] = {
     "an ID alone": ("- require_in: [t]", {"require": [{"test": "x"}]}),
     "a name alone": ("- require_in: [named]", {"require": [{"test": "x"}]}),
     "a map instead of a list": ("- require_in: {test: t}", {"require": [{"test": "x"}]}),
+    "each once, however many are named": ("- require_in: [{test: x2}, {test: t}]", {"require": [{"test": "x"}]}),
+    "a map of an SLS": ("- require_in: {sls: b}", {"require": [{"test": "x"}]}),
     "two kinds": (
         "- require_in: [{test: t}]\n    - watch_in: [{test: t}]",
         {"require": [{"test": "x"}], "watch": [{"test": "x"}]},
@@ -31,6 +33,18 @@ FAULTS = {
     "unknown ID": (
         "x:\n  test.nop:\n    - require_in: [{test: tt}]\nttt: test.nop\n",
         ["a.sls:1 Cannot extend ID 'tt' in 'base:a'. It is not part of the high state."],
+    ),
+    "two modules of which the first is not there": (
+        "x:\n  test.nop:\n    - require_in: [{cmd: t}, {test: t}]\nt: test.nop\n",
+        ["a.sls:1 Cannot extend ID 't' in 'base:a'. It is not part of the high state."],
+    ),
+    "a text": (
+        "x:\n  test.nop:\n    - require_in: t\nt: test.nop\n",
+        ["a.sls:3 The require_in statement in state 'x' in SLS 'a' needs to be formed as a list"],
+    ),
+    "in one entry with another": (
+        "x:\n  test.nop:\n    - name: y\n      require_in: [{test: t}]\nt: test.nop\n",
+        ["a.sls:4 Multiple dictionaries defined in argument of state 'x' in SLS 'a'"],
     ),
     "another module": (
         "x:\n  test.nop:\n    - require_in: [{cmd: t}]\nt: test.nop\n",
@@ -48,7 +62,8 @@ FAULTS = {
 
 @pytest.mark.parametrize(("argument", "expected"), TURNED.values(), ids=TURNED)
 def test_turned(compiled: Compile, argument: str, expected: dict[str, Any]) -> None:
-    found = compiled({"a.sls": f"x:\n  test.nop:\n    {argument}\nt:\n  test.nop: [{{name: named}}]\n"})
+    text = f"include: [b]\nx:\n  test.nop:\n    {argument}\nx2: test.nop\n"
+    found = compiled({"a.sls": text, "b.sls": "t:\n  test.nop: [{name: named}]\n"})
     assert told(found.faults) == []
     assert {key: value for key, value in low(found, "t").items() if key in KINDS} == expected
 
@@ -87,3 +102,10 @@ def test_disabled(compiled: Compile) -> None:
 def test_disabled_as_a_text(compiled: Compile) -> None:
     text = "x:\n  test.nop:\n    - require_in: [{test: t}]\nt: test.nop\n"
     assert "require" not in low(compiled({"a.sls": text}, disabled_requisites="require_in"), "t")
+
+
+def test_a_module_that_the_id_has_not_is_passed_over_behind_one_that_it_has(compiled: Compile) -> None:
+    """As in Salt, which looks at the first."""
+    found = compiled({"a.sls": "x:\n  test.nop:\n    - require_in: [{test: t}, {cmd: t}]\nt: test.nop\n"})
+    assert told(found.faults) == []
+    assert [(chunk["state"], chunk["__id__"]) for chunk in found.chunks] == [("test", "x"), ("test", "t")]

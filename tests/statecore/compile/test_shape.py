@@ -66,6 +66,54 @@ FAULTS = {
         "x:\n  test.nop:\n    - require:\n      - test: 5\n",
         ["a.sls:4 Requisite [require: test] in state [x] in SLS [a] must have a string as the value"],
     ),
+    "every dangling requisite": (
+        "x:\n  test.nop:\n    - require:\n      - test: y\n      - test: z\n",
+        [
+            "a.sls:3 Referenced state does not exist for requisite [require: (test: y)] in state [x] in SLS [a]",
+            "a.sls:3 Referenced state does not exist for requisite [require: (test: z)] in state [x] in SLS [a]",
+        ],
+    ),
+    "an empty reference": (
+        "x:\n  test.nop:\n    - require: ['']\n",
+        ["a.sls:3 Referenced state does not exist for requisite [require: (id: )] in state [x] in SLS [a]"],
+    ),
+    "a number as state module": (
+        "x:\n  7: []\n",
+        ["a.sls:2 State '7' of ID 'x' in SLS 'a' is not formed as a string, but is type int."],
+    ),
+    "a number as argument": (
+        "x:\n  test.nop:\n    - name: y\n    - 5: z\n",
+        ["a.sls:4 Argument '5' of state 'x' in SLS 'a' is not formed as a string, but is type int."],
+    ),
+    "an ID that is none": (
+        "x:\n  test.nop:\n    - __id__: [y]\n",
+        ["a.sls:3 The __id__ argument of state 'x' in SLS 'a' must have a string as the value"],
+    ),
+    "nothing among names": (
+        "x:\n  test.nop:\n    - names: [y, null]\n",
+        ["a.sls:3 Name None of state 'x' in SLS 'a' is not a string, or one with a list of arguments"],
+    ),
+    "two names in one entry": (
+        "x:\n  test.nop:\n    - names:\n      - y: []\n        z: []\n",
+        [
+            "a.sls:3 Name {'y': [], 'z': []} of state 'x' in SLS 'a' is not a string, or one with a list of arguments",
+        ],
+    ),
+    "a name overrides with a text": (
+        "x:\n  test.nop:\n    - names:\n      - y: text\n",
+        ["a.sls:3 Name y of state 'x' in SLS 'a' overrides with what is not a list of arguments"],
+    ),
+    "a name overrides a requisite with a text": (
+        "x:\n  test.nop:\n    - names:\n      - y: [{require: z}]\n",
+        ["a.sls:2 The require statement in state 'x' in SLS 'a' needs to be formed as a list"],
+    ),
+    "a form that is wrong beside what cannot be gathered": (
+        "include: [nob]\nx:\n  test.nop: {}\n",
+        [
+            "a.sls:1 Specified SLS nob in saltenv base is not available on the salt master or through a configured fileserver",
+            "a.sls:3 State 'x' in SLS 'a' is not formed as a list",
+        ],
+    ),
     "a number as ID": (
         "x: test.nop\n8080:\n  test.nop: []\n",
         ["a.sls:2 ID '8080' in SLS 'a' is not formed as a string, but is type int. It may need to be quoted."],

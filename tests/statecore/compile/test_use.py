@@ -15,6 +15,12 @@ LENT: dict[str, tuple[str, dict[str, Any]]] = {
     "its own wins": ("b:\n  test.nop: [{q: own}, {use: [{test: l}]}]\n", {"p": 1, "q": "own"}),
     "by name": ("b:\n  test.nop: [{use: [{test: lent}]}]\n", {"p": 1, "q": 2}),
     "a map instead of a list": ("b:\n  test.nop: [{use: {test: l}}]\n", {"p": 1, "q": 2}),
+    "an ID alone": ("b:\n  test.nop: [{use: [l]}]\n", {"p": 1, "q": 2}),
+    "of two the later one": (
+        "b:\n  test.nop: [{use: [{test: l}, {test: m}]}]\nm:\n  test.nop: [{p: 3}]\n",
+        {"p": 3, "q": 2},
+    ),
+    "a whole SLS": ("b:\n  test.nop: [{use: [{sls: a}]}]\n", {"p": 1, "q": 2}),
     "from nobody": ("b:\n  test.nop: [{use: [{test: nobody}]}]\n", {}),
     "from another module": ("b:\n  test.nop: [{use: [{cmd: l}]}]\n", {}),
     "from itself": ("b:\n  test.nop: [{p: 5}, {use: [{test: b}]}]\n", {"p": 5}),
@@ -31,3 +37,20 @@ def test_lent(compiled: Compile, text: str, expected: dict[str, Any]) -> None:
     assert chunk["name"] == "b"
     assert "require" not in chunk
     assert chunk["order"] == 10000
+
+
+def test_requisites_that_salt_lends(compiled: Compile) -> None:
+    found = compiled(
+        {
+            "a.sls": "l:\n  test.nop: [{listen: [{test: z}]}, {require_any: [{test: z}]}, {watch: [{test: z}]}]\nz: test.nop\n"
+            "b:\n  test.nop: [{use: [{test: l}]}]\n"
+        }
+    )
+    assert {"listen", "require_any", "watch"} & low(found, "b").keys() == {"listen", "require_any"}
+
+
+def test_a_function_in_place_of_a_module(compiled: Compile) -> None:
+    found = compiled({"a.sls": "l: test.nop\nb:\n  test.nop: [{use: [{test.nop: l}]}]\n"})
+    assert told(found.faults) == [
+        "a.sls:2 Invalid requisite in use: test.nop for l, in SLS 'a'. Requisites must not contain dots, did you mean 'test'?"
+    ]

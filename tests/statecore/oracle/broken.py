@@ -23,7 +23,20 @@ WRONG: tuple[Any, ...] = (
 #: Keys in place of others.
 KEYS: tuple[Any, ...] = (
     *(None, True, 7, 1.5, "", ".", "test", "test.nop", "test.nop.more", "test.", ".nop", "__x__", "i0", "no such"),
-    *("include", "extend", "exclude", "names", "name", "order", "require", "watch_in", "use", "state", "fun", "__env__"),
+    *(
+        "include",
+        "extend",
+        "exclude",
+        "names",
+        "name",
+        "order",
+        "require",
+        "watch_in",
+        "use",
+        "state",
+        "fun",
+        "__env__",
+    ),
 )
 
 

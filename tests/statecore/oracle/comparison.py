@@ -21,8 +21,11 @@ _REQUISITES = frozenset(
 #: As salt_trees.py tells an exception.
 _EXCEPTION = re.compile(r"([A-Z][A-Za-z]*(Error|Exception)|StopIteration|KeyError):")
 
-#: What Salt says besides of what it has already said is wrong.
-_ECHOES = re.compile(r"ID (include|exclude|extend) in SLS|Error when rendering state|The type |.* found in include of 'Ordered")
+#: What Salt says besides of what it has already said is wrong; ours follow requisites only when all is well formed.
+_ECHOES = re.compile(
+    r"ID (include|exclude|extend) in SLS|Error when rendering state|The type |Nonexistent saltenv|"
+    r"Referenced state does not exist|Recursive requisites were found"
+)
 
 #: Before a quoted value.
 _QUOTED = re.compile(r'(?<=Illegal requisite ")|(?<=Requisite declaration )')
@@ -154,7 +157,9 @@ def refused(own: dict[str, Any], salts: dict[str, Any]) -> str:
         if not errors:
             return f"{part}: Salt refuses, {theirs}"
         if part == "high" or not _sentences(own["high"]):
-            missing = {_opening(each) for each in theirs if not _ECHOES.match(each)} - {_opening(each) for each in errors}
+            missing = {_opening(each) for each in theirs if not _ECHOES.match(each)} - {
+                _opening(each) for each in errors
+            }
             if missing:
                 return f"{part} lacks {missing}, has {errors}"
     return ""

@@ -286,7 +286,9 @@ def _extends(plan: _Plan, into: Sls, sls: str, ids: Sequence[str], watched: bool
             run += [requisite] if requisite else []
         if plan.maybe(40) or not run:
             run.append(
-                plan.one([{"comment": "extended"}, {"order": 4}, {"name": "extended"}, {"failhard": False}, {"more": 1}])
+                plan.one(
+                    [{"comment": "extended"}, {"order": 4}, {"name": "extended"}, {"failhard": False}, {"more": 1}]
+                )
             )
         if module == "test" and plan.maybe(20):
             run.insert(plan.draw(st.integers(0, len(run))), plan.one(FUNCTIONS[:-1]))
