@@ -30,7 +30,7 @@ _ECHOES = re.compile(
 #: Before a quoted value.
 _QUOTED = re.compile(r'(?<=Illegal requisite ")|(?<=Requisite declaration )')
 
-_DOTTED = re.compile(r"Invalid requisite in \w+: \S+ for (.*), in SLS")
+_DOTTED = re.compile(r"Invalid requisite in \w+: \S+ for (.*?),? in SLS")
 
 _RING = "Recursive requisites were found"
 _DANGLING = "Referenced state does not exist for requisite"
@@ -87,16 +87,22 @@ def generously(told: dict[str, Any], salts: dict[str, Any], opts: Mapping[str, A
         "IDs": [key for key in high if isinstance(high, dict) and not key.startswith("__")],
         "low": [_once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
         # Salt stops between two stages of a run, not of what it shows; ours say the same in both.
-        "ran": low if isinstance(ran, list) else _came(ran, salts["ran"]),
+        "ran": low if isinstance(ran, list) else _came(ran, salts),
     }
     return {part: value for part, value in parts.items() if not _stumbled(salts.get(part))}
 
 
-def _came(ran: dict[str, Any], salts: Any) -> list[Any]:
-    """What came of each state. An entry without a number is Salt's for a state that returned what it may not."""
-    malformed = {tag for tag, entry in salts.items() if "__run_num__" not in entry} if isinstance(salts, dict) else ()
-    entries = {tag: entry for tag, entry in ran.items() if tag not in malformed}
-    return [(*came, _parts(said)) for *came, said in _ran(entries)]
+def _came(ran: dict[str, Any], salts: dict[str, Any]) -> list[Any]:
+    """What came of each state.
+
+    Without entries that have no number: Salt's for a state that returned what it may not. Where there are prereqs, without what
+    listened: Salt loses what came of a listener that a prereq's check had left out.
+    """
+    theirs = salts["ran"] if isinstance(salts["ran"], dict) else {}
+    lost = {tag for tag, entry in theirs.items() if "__run_num__" not in entry}
+    if any("__prereq__" in chunk for chunk in salts["low"]):
+        lost |= {tag for tag in ran if "_|-listener_" in tag}
+    return [(*came, _parts(said)) for *came, said in _ran({tag: ran[tag] for tag in ran if tag not in lost})]
 
 
 def _stumbled(answer: Any) -> bool:
@@ -114,6 +120,8 @@ def _sentences(value: Any) -> list[str]:
         return []
     lines = {each.partition(_RING)[0] + _RING if _RING in each else each for each in _first_lines(value)}
     lines = {_DANGLING + each.partition(" in state ")[2] if each.startswith(_DANGLING) else each for each in lines}
+    # Salt has two forms of this sentence.
+    lines = {each.replace(", in SLS", " in SLS") if each.startswith("Invalid requisite in") else each for each in lines}
     dotted = {found[1] for each in lines if (found := _DOTTED.match(each))}
     return sorted(
         each

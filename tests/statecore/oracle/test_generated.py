@@ -17,12 +17,12 @@ from . import broken, generated
 from .comparison import agreed, generously, refused
 from .conftest import Salt, Tree, ours
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(0 if os.environ.get("SALTERN_GENERATED_TREES") else 120)]
-
 _ASKED = int(os.environ.get("SALTERN_GENERATED_TREES", "0"))
 
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(_ASKED * 2 or 240)]
+
 _HYPOTHESIS = settings(
-    max_examples=_ASKED or 150,
+    max_examples=_ASKED or 75,
     derandomize=not _ASKED,
     database=None,
     deadline=None,
