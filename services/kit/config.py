@@ -118,6 +118,7 @@ class StateOptions(_Values):
     allow_undefined: bool = option(False, "what is not defined is empty in templates, not an error")
     nodegroups: dict[str, Any] = option({}, "name -> compound target")
     output: str = option("", "outputter where --out names none; empty: the one that the return names, else nested")
+    output_file: str = option("", "file that output is appended to where --out-file names none")
     output_indent: int | str | None = option(
         "", "spaces of json, yaml and pprint; negative or null: one line; pretty: four, names sorted"
     )

@@ -71,12 +71,14 @@ class Printer:
     def __init__(self, flags: argparse.Namespace, config: StateOptions, env: Mapping[str, str] | None = None) -> None:
         """Reads the flags of ``add_output_flags``. Raises CommandError when ``--out-file`` cannot be written, ConfigError for
         an option that says nothing an outputter understands."""
-        self._file = Path(flags.out_file) if flags.out_file else None
+        self._file = Path(flags.out_file or config.output_file) if flags.out_file or config.output_file else None
         if self._file is not None:
             try:
-                self._file.open("a" if flags.out_append else "w").close()
+                # The file of the configuration is everybody's, so it only grows.
+                self._file.open("w" if flags.out_file and not flags.out_append else "a").close()
             except OSError as error:
-                raise CommandError(f"--out-file {self._file}: {error.strerror}", Exit.USAGE) from error
+                name = "--out-file" if flags.out_file else "output_file"
+                raise CommandError(f"{name} {self._file}: {error.strerror}", Exit.USAGE) from error
         is_terminal = self._file is None and sys.stdout.isatty()
         color = color_wanted(
             force=flags.force_color,

@@ -110,3 +110,14 @@ def test_out_file(salt_call: Run, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == ""
     with pytest.raises(CommandError, match="--out-file"):
         salt_call("test.echo", "a", "--out-file", str(tmp_path))
+
+
+def test_outputters_of_the_tree(salt_call: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tree" / "_output").mkdir()
+    (tmp_path / "tree" / "_output" / "loud.py").write_text(
+        "def output(data, **kwargs):\n    return f\"{__opts__['id']}: {data['local']}!\".upper()\n"
+    )
+    assert salt_call("saltutil.sync_output") == 0
+    assert capsys.readouterr().out == "local:\n    - output.loud\n"
+    assert salt_call("test.echo", "hi", "--out=loud") == 0
+    assert capsys.readouterr().out == "WEB1: HI!\n"

@@ -129,6 +129,16 @@ def test_files(tmp_path: Path, printer: Callable[..., Any], capsys: pytest.Captu
     assert capsys.readouterr().out == ""
 
 
+def test_the_file_of_the_configuration_grows(tmp_path: Path, printer: Callable[..., Any]) -> None:
+    common, own = tmp_path / "common", tmp_path / "own"
+    for number in (1, 2):
+        printer(output_file=str(common)).show(number)
+    printer("--out-file", str(own), output_file=str(common)).show(3)
+    assert (common.read_text(), own.read_text()) == ("1\n2\n", "3\n")
+    with pytest.raises(CommandError, match=r"output_file .*: Is a directory"):
+        printer(output_file=str(tmp_path))
+
+
 def test_a_file_that_cannot_be_written(tmp_path: Path, printer: Callable[..., Any]) -> None:
     with pytest.raises(CommandError, match=r"--out-file .*: No such file") as caught:
         printer("--out-file", str(tmp_path / "no" / "file"))
