@@ -14,6 +14,8 @@ import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, Node, ScalarNode
 
+from statecore.render import yaml_events
+
 #: C speed where libyaml is there; the pure loader reads the same language.
 BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -174,6 +176,14 @@ def build(text: str) -> Any:
     """The document. Raises yaml.YAMLError, ValueError, OverflowError."""
     loader = Loader(text)
     try:
+        return yaml_events.build(loader, _PLAIN, Loader.yaml_implicit_resolvers)
+    except (yaml_events.NotPlain, yaml.YAMLError):
+        # Said once, by who reads all of YAML.
+        pass
+    finally:
+        loader.dispose()
+    loader = Loader(text)
+    try:
         node = loader.get_single_node()
         return None if node is None else _Builder(loader, "&" in text).value(node)
     finally:
@@ -202,3 +212,12 @@ _SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
     _TAG + "float": lambda loader, node: BASE.construct_yaml_float(loader, node),
     _TAG + "timestamp": lambda loader, node: node.value,
 }
+
+
+def _plain(tag: str, make: Callable[[Any, Any], Any]) -> Callable[[str], Any]:
+    loader = Loader("")
+    return lambda text: make(loader, ScalarNode(tag, text))
+
+
+#: The same for a text without a node.
+_PLAIN: Mapping[str, Callable[[str], Any]] = {tag: _plain(tag, make) for tag, make in _SCALARS.items()}
