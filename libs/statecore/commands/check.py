@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grains", action="append", default=[], metavar="FILE", help="YAML or JSON; again for more minions at once"
     )
-    add_options(parser, roots=False)
+    add_options(parser)
     parser.add_argument("--out", choices=sorted(FORMATS), default="text", help="how to tell it (default: text)")
     parser.add_argument("--warnings", action="store_true", help="end with 1 on warnings too")
 

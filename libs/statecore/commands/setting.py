@@ -32,6 +32,8 @@ class Setting:
     id: str = ""
     #: Where the managed host's ``/`` is.
     root: str = "/"
+    #: File of a minion's options, "" for none. Its roots count where no others are named.
+    config: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """For a plan file."""
@@ -50,16 +52,18 @@ class Setting:
         return cls(**data)
 
 
-def add_options(parser: argparse.ArgumentParser, *, roots: bool = True) -> None:
-    """The options that say which minion is meant; ``roots``: the state tree too."""
-    if roots:
-        parser.add_argument(
-            "--file-root",
-            action="append",
-            default=[],
-            metavar="[ENV=]DIR",
-            help=f"directory of the state tree, again for more (default: {_DEFAULT_ROOT})",
-        )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say which minion is meant, and where its trees are."""
+    parser.add_argument(
+        "--file-root",
+        action="append",
+        default=[],
+        metavar="[ENV=]DIR",
+        help=f"directory of the state tree, again for more (default: that of --config, else {_DEFAULT_ROOT})",
+    )
+    parser.add_argument(
+        "--config", default="", metavar="FILE", help="a minion's options: nodegroups, jinja_*, renderer, ..."
+    )
     parser.add_argument("--pillar", default="", metavar="DIR|FILE", help="a pillar tree, or a file of pillar data")
     parser.add_argument("--saltenv", default="", help="environment of the run (default: base)")
     parser.add_argument("--id", default="", help="id of the minion (default: that of the grains, else the host's name)")
@@ -70,20 +74,16 @@ def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -
     """What the options say. ``tree``: a state tree named by itself. Raises CommandFault."""
     env = given.saltenv or "base"
     roots: dict[str, list[str]] = {}
-    for text in [tree] if tree else given.file_root or [_DEFAULT_ROOT]:
+    config = given.config and _existing(given.config, "config")
+    own = bool(config and _options_in(config).get("file_roots"))
+    for text in [*([tree] if tree else []), *given.file_root] or ([] if own else [_DEFAULT_ROOT]):
         named, equals, directory = text.partition("=")
         if not equals or "/" in named:
             named, directory = env, text
         roots.setdefault(named, []).append(_directory(directory, "state tree"))
     pillar = given.pillar and _existing(given.pillar, "pillar")
-    return Setting(
-        roots,
-        pillar,
-        grains and _existing(grains, "grains"),
-        given.saltenv,
-        given.id,
-        _directory(given.root, "host root"),
-    )
+    root = _directory(given.root, "host root")
+    return Setting(roots, pillar, grains and _existing(grains, "grains"), given.saltenv, given.id, root, config)
 
 
 @contextmanager
@@ -93,12 +93,19 @@ def runtime_of(setting: Setting, *, keep: str = "") -> Iterator[Runtime]:
     grains = mapping_in(setting.grains, "grains") if setting.grains else None
     as_file = setting.pillar and not Path(setting.pillar).is_dir()
     pillar = mapping_in(setting.pillar, "pillar") if as_file else None
-    name = setting.id or str((grains or {}).get("id") or os.uname().nodename)
+    config = _options_in(setting.config) if setting.config else {}
+    name = setting.id or str((grains or {}).get("id") or config.get("id") or os.uname().nodename)
     with tempfile.TemporaryDirectory(prefix="statecore-") as scratch:
         opts: dict[str, Any] = {
+            "pillar_roots": {"base": []},
+            **config,
+            **(
+                {"file_roots": {env: list(roots) for env, roots in setting.file_roots.items()}}
+                if setting.file_roots
+                else {}
+            ),
+            **({"pillar_roots": {"base": [setting.pillar]}} if setting.pillar and not as_file else {}),
             "id": name,
-            "file_roots": {env: list(roots) for env, roots in setting.file_roots.items()},
-            "pillar_roots": {"base": [setting.pillar]} if setting.pillar and not as_file else {"base": []},
             "host_root": setting.root,
             "extension_modules": f"{scratch}/extmods",
             "cachedir": keep or f"{scratch}/cache",
@@ -107,6 +114,16 @@ def runtime_of(setting: Setting, *, keep: str = "") -> Iterator[Runtime]:
             **({"saltenv": setting.saltenv} if setting.saltenv else {}),
         }
         yield local_runtime(opts, grains=None if grains is None else {**grains, "id": name}, pillar=pillar)
+
+
+def _options_in(file: str) -> dict[str, Any]:
+    options = mapping_in(file, "config")
+    for name in ("file_roots", "pillar_roots"):
+        roots = options.get(name, {})
+        sound = isinstance(roots, dict) and all(isinstance(paths, list) for paths in roots.values())
+        if not sound or not all(isinstance(text, str) for paths in roots.values() for text in paths):
+            raise CommandFault(f"config: {file}: {name} is no map of environments to lists of directories")
+    return options
 
 
 def mapping_in(file: str, what: str) -> dict[str, Any]:

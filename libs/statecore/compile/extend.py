@@ -52,8 +52,8 @@ def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> s
 
 def excluded_slses(excludes: Iterable[Any]) -> frozenset[str]:
     """SLS references that an exclude list names."""
-    found = (entry if isinstance(entry, str) else entry.get("sls") for entry in excludes if entry)
-    return frozenset(str(entry) for entry in found if entry)
+    found = (entry.get("sls") if isinstance(entry, Mapping) else entry for entry in excludes)
+    return frozenset(entry for entry in found if isinstance(entry, str) and entry)
 
 
 def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:

@@ -22,6 +22,7 @@ from statecore.errors import Mark, NotAvailable, SlsError, SlsFault
 from statecore.inspection.compilation import Compilation, Told, compiled, rule_of
 from statecore.loader import Loader
 from statecore.render.jinja import environment
+from statecore.render.top import INCLUDE
 from statecore.state_runs import Bench
 from statecore.types import Low
 
@@ -95,7 +96,7 @@ class _Checker:
     def _pillar(self) -> Iterator[Finding]:
         for error in self.bench.stage.ctx.pillar.get("_errors") or ():
             place = _PLACE.search(str(error))
-            mark = Mark(place[1], int(place[2] or 0)) if place else None
+            mark = Mark(place[1], int(place[2] or 0), 1 if place[2] else 0) if place else None
             yield Finding("pillar", _PLACE.sub("", str(error)), mark)
 
     def _top(self) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
@@ -117,9 +118,10 @@ class _Checker:
             if tree.locate("top", own) is None:
                 continue
             for env, targets in tree.data("top", own).items():
-                for target, rows in targets.items() if isinstance(targets, Mapping) else ():
-                    options = {key for row in rows if isinstance(row, Mapping) for key in row}
-                    for ref in (row for row in rows if isinstance(row, str)) if isinstance(rows, list) else ():
+                for target, rows in targets.items() if isinstance(targets, Mapping) and env != INCLUDE else ():
+                    listed = rows if isinstance(rows, list) else []
+                    options = {key for row in listed if isinstance(row, Mapping) for key in row}
+                    for ref in (row for row in listed if isinstance(row, str)):
                         if env in tree.files.envs() and not tree.find(ref, env) and "ignore_missing" not in options:
                             fault = SlsFault(f"No matching sls found for '{ref}' in env '{env}'", sls=ref)
                             mark = tree.locate("top", own, str(env), str(target), ref)

@@ -106,7 +106,11 @@ class SlsTree:
         seen: set[str] = set()
         # Appended to while it is walked over: included files may include.
         for top in tops:
-            for pattern in top.get(INCLUDE) or ():
+            included = top.get(INCLUDE) or ()
+            if not isinstance(included, list | tuple):
+                text = "Include Declaration in the top file is not formed as a list"
+                raise SlsError([SlsFault(text, self.locate("top", saltenv, INCLUDE))])
+            for pattern in included:
                 for sls in self.find(str(pattern), saltenv):
                     if sls not in seen:
                         seen.add(sls)

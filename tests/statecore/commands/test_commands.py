@@ -144,6 +144,22 @@ def test_plan_for_programs(shell: Shell) -> None:
     assert [(each["verdict"], each["id"]) for each in data["states"]] == [("change", "motd")]
 
 
+def test_a_minions_options_and_several_environments(shell: Shell) -> None:
+    shell.write("srv/top.sls", "base:\n  N@webs: [web]\ndev:\n  '*': [more]\n")
+    shell.write("dev/more.sls", "y: test.nop\n")
+    words = ("--grains", "grains.yaml", "--pillar", "pillar.yaml")
+    code, out, _ = shell.run("check", "srv", *words)
+    assert code == 1
+    assert "there is no node group 'webs'" in out
+    shell.write(
+        "minion",
+        f"nodegroups: {{webs: web1}}\nfile_roots: {{base: ['{shell.directory}/srv'], dev: ['{shell.directory}/dev']}}\n",
+    )
+    assert shell.run("check", "srv", "--file-root", "dev=dev", "--config", "minion", *words)[1] == "nothing found\n"
+    _, out, _ = shell.run("plan", "--config", "minion", "--root", "host", "--all", *words)
+    assert out.endswith("1 to change, 1 unchanged\n")
+
+
 def test_apply_of_sls(shell: Shell) -> None:
     code, out, _ = shell.verb("apply", "web", "--out", "json")
     assert code == 0
@@ -175,6 +191,11 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no tree": (("check",), 64, "the following arguments are required: TREE"),
     "a tree that is not there": (("check", "gone"), 64, "state tree: there is no gone"),
     "a tree that is a file": (("check", "pillar.yaml"), 64, "state tree: pillar.yaml is no directory"),
+    "a config of a wrong kind": (
+        ("plan", "--config", "roots.yaml"),
+        64,
+        "file_roots is no map of environments to lists",
+    ),
     "grains that are not there": (("check", "srv", "--grains", "gone"), 64, "grains: there is no gone"),
     "grains that are no map": (("check", "srv", "--grains", "list.yaml"), 64, "list.yaml holds no map"),
     "a pillar that is no YAML": (("check", "srv", "--pillar", "broken.yaml"), 64, "broken.yaml:3: "),
@@ -208,6 +229,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
 @pytest.mark.parametrize(("words", "code", "says"), WRONG.values(), ids=list(WRONG))
 def test_what_is_wrong_is_a_sentence(shell: Shell, words: tuple[str, ...], code: int, says: str) -> None:
     shell.write("list.yaml", "[1]\n")
+    shell.write("roots.yaml", "file_roots: {base: srv}\n")
     shell.write("broken.yaml", "a: 1\nb: [\n")
     shell.write("srv/broken.sls", "{{ nothing }}\n")
     (shell.directory / "binary").write_bytes(b"\xff\xfe\x00")
