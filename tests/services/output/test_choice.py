@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from services.kit.output import OUTPUTTERS, OutputOptions, auto, render
-from tests.services.output import cases
+from tests.services.output import plain_cases, run_cases
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_choice(asked: str, named: str | None, static: bool, fun: str, taken: st
         ("key", {"minions": "web1"}),
         ("highstate", {"web1": {"no_tag": {"result": True, "changes": {}, "comment": "", "__run_num__": 0}}}),
         # Salt shows these half changed: the duration with its unit already.
-        ("highstate", {"web1": {"a_|-a_|-a_|-f": cases.state(0, True, warnings=None)}}),
-        ("highstate", {"web1": {"a_|-a_|-a_|-f": cases.state(0, True, warnings=[1])}}),
+        ("highstate", {"web1": {"a_|-a_|-a_|-f": run_cases.state(0, True, warnings=None)}}),
+        ("highstate", {"web1": {"a_|-a_|-a_|-f": run_cases.state(0, True, warnings=[1])}}),
         ("highstate", ["a"]),
         ("highstate", 7),
         ("no_return", {1: "a", "b": "c"}),
         ("table", {"web1": [[1, 2]]}),
-        ("yaml", {"web1": cases.deep(3000)}),
-        ("json", {"web1": cases.deep(3000)}),
-        ("pprint", {"web1": cases.deep(3000)}),
-        ("raw", {"web1": cases.deep(3000)}),
+        ("yaml", {"web1": plain_cases.deep(3000)}),
+        ("json", {"web1": plain_cases.deep(3000)}),
+        ("pprint", {"web1": plain_cases.deep(3000)}),
+        ("raw", {"web1": plain_cases.deep(3000)}),
     ],
 )
 def test_misfit_is_shown_nested_with_a_warning(out: str, data: Any) -> None:
@@ -157,7 +157,7 @@ def test_sample(outputter: str, name: str) -> None:
 
 
 def test_ids_are_not_compressed_beside_errors(ours: Callable[..., str]) -> None:
-    running = {f"file_|-gone_|-/{n}_|-absent": cases.state(n, True, __id__="gone") for n in range(2)}
+    running = {f"file_|-gone_|-/{n}_|-absent": run_cases.state(n, True, __id__="gone") for n in range(2)}
     hosts = {"web1": running, "web2": ["broken"]}
     assert ours(hosts, "highstate", {"state_compress_ids": True}) == ours(hosts, "highstate", {})
     assert ours({"web1": running}, "highstate", {"state_compress_ids": True}) != ours(
@@ -167,7 +167,7 @@ def test_ids_are_not_compressed_beside_errors(ours: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize("given", ["True", True, [True], "True, None", ["None", "True"]])
 def test_what_filter_leaves_out_may_be_said_in_any_way(ours: Callable[..., str], given: Any) -> None:
-    running = {"web1": {"a_|-kept_|-a_|-f": cases.state(0, False), "b_|-gone_|-b_|-f": cases.state(1, True)}}
+    running = {"web1": {"a_|-kept_|-a_|-f": run_cases.state(0, False), "b_|-gone_|-b_|-f": run_cases.state(1, True)}}
     shown = ours(running, "highstate", {"state_output": "filter", "state_output_exclude": given})
     assert "kept" in shown
     assert "gone" not in shown
@@ -192,7 +192,7 @@ def test_wrong_option_of_table(table: dict[str, Any], why: str) -> None:
 
 def test_wrong_format_of_terse_lines() -> None:
     told: list[str] = []
-    running = {"web1": {"a_|-a_|-a_|-f": cases.state(0, True)}}
+    running = {"web1": {"a_|-a_|-a_|-f": run_cases.state(0, True)}}
     options = OutputOptions(out="highstate", state_output="terse", state_tabular="{9}")
     assert render(running, options, warn=told.append) == render(running, OutputOptions())
     assert len(told) == 1
@@ -212,7 +212,7 @@ SHAPES: dict[str, Any] = {
     "zero": 0,
     "no return": {"web1": None},
     "contains itself": _circle(),
-    "deep": cases.deep(5000),
+    "deep": plain_cases.deep(5000),
     "more digits than Python shows": 10**5000,
     "such a number in a mapping": {"a": 10**5000},
 }
@@ -225,5 +225,5 @@ def test_every_outputter_takes_every_shape(out: str, shape: str) -> None:
 
 
 def test_depth_has_an_end() -> None:
-    assert "(more than 100 levels deep)" in render(cases.deep(5000), OutputOptions())
+    assert "(more than 100 levels deep)" in render(plain_cases.deep(5000), OutputOptions())
     assert render(_circle(), OutputOptions()).count("(contains itself)") == 2
