@@ -77,8 +77,10 @@ WIRING = (
     "statecore.facts",
     "statecore.files",
     "statecore.host",
+    "statecore.kept_files",
     "statecore.local",
     "statecore.master_data",
+    "statecore.pauses",
     "statecore.pillar",
     "statecore.state_runs",
     "statecore.static_grains",
@@ -104,6 +106,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
     "statecore.detached_run": Room(GROUND),
+    "statecore.kept_files": Room(GROUND),
+    "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
     "statecore.render": Room(MIDDLE),
@@ -180,6 +184,14 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
     ),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
+    # A package: the verbs of one module in several files.
+    "statecore.modules.state": Room(
+        NATIVE,
+        {
+            "statecore.kept_files": "a requested run is kept until somebody runs it",
+            "statecore.pauses": "it writes the orders that a state run in progress reads",
+        },
+    ),
     "statecore.states": Room(NATIVE, open_inside=False),
     # A package: one state in several files.
     "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),

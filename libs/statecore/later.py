@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from statecore.render import SlsTree as SlsTree
     from statecore.state_runs import Stage as Stage
     from statecore.state_runs import StateRuns as StateRuns
+    from statecore.state_runs.localconfig import read_localconfig as read_localconfig
 
 _HOMES = {
     "RENDERERS": "statecore.render",
@@ -32,6 +33,7 @@ _HOMES = {
     "finish": "statecore.engine.call",
     "pillar_of": "statecore.master_data",
     "tops_of": "statecore.master_data",
+    "read_localconfig": "statecore.state_runs.localconfig",
 }
 
 

@@ -162,6 +162,14 @@ class StateSystem(Protocol):
         """Running dictionary of these SLS references."""
         ...
 
+    def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of an SLS file of the minion's own."""
+        ...
+
+    def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of a template that is given as text."""
+        ...
+
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of literal high data."""
         ...
@@ -175,11 +183,19 @@ class StateSystem(Protocol):
         ...
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """High data of the top file (None) or of SLS references."""
+        """High data of the top file (None) or of SLS references; with ``verify`` its faults of shape in place of it."""
         ...
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
         """Low chunks in order of evaluation, or the list of errors (strings)."""
+        ...
+
+    def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """saltenv -> SLS references that this minion uses, and those that it does not."""
+        ...
+
+    def clear_cache(self) -> list[str]:
+        """Forgets what was kept of earlier runs; names of the files."""
         ...
 
     def bench(self, options: Mapping[str, Any]) -> Any:

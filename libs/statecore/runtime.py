@@ -201,25 +201,43 @@ class Runtime:
     # What follows builds contexts.
 
     def _stage(self, options: Mapping[str, Any]) -> Stage:
-        """The stage of a state run: fresh pillar, the options' environment, test mode, top file."""
-        overrides = {key: options[key] for key in ("saltenv", "pillarenv", "state_top") if options.get(key) is not None}
+        """The stage of a state run: fresh pillar, the options' environment, test mode, top file, ``localconfig``."""
+        if (path := options.get("localconfig")) is not None:
+            others = {key: value for key, value in options.items() if key != "localconfig"}
+            return self._configured(later.read_localconfig(str(path)))._stage(others)
+        overrides = {key: options[key] for key in ("saltenv", "state_top") if options.get(key) is not None}
+        if "pillarenv" in options:
+            overrides["pillarenv"] = options["pillarenv"]
         opts = {**self.opts, **overrides}
         test = bool(options.get("test", opts.get("test", False)))
         opts["test"] = test
         ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test)
         return later.Stage(ctx, tree, opts)
 
+    def _configured(self, opts: Mapping[str, Any]) -> Runtime:
+        """This minion with other options, for one run."""
+        grains = None if "grains" in opts else dict(self.grains)
+        whole = {**self.opts, **opts}
+        if isinstance(self._minion, LocalMinion):
+            other = local_runtime(whole)
+        else:
+            other = Runtime(whole, files=self.files, host=self.host, minion=self._minion)
+        other._given_grains = grains
+        # The exit code, and what modules remember, are the call's.
+        other._scratch, other._events, other._jobs = self._scratch, self._events, self._jobs
+        return other
+
     def _pillar_for_run(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Compiled anew for each run, but once in a process that was started to run one function (salt-call)."""
-        asked = any(options.get(key) is not None for key in ("pillar", "pillarenv", "saltenv"))
+        asked = "pillarenv" in options or any(options.get(key) is not None for key in ("pillar", "saltenv"))
         if not asked and (self.opts.get("__cli") == "salt-call" or isinstance(self._minion, LocalMinion)):
             return self.pillar
         return self._fresh_pillar(options)
 
     def _fresh_pillar(self, options: Mapping[str, Any]) -> dict[str, Any]:
         saltenv = options.get("saltenv") or self.opts.get("saltenv")
-        pillarenv = options.get("pillarenv") or self.opts.get("pillarenv")
-        if not pillarenv and self.opts.get("pillarenv_from_saltenv"):
+        pillarenv = options["pillarenv"] if "pillarenv" in options else self.opts.get("pillarenv")
+        if not pillarenv and "pillarenv" not in options and self.opts.get("pillarenv_from_saltenv"):
             pillarenv = saltenv
         return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
 
@@ -380,11 +398,16 @@ def gather_grains(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def local_runtime(
-    opts: Mapping[str, Any], *, grains: Mapping[str, Any] | None = None, pillar: Mapping[str, Any] | None = None
+    opts: Mapping[str, Any],
+    *,
+    grains: Mapping[str, Any] | None = None,
+    pillar: Mapping[str, Any] | None = None,
+    jobs: Jobs | None = None,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
+    ``jobs`` are those that run on this host meanwhile; None: nobody knows.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = Host(str(whole.get("host_root") or "/"))
@@ -418,6 +441,7 @@ def local_runtime(
         host=host,
         grains=grains,
         minion=LocalMinion(compiled, tops),
+        jobs=jobs,
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )
     return runtime

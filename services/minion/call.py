@@ -7,6 +7,7 @@ import importlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ from statecore.runtime import Returned, Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "services.minion.call_remote"
+
+#: What knows the jobs of this host, and the functions that without a master are worth loading it for: who runs states, or asks
+#: who runs.
+_PROCS = "services.minion.call_jobs"
+_AMONG_JOBS = ("state.", "saltutil.")
 
 _USAGE = "salt-call [options] <function> [arguments]"
 
@@ -47,12 +53,15 @@ def run(argv: Sequence[str]) -> int:
     printer.heed([{"__kwarg__": True, **keywords}])
     local = flags.local or options.file_client == "local"
     remote = None if local else importlib.import_module(_REMOTE)
-    runtime = _local(options) if remote is None else remote.runtime_of(options)
+    procs = importlib.import_module(_PROCS).directory(options) if remote or fun.startswith(_AMONG_JOBS) else None
+    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, procs)
+    arguments = [*positional, *([keywords] if keywords else [])]
+    jid = new_jid(time.time())
     try:
-        returned = runtime.call(fun, positional, keywords)
+        with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():
+            returned = runtime.call(fun, positional, keywords)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
-    arguments = [*positional, *([keywords] if keywords else [])]
     load = _load(options, fun, arguments, returned, flags.metadata)
     if remote is not None and not flags.no_return and not flags.doc:
         remote.report(options, load | {"success": returned.success})
@@ -61,7 +70,7 @@ def run(argv: Sequence[str]) -> int:
     if flags.doc:
         return _show_documentation(returned, printer)
     if flags.print_metadata:
-        printer.show({"local": load | {"jid": new_jid(time.time())}}, retcode=returned.retcode)
+        printer.show({"local": load | {"jid": jid}}, retcode=returned.retcode)
     else:
         printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
     if flags.retcode_passthrough:
@@ -128,8 +137,10 @@ def _with_synced_outputters(options: MinionOptions) -> MinionOptions:
     return dataclasses.replace(options, outputter_dirs=[*options.outputter_dirs, str(synced)])
 
 
-def _local(options: MinionOptions) -> Runtime:
-    return local_runtime(as_opts(options, file_client="local", extension_modules=str(extension_directory(options))))
+def _local(options: MinionOptions, procs: Any) -> Runtime:
+    return local_runtime(
+        as_opts(options, file_client="local", extension_modules=str(extension_directory(options))), jobs=procs
+    )
 
 
 def _load(

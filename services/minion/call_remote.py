@@ -17,24 +17,22 @@ from services.minion.remote import RemoteFiles, RemoteMinion
 from statecore.runtime import Runtime
 
 
-def runtime_of(options: MinionOptions) -> Runtime:
-    """A minion that asks its master for files and pillar. Raises CommandError."""
+def runtime_of(options: MinionOptions, procs: ProcDirectory | None) -> Runtime:
+    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host. Raises CommandError."""
+    if procs is None:
+        raise CommandError(f"cachedir: {options.cachedir} is not for this user to write to")
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     files = RemoteFiles(options, identity, lambda: None)
     held: list[Runtime] = []
     minion = RemoteMinion(options, identity, lambda: None, lambda: held[0].grains)
-    try:
-        cachedir = Path(options.cachedir)
-        runtime = Runtime(
-            as_opts(options),
-            files=files,
-            minion=minion,
-            events=minion,
-            jobs=ProcDirectory(cachedir / "proc"),
-            extension_dir=extension_directory(options),
-        )
-    except OSError as error:
-        raise CommandError(f"cachedir: {error.filename}: {error.strerror}") from error
+    runtime = Runtime(
+        as_opts(options),
+        files=files,
+        minion=minion,
+        events=minion,
+        jobs=procs,
+        extension_dir=extension_directory(options),
+    )
     held.append(runtime)
     return runtime
 

@@ -76,7 +76,8 @@ class Ports:
 
     def __getattr__(self, verb: str) -> Any:
         """The verbs of the state system: remembered, answered with ``answer``."""
-        if verb not in ("highstate", "sls", "high", "low", "show_top", "show_high", "show_low"):
+        shows = ("show_top", "show_high", "show_low", "show_usage")
+        if verb not in ("highstate", "sls", "high", "low", "template", "template_str", "clear_cache", *shows):
             raise AttributeError(verb)
 
         def told(*args: Any) -> Any:

@@ -65,6 +65,8 @@ class Options:
     locate: Locate = _nowhere
     #: Gives a context with the named things (of RELOADS) read anew; None where that cannot be done.
     reload: Callable[[Context, frozenset[str]], Context] | None = None
+    #: Asked before each state; False ends the run before it. May take its time: a run can be paused.
+    may_go_on: Callable[[Low], bool] | None = None
     #: Waits between attempts of a ``retry``, in seconds.
     pause: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = datetime.now
@@ -123,10 +125,15 @@ class _Driver:
         while (instruction := machine.step()) is not None:
             if isinstance(instruction, Wait):
                 self._collect(children, instruction.nodes, machine)
+            elif self.options.may_go_on is not None and not self.options.may_go_on(instruction.low):
+                break
             elif isinstance(instruction, Call) and instruction.low.get("parallel") and not instruction.node.check:
                 self._begin_parallel(children, instruction, machine)
             else:
                 self._record(instruction, self._perform(instruction, machine), machine)
+        while len(children):
+            # Only a run that was ended has some left.
+            self._collect(children, children.all(), machine)
         return machine.running
 
     def _record(self, instruction: Instruction, entry: RunningEntry, machine: Machine) -> None:

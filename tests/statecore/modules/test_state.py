@@ -1,14 +1,10 @@
-"""The verbs of the state module: what they ask the state system, and who may run when."""
+"""The verbs of the state module: what they ask the state system, and what they make of its answers."""
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from statecore.errors import InvocationError
-
-OTHER = {"jid": "20260102030405678901", "fun": "state.apply", "pid": 1}
+from statecore.errors import CommandError, InvocationError
 
 
 @pytest.mark.parametrize(
@@ -25,9 +21,9 @@ OTHER = {"jid": "20260102030405678901", "fun": "state.apply", "pid": 1}
         ),
         ("sls", (7,), {}, ("sls", ["7"], {"test": False})),
         ("sls", ("a",), {"pillar": {"k": 1}}, ("sls", ["a"], {"pillar": {"k": 1}, "test": False})),
-        ("sls", ("a",), {"exclude": "b"}, ("sls", ["a"], {"exclude": "b", "test": False})),
+        ("sls", ("a",), {"exclude": "b"}, ("sls", ["a"], {"exclude": ["b"], "test": False})),
         ("sls", ("a",), {"__pub_jid": "1"}, ("sls", ["a"], {"test": False})),
-        ("highstate", (), {"whitelist": "a"}, ("highstate", {"whitelist": "a", "test": False})),
+        ("highstate", (), {"whitelist": "a"}, ("highstate", {"whitelist": ["a"], "test": False})),
         ("test", ("a",), {}, ("sls", ["a"], {"test": True})),
         ("high", ({"vim": {"test": ["nop"]}},), {}, ("high", {"vim": {"test": ["nop"]}}, {"test": False})),
         ("low", ({"state": "test"},), {}, ("low", {"state": "test"}, {"test": False})),
@@ -45,7 +41,28 @@ OTHER = {"jid": "20260102030405678901", "fun": "state.apply", "pid": 1}
         ("top", ("other.sls",), {}, ("highstate", {"test": False, "state_top": "other.sls"})),
         ("show_top", (), {}, ("show_top", {"test": False})),
         ("show_highstate", (), {}, ("show_high", None, {"test": False})),
-        ("show_sls", ("a",), {}, ("show_high", ["a"], {"test": False})),
+        ("show_sls", ("a",), {}, ("show_high", ["a"], {"test": False, "verify": True})),
+        ("template", ("/srv/a",), {"test": True}, ("template", "/srv/a", {"test": True})),
+        ("template_str", ("a: test.nop",), {}, ("template_str", "a: test.nop", {"test": False})),
+        ("show_state_usage", (), {}, ("show_usage", {"test": False})),
+        ("clear_cache", (), {}, ("clear_cache",)),
+        ("sls", ("a",), {"pillarenv": None}, ("sls", ["a"], {"pillarenv": None, "test": False})),
+        ("sls", ("a",), {"state_events": True}, ("sls", ["a"], {"state_events": True, "test": False})),
+        (
+            "sls",
+            ("a",),
+            {"failhard": True, "force": True},
+            ("sls", ["a"], {"failhard": True, "force": True, "test": False}),
+        ),
+        (
+            "sls",
+            ("a",),
+            {"cache": True, "cache_name": "mine"},
+            ("sls", ["a"], {"cache": True, "cache_name": "mine", "test": False}),
+        ),
+        ("sls", ("a",), {"localconfig": "/x.yml"}, ("sls", ["a"], {"localconfig": "/x.yml", "test": False})),
+        ("highstate", (), {"exclude": {"id": "x"}}, ("highstate", {"exclude": [{"id": "x"}], "test": False})),
+        ("highstate", (), {"orchestration_jid": "1", "__pub_fun": "x"}, ("highstate", {"test": False})),
         ("show_lowstate", (), {}, ("show_low", None, {"test": False})),
         ("show_low_sls", ("a,b",), {}, ("show_low", ["a", "b"], {"test": False})),
     ],
@@ -76,53 +93,6 @@ def test_terse_shows_what_failed_or_changed(plain):
     assert list(plain.call("state.apply", "a", terse=True)) == ["b", "c"]
 
 
-def test_a_second_run_is_refused(plain):
-    plain.ports.jobs = [OTHER]
-    ctx = plain.context()
-    assert ctx.call("state.apply", "a") == [
-        'The function "state.apply" is running as PID 1 and was started at 2026, Jan 02 03:04:05.678901'
-        " with jid 20260102030405678901"
-    ]
-    assert ctx.scratch["retcode"] == 1
-    assert plain.ports.asked == []
-
-
-@pytest.mark.parametrize(
-    "jobs",
-    [
-        [],
-        [{**OTHER, "pid": os.getpid()}],
-        [{**OTHER, "fun": "test.ping"}],
-    ],
-)
-def test_what_is_no_conflict(plain, jobs):
-    plain.ports.jobs = jobs
-    plain.call("state.apply", "a")
-    assert len(plain.ports.asked) == 1
-
-
-def test_concurrent_runs_when_asked_for(plain):
-    plain.ports.jobs = [OTHER]
-    plain.call("state.apply", "a", concurrent=True)
-    assert len(plain.ports.asked) == 1
-    assert plain.call("state.running", concurrent=True) == []
-    assert len(plain.call("state.running")) == 1
-
-
-def test_a_queued_run_goes_before_later_ones(plain):
-    plain.ports.jobs = [OTHER, {"jid": "20260101000000000000", "fun": "state.apply", "pid": os.getpid()}]
-    plain.call("state.apply", "a", queue=True)
-    assert len(plain.ports.asked) == 1
-
-
-def test_a_queued_run_waits_for_earlier_ones(plain, monkeypatch):
-    plain.ports.jobs = [OTHER, {"jid": "20270101000000000000", "fun": "state.apply", "pid": os.getpid()}]
-    monkeypatch.setattr("time.sleep", lambda _seconds: plain.ports.jobs.clear())
-    plain.call("state.apply", "a", queue=True)
-    assert plain.ports.jobs == []
-    assert len(plain.ports.asked) == 1
-
-
 def test_errors_of_showing_give_an_exit_code(plain):
     plain.ports.answer = ["broken"]
     ctx = plain.context()
@@ -136,8 +106,11 @@ def test_errors_of_showing_give_an_exit_code(plain):
 def test_existence(plain):
     plain.ports.answer = {"vim": {}, "git": {}}
     assert plain.call("state.sls_exists", "a") is True
+    plain.ports.answer = [{"__id__": "vim"}, {"__id__": "git"}]
     assert plain.call("state.id_exists", "vim,git", "a") is True
     assert plain.call("state.id_exists", ["vim", "x"], "a") is False
+    plain.ports.answer = ["broken"]
+    assert plain.call("state.id_exists", "vim", "a") is False
 
 
 def test_states_in_order(plain):
@@ -149,3 +122,51 @@ def test_a_single_without_a_function(plain):
     ctx = plain.context()
     assert ctx.call("state.single", "test", "n") == "Invalid function passed"
     assert ctx.scratch["retcode"] == 1
+
+
+@pytest.mark.parametrize("name", ["pkg", "orchestrate", "event"])
+def test_what_is_elsewhere_says_so(plain, name):
+    with pytest.raises(CommandError, match=f"state.{name} is not available"):
+        plain.call(f"state.{name}", "x")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fetched"),
+    [
+        (None, []),
+        (False, []),
+        (True, ["all"]),
+        ("states, modules", ["states", "modules"]),
+        (["states", "all"], ["all"]),
+        ("nonsense", []),
+    ],
+)
+def test_modules_are_fetched_first(plain, kinds, fetched):
+    plain.write("_modules/a.py", "def f():\n    return 1\n")
+    plain.write("_states/b.py", "def f():\n    return 1\n")
+    plain.call("state.apply", "a", sync_mods=kinds)
+    assert len([asked for asked in plain.ports.asked if asked[0] == "sls"]) == 1
+    here = sorted(path.parent.name for path in plain.extension_dir.rglob("*.py"))
+    assert here == {"all": ["modules", "states"]}.get("".join(fetched), sorted(fetched))
+
+
+def test_the_saltenv_may_be_locked(plain):
+    plain.opts |= {"lock_saltenv": True, "saltenv": "dev"}
+    plain.call("state.apply", "a", saltenv="dev")
+    with pytest.raises(CommandError, match="lock_saltenv is enabled, saltenv cannot be changed"):
+        plain.call("state.apply", "a", saltenv="base")
+
+
+def test_the_pillarenv_may_follow_the_saltenv(plain):
+    plain.opts["pillarenv_from_saltenv"] = True
+    plain.call("state.apply", "a", saltenv="dev")
+    plain.call("state.apply", "a", saltenv="dev", pillarenv="qa")
+    plain.call("state.apply", "a")
+    assert [asked[2].get("pillarenv", "-") for asked in plain.ports.asked] == ["dev", "qa", "-"]
+
+
+def test_test_mode_of_the_pillar(plain):
+    plain.pillar["test"] = True
+    plain.call("state.apply", "a")
+    plain.call("state.apply", "a", test=False)
+    assert [asked[2]["test"] for asked in plain.ports.asked] == [True, False]

@@ -7,17 +7,25 @@ stop it before anything is touched. Sets ``ctx.scratch["retcode"]``: 1 compile e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from statecore import engine
-from statecore.compile import Compiled, compile_high, compile_sls, gather_sls
+from statecore import engine, pauses
+from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
+from statecore.compile.draft import Draft
 from statecore.context import Context
-from statecore.errors import NotAvailable, SlsError
+from statecore.errors import InvocationError, SlsError
 from statecore.loader import Loader
-from statecore.render import SlsTree
-from statecore.types import Low, Running, tag
+from statecore.render import SlsTree, Source
+from statecore.state_runs import disabled, single_template
+from statecore.state_runs.high_cache import HighCache
+from statecore.state_runs.literal_chunk import faults_of_chunk
+from statecore.state_runs.usage import usage
+from statecore.state_runs.verdict import failed
+from statecore.types import High, Low, Running, tag
 
 _COMPILE_ERROR, _STATE_FAILED, _PILLAR_ERROR = 1, 2, 5
 
@@ -66,37 +74,70 @@ class StateRuns:
     def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of the whole top file, or the list of errors."""
         stage = self._stage(options)
+        if (high := self._cached(stage, options)) is not None:
+            return _pillar_errors(stage, options) or self.high(high, options)
         try:
-            matches = self._matches(stage, options)
+            matches = self._matches(stage)
         except SlsError as error:
+            if not any(fault.sls for fault in error.faults):
+                # It renders, but says what a top file cannot say.
+                stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+                return error.lines()
             return _nothing(stage.ctx, f"Unable to render top file: {error}")
         if not matches:
             return _nothing(
                 stage.ctx, "No Top file or master_tops data matches found. Please see master log for details."
             )
-        return self._apply(stage, matches, options, empty="No states found for this minion")
+        return self._apply(stage, _allowed(matches, options), options, empty="No states found for this minion")
 
     def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of these SLS references; with ``only_id`` of that ID and what it needs."""
+        """Running dictionary of these SLS references; with ``only_id`` of that ID and what it needs.
+
+        Raises InvocationError when the references have no such ID.
+        """
         stage = self._stage(options)
+        if (high := self._cached(stage, options)) is not None:
+            return _pillar_errors(stage, options) or self.high(high, options)
         return self._apply(stage, {stage.ctx.saltenv: list(mods)}, options)
+
+    def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of an SLS file of this minion, which need not be in the tree."""
+        stage = self._stage(options)
+        file = Path(path if path.endswith(".sls") else f"{path}.sls")
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, ValueError) as error:
+            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
+            return [f"Specified SLS {file} on local filesystem cannot be found.{reason}"]
+        stage.tree.add(Source(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
+        return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
+
+    def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of what a template in the call itself renders to."""
+        stage = self._stage(options)
+        name, saltenv = single_template.NAME, stage.ctx.saltenv
+        stage.tree.add(Source(name, saltenv, "", name, text, name))
+        try:
+            data = stage.tree.data(name, saltenv)
+            errors = single_template.faults(data)
+        except SlsError as error:
+            errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
+        if errors:
+            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            return errors
+        return self._run(stage, self._compiled_high(stage, single_template.high_of(data), options), options)
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of literal high data."""
         stage = self._stage(options)
-        if errors := _pillar_errors(stage, options):
-            return errors
-        excludes = _excluded(options.get("exclude"))
-        compiled = compile_high(
-            dict(data), stage.opts, stage.tree, reacts=partial(self._reacts, stage.ctx), excludes=excludes
-        )
-        return self._run(stage, compiled, options)
+        return self._run(stage, self._compiled_high(stage, dict(data), options), options)
 
     def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """The running entry of one low chunk; with ``tagged`` under its tag."""
         stage = self._stage(options)
-        if errors := _pillar_errors(stage, options) or self._unusable(stage.ctx, data):
-            stage.ctx.scratch["retcode"] = stage.ctx.scratch.get("retcode") or _COMPILE_ERROR
+        if errors := faults_of_chunk(data, self._loader, stage.ctx):
+            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
             return errors
         low: Low = {"__id__": data["name"], **data}
         entry = engine.single(low, stage.ctx, self._loader, self._engine_options(stage, options))
@@ -106,20 +147,38 @@ class StateRuns:
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
         """saltenv -> SLS references for this minion, or the errors of the top file."""
+        stage = self._stage(options)
+        if errors := _pillar_errors(stage, options):
+            return errors
         try:
-            return self._matches(self._stage(options), options)
+            return self._matches(stage)
         except SlsError as error:
             return error.lines()
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """High data of the top file (None) or of SLS references."""
-        compiled = self._shown(mods, options, lambda stage, matches: gather_sls(stage.tree, matches, stage.opts))
+        make = _verified if options.get("verify") else _gathered
+        compiled = self._shown(mods, options, make)
         return compiled if isinstance(compiled, list) else compiled.high
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
         """Low chunks in order of evaluation, or the list of errors (strings)."""
-        compiled = self._shown(mods, options, self._compiled)
+        compiled = self._shown(
+            mods, options, lambda stage, matches: self._switched(stage, self._compiled(stage, matches))[0]
+        )
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
+
+    def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """saltenv -> which of its SLS files the top file gives this minion, and which not; or the errors of the top file."""
+        stage = self._stage(options)
+        try:
+            return usage(stage.ctx.files, self._matches(stage))
+        except SlsError as error:
+            return error.lines()
+
+    def clear_cache(self) -> list[str]:
+        """Forgets the high data of earlier runs; names of the files. Raises CommandError when one cannot be removed."""
+        return HighCache(str(self._stage({}).opts.get("cachedir") or "")).clear()
 
     def bench(self, options: Mapping[str, Any]) -> Bench:
         """The parts of a run with these options; pillar is compiled, nothing else is done."""
@@ -128,7 +187,7 @@ class StateRuns:
             stage,
             self._loader,
             self._engine_options(stage, options),
-            lambda: self._matches(stage, options),
+            lambda: self._matches(stage),
             lambda envs: self._fetch_modules(stage, envs),
         )
 
@@ -142,24 +201,33 @@ class StateRuns:
         if errors := _pillar_errors(stage, options):
             return errors
         try:
-            matches = self._matches(stage, options) if mods is None else {stage.ctx.saltenv: list(mods)}
+            matches = self._matches(stage) if mods is None else {stage.ctx.saltenv: list(mods)}
             compiled = make(stage, matches)
         except SlsError as error:
             return error.lines()
         return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
-    def _matches(self, stage: Stage, options: Mapping[str, Any]) -> dict[str, list[str]]:
-        """What the top file and the master's tops give this minion, limited by ``whitelist``. Raises SlsError."""
+    def _matches(self, stage: Stage) -> dict[str, list[str]]:
+        """What the top file and the master's tops give this minion. Raises SlsError."""
         matches = {env: list(refs) for env, refs in stage.tree.top().items()}
         for env, refs in stage.ctx.minion.master_tops().items():
             own = matches.get(env, [])
             first, second = (refs, own) if stage.opts.get("master_tops_first") else (own, refs)
             matches[env] = [*first, *(ref for ref in second if ref not in first)]
-        whitelist = options.get("whitelist")
-        if whitelist:
-            allowed = whitelist.split(",") if isinstance(whitelist, str) else list(whitelist)
-            matches = {env: [ref for ref in refs if ref in allowed] for env, refs in matches.items()}
         return {env: refs for env, refs in matches.items() if refs}
+
+    def _cached(self, stage: Stage, options: Mapping[str, Any]) -> High | None:
+        """The high data of an earlier run, where this one may use it."""
+        return _cache(stage).load(_cache_name(options)) if options.get("cache") else None
+
+    def _compiled_high(self, stage: Stage, high: High, options: Mapping[str, Any]) -> Compiled:
+        return compile_high(
+            high,
+            stage.opts,
+            stage.tree,
+            reacts=partial(self._reacts, stage.ctx),
+            excludes=_excluded(options.get("exclude")),
+        )
 
     def _apply(
         self, stage: Stage, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
@@ -175,16 +243,41 @@ class StateRuns:
             return error.lines()
         if empty and not (compiled.high or compiled.faults):
             return _nothing(stage.ctx, empty)
+        if not compiled.faults:
+            _cache(stage).store(_cache_name(options), compiled.high)
         return self._run(stage, compiled, options)
 
     def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        compiled, left_out = self._switched(stage, compiled)
         if compiled.faults:
             stage.ctx.scratch["retcode"] = _COMPILE_ERROR
             return [str(fault) for fault in compiled.faults]
-        running = engine.run(compiled.graph, stage.ctx, self._loader, self._engine_options(stage, options))
-        if any(entry["result"] is False for entry in running.values()):
+        if only := options.get("only_id"):
+            _must_have(only, compiled, stage.ctx)
+        asked = self._engine_options(stage, options)
+        gate = _gate(stage, asked.jid)
+        try:
+            running = engine.run(
+                compiled.graph, stage.ctx, self._loader, replace(asked, may_go_on=gate.may_go_on) if gate else asked
+            )
+        finally:
+            if gate:
+                gate.end()
+        for number, name in enumerate(left_out, len(running)):
+            running[name] = {**left_out[name], "__run_num__": number}
+        if failed(running, compiled.high):
             stage.ctx.scratch["retcode"] = _STATE_FAILED
         return running
+
+    def _switched(self, stage: Stage, compiled: Compiled) -> tuple[Compiled, Running]:
+        """Without the state functions that were switched off, and the entries of these."""
+        switched_off = disabled.patterns(stage.ctx.grains)
+        if not switched_off or compiled.faults:
+            return compiled, {}
+        kept, left_out = disabled.split(compiled.chunks, switched_off)
+        if not left_out:
+            return compiled, {}
+        return replace(compile_chunks(kept, reacts=partial(self._reacts, stage.ctx)), high=compiled.high), left_out
 
     def _engine_options(self, stage: Stage, options: Mapping[str, Any]) -> engine.Options:
         only = options.get("only_id")
@@ -218,19 +311,6 @@ class StateRuns:
     def _reacts(self, ctx: Context, state: str) -> bool:
         return self._loader.has("states", f"{state}.mod_watch", ctx)
 
-    def _unusable(self, ctx: Context, data: Mapping[str, Any]) -> list[str]:
-        """What keeps a literal chunk from being called at all, in Salt's words."""
-        missing = [f'Missing "{key}" data' for key in ("state", "fun", "name") if key not in data]
-        if missing:
-            return missing
-        full = f"{data['state']}.{data['fun']}"
-        try:
-            self._loader.function("states", full, ctx)
-        except NotAvailable as error:
-            reason = [f"Reason: {error.reason}"] if error.reason else []
-            return [f"Specified state '{full}' was not found", *reason]
-        return []
-
 
 def _path(low: Low) -> tuple[str, ...]:
     """What ``SlsTree.locate`` asks for: SLS, environment, ID, state module."""
@@ -256,3 +336,51 @@ def _excluded(exclude: Any) -> list[Any]:
     """What the argument ``exclude`` names, as SLS files do: names of SLS as text, ``{sls: x}``, ``{id: y}``."""
     listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
     return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
+
+
+def _gathered(stage: Stage, matches: Mapping[str, Sequence[str]]) -> Compiled:
+    return gather_sls(stage.tree, matches, stage.opts)
+
+
+def _verified(stage: Stage, matches: Mapping[str, Sequence[str]]) -> Compiled:
+    """What is gathered, with its faults of shape."""
+    compiled = _gathered(stage, matches)
+    high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
+    checked = shape.check(Draft(opts=stage.opts, tree=stage.tree, high=high))
+    return replace(compiled, faults=(*compiled.faults, *checked.faults))
+
+
+def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Limited to what ``whitelist`` names."""
+    whitelist = options.get("whitelist")
+    if not whitelist:
+        return {env: list(refs) for env, refs in matches.items()}
+    allowed = whitelist.split(",") if isinstance(whitelist, str) else list(whitelist)
+    limited = {env: [ref for ref in refs if ref in allowed] for env, refs in matches.items()}
+    return {env: refs for env, refs in limited.items() if refs}
+
+
+def _cache(stage: Stage) -> HighCache:
+    return HighCache(str(stage.opts.get("cachedir") or ""))
+
+
+def _cache_name(options: Mapping[str, Any]) -> str:
+    return str(options.get("cache_name") or "highstate")
+
+
+def _gate(stage: Stage, jid: str) -> pauses.Gate | None:
+    """What this run asks before each state; None where nobody could tell it anything."""
+    cachedir = stage.opts.get("cachedir")
+    return pauses.Gate(pauses.directory(cachedir) / jid) if jid and cachedir else None
+
+
+def _must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
+    """Raises InvocationError when no chunk has this ID."""
+    known = {str(low["__id__"]) for low in compiled.chunks}
+    if state_id not in known:
+        files = ",".join(dict.fromkeys(str(low["__sls__"]) for low in compiled.chunks))
+        near = get_close_matches(state_id, known, n=1)
+        hint = f". Did you mean '{near[0]}'?" if near else ""
+        raise InvocationError(
+            f"No matches for ID '{state_id}' found in SLS '{files}' within saltenv '{ctx.saltenv}'{hint}"
+        )

@@ -1,0 +1,139 @@
+"""What state functions are called with: read, checked, and turned into what the state system is asked.
+
+Everything raises InvocationError that names the argument, what it may be, and what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+#: Switches: whatever is true counts.
+_FLAGS = ("failhard", "force", "state_events", "cache")
+
+
+def split(names: Any, argument: str = "mods") -> list[str]:
+    """Names of SLS files or IDs: separated by commas, or a list."""
+    if isinstance(names, str | int | float):
+        return [name.strip() for name in str(names).split(",")]
+    if isinstance(names, list | tuple) and all(isinstance(name, str | int | float) for name in names):
+        return [str(name) for name in names]
+    raise _wrong(argument, "a name, names separated by commas, or a list of names", names)
+
+
+def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """What the call says about its run. Keywords that are none of ours (``__pub_*`` too) say nothing.
+
+    Raises CommandError where the minion's configuration forbids what is asked.
+    """
+    asked: dict[str, Any] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
+    for name, reader in _READERS.items():
+        if keywords.get(name) is not None:
+            asked[name] = reader(keywords[name])
+    if "pillarenv" in keywords:
+        # None too: the pillar of all environments, whatever the minion is configured for.
+        asked["pillarenv"] = _environment("pillarenv", keywords["pillarenv"])
+    elif ctx.opts.get("pillarenv_from_saltenv") and "saltenv" in asked:
+        asked["pillarenv"] = asked["saltenv"]
+    if ctx.opts.get("lock_saltenv") and asked.get("saltenv", ctx.opts.get("saltenv")) != ctx.opts.get("saltenv"):
+        raise CommandError("lock_saltenv is enabled, saltenv cannot be changed")
+    if keywords.get("pillar_enc") is not None:
+        raise InvocationError(
+            "pillar_enc is not available: encrypted values belong into a pillar file that the gpg renderer reads"
+        )
+    asked["test"] = test_mode(ctx, test, keywords)
+    return asked
+
+
+def test_mode(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether nothing is to be changed. Everything that is given as ``test`` but False means it: 0 and "False" too, as in Salt.
+
+    Without it the keywords in other letters (``Test``), the grain, the pillar and the configuration are asked.
+    """
+    if test is not None:
+        return test is not False
+    if any(name.lower() == "test" and _is_true(value) for name, value in keywords.items()):
+        return True
+    if ctx.call("config.get", "test", omit_opts=True) is True:
+        return True
+    return bool(ctx.opts.get("test", False))
+
+
+def terse(ctx: Context, keywords: Mapping[str, Any]) -> bool:
+    """Whether only what failed or changed is to be told."""
+    return bool(keywords.get("terse")) or ctx.opts.get("state_data") == "terse"
+
+
+def module_kinds(kinds: Any) -> list[str]:
+    """What ``sync_mods`` names: kinds of users' modules; ``all`` stands for every one."""
+    if kinds is None or kinds is False:
+        return []
+    named = ["all"] if kinds is True else split(kinds, "sync_mods")
+    return ["all"] if "all" in named else named
+
+
+def _is_true(value: Any) -> bool:
+    return value.strip().lower() in ("true", "1") if isinstance(value, str) else bool(value)
+
+
+def _wrong(argument: str, wanted: str, value: Any) -> InvocationError:
+    return InvocationError(f"'{argument}' must be {wanted}, not {_told(value)}")
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "None"
+    return f"the {type(value).__name__} {str(value)[:60]!r}" if value != "" else "an empty text"
+
+
+def _pillar(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvocationError(
+            "Pillar data must be formatted as a dictionary, unless pillar_enc is specified."
+            f' It was {_told(value)}; write pillar=\'{{"key": "value"}}\''
+        )
+    return dict(value)
+
+
+def _environment(argument: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str | int | float) or value == "":
+        raise _wrong(argument, "the name of an environment", value)
+    return str(value)
+
+
+def _exclude(value: Any) -> list[Any]:
+    listed: Sequence[Any] = (
+        [value] if isinstance(value, Mapping) else value.split(",") if isinstance(value, str) else value
+    )
+    wanted = "SLS names or a list of SLS names, {sls: name} and {id: name}"
+    if not isinstance(listed, list | tuple):
+        raise _wrong("exclude", wanted, value)
+    for item in listed:
+        named = isinstance(item, Mapping) and len(item) == 1 and set(item) <= {"sls", "id"}
+        if not (named or isinstance(item, str | int | float)):
+            raise _wrong("exclude", wanted, item)
+    return [dict(item) if isinstance(item, Mapping) else str(item).strip() for item in listed]
+
+
+def _text(argument: str, wanted: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise _wrong(argument, wanted, value)
+        return value
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "saltenv": lambda value: _environment("saltenv", value),
+    "pillar": _pillar,
+    "exclude": _exclude,
+    "whitelist": lambda value: split(value, "whitelist"),
+    "localconfig": _text("localconfig", "the path of a YAML file with options"),
+    "cache_name": _text("cache_name", "a plain name"),
+}

@@ -1,0 +1,107 @@
+"""Speaking to a state run in progress: it may be paused before a state, sent on, or ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from statecore import kept_files, pauses
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.modules.state import turns
+
+
+def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:
+    """Job id -> what the run was told: ID of a state, or ``__all__``, -> ``kill``, ``duration``. What was told to runs that
+    are over is forgotten.
+
+    CLI Example:
+
+        salt '*' state.get_pauses
+    """
+    place = _place(ctx)
+    living = {mark.jid for mark in turns.others(ctx)}
+    told = {}
+    for path in sorted(place.glob("[0-9A-Za-z]*")):
+        if path.name not in living:
+            kept_files.remove(path)
+        elif jid is None or path.name in (map(str, jid) if isinstance(jid, list | tuple) else [str(jid)]):
+            told[path.name] = pauses.orders(place, path.name)
+    return told
+
+
+def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: float | None = None) -> None:
+    """Lets a run wait before a state, or before the next one without an ID, until ``state.resume`` or for some seconds.
+
+    Raises CommandError when no such run is in progress.
+
+    CLI Example:
+
+        salt '*' state.pause 20171130110407769519 vim 20
+    """
+    if duration is not None and (isinstance(duration, bool) or not isinstance(duration, int | float) or duration < 0):
+        raise InvocationError(f"'duration' must be a number of seconds, not {duration!r}")
+    _tell(ctx, jid, state_id, {"duration": duration} if duration else {})
+
+
+def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
+    """Ends a run before a state, or before the next one without an ID. The state that runs is left to finish.
+
+    Raises CommandError when no such run is in progress.
+
+    CLI Example:
+
+        salt '*' state.soft_kill 20171130110407769519 vim
+    """
+    _tell(ctx, jid, state_id, {"kill": True})
+
+
+def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
+    """Takes back what a run was told about a state, or everything without an ID.
+
+    CLI Example:
+
+        salt '*' state.resume 20171130110407769519
+    """
+    place, name = _place(ctx), _checked(jid)
+    told = pauses.orders(place, name)
+    told.pop(_key(state_id), None)
+    if state_id is None or not told:
+        kept_files.remove(place / name)
+    else:
+        pauses.give(place, name, told)
+
+
+def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
+    """``state.resume`` by another name."""
+    resume(ctx, jid, state_id)
+
+
+def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, Any]) -> None:
+    place, name = _place(ctx), _checked(jid)
+    living = [mark.jid for mark in turns.others(ctx)]
+    if name not in living:
+        raise CommandError(
+            f"No state run with the job id {name} is in progress; there is {', '.join(living) or 'none at all'}"
+        )
+    told, key = pauses.orders(place, name), _key(state_id)
+    pauses.give(place, name, {**told, key: {**told.get(key, {}), **order}})
+
+
+def _key(state_id: str | None) -> str:
+    return pauses.ANY if state_id is None else str(state_id)
+
+
+def _checked(jid: str | int) -> str:
+    name = str(jid)
+    if isinstance(jid, bool) or not isinstance(jid, str | int) or not kept_files.is_plain(name):
+        raise InvocationError(f"'jid' must be the id of a job such as 20171130110407769519, not {jid!r}")
+    return name
+
+
+def _place(ctx: Context) -> Path:
+    cachedir = ctx.opts.get("cachedir")
+    if not cachedir:
+        raise CommandError("There is no place for orders to state runs: set 'cachedir'")
+    return pauses.directory(str(cachedir))

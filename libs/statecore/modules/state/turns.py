@@ -1,0 +1,199 @@
+"""One state run at a time: who runs, who waits, and whose turn it is.
+
+A run leaves a mark ``<cachedir>/state_queue/<jid>``: its process, its function, whether it runs or waits. Marks are written and
+judged under one lock, so that of two that begin at once one goes first. The mark of a process that is gone counts for
+nothing. Runs wait in the order of their job ids, which are times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+
+#: Key of ctx.scratch: this process has its turn. A state that applies states is part of the run.
+_HELD = "state.turn"
+
+#: Seconds between looks at the others while a run waits.
+_PATIENCE = 0.2
+
+_REFUSED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One run, as it is written down."""
+
+    jid: str
+    pid: int
+    fun: str
+    waits: bool = False
+
+    def told(self) -> str:
+        """Salt's sentence about it."""
+        return (
+            f'The function "{self.fun}" is running as PID {self.pid} and was started at {_started(self.jid)}'
+            f" with jid {self.jid}"
+        )
+
+
+class Turn(Enum):
+    """What a run that would begin is to do."""
+
+    GO = auto()
+    WAIT = auto()
+    REFUSED = auto()
+
+
+def judge(others: Sequence[Mark], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
+    """Whose turn it is. ``queue``: False refuses, True waits, a number waits if fewer than so many are before it (0: any).
+
+    Without a queue every other run is in the way, with one those that run and those that wait with an earlier job id.
+    """
+    ahead = _ahead(others, jid)
+    if queue is False:
+        return Turn.REFUSED if others else Turn.GO
+    if not ahead:
+        return Turn.GO
+    full = queue is not True and queue > 0 and len(ahead) >= queue
+    return Turn.REFUSED if full and not waiting else Turn.WAIT
+
+
+def _ahead(others: Sequence[Mark], jid: str) -> list[Mark]:
+    return [mark for mark in others if not mark.waits or not jid or mark.jid < jid]
+
+
+def queue_of(ctx: Context, queue: Any) -> bool | int:
+    """The argument ``queue``, else the option ``state_queue``. Raises InvocationError for anything but a bool or a number."""
+    value = ctx.opts.get("state_queue", False) if queue is None else queue
+    if isinstance(value, bool) or (isinstance(value, int) and value >= 0):
+        return value
+    raise InvocationError(
+        f"'queue' must be True, False, or the number of state runs that may wait, not the {type(value).__name__} {value!r}"
+    )
+
+
+@contextlib.contextmanager
+def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[list[str]]:
+    """Nothing when the run may begin (it has waited if it was to), else a sentence for each run in its way.
+
+    Its turn ends with the block. ``concurrent`` asks nobody, but others see it run.
+    """
+    mode = queue_of(ctx, queue)
+    if ctx.scratch.get(_HELD):
+        yield []
+        return
+    place = _Place.of(ctx)
+    reasons: list[str] = []
+    waiting = False
+    try:
+        while True:
+            with place.lock():
+                others = place.others()
+                turn = Turn.GO if concurrent else judge(others, place.jid, mode, waiting=waiting)
+                if turn is not Turn.REFUSED:
+                    place.mark(waits=turn is Turn.WAIT)
+            if turn is not Turn.WAIT:
+                break
+            waiting = True
+            time.sleep(_PATIENCE)
+        if turn is Turn.REFUSED:
+            reasons = [mark.told() for mark in others]
+            ctx.scratch["retcode"] = _REFUSED
+        else:
+            ctx.scratch[_HELD] = True
+        yield reasons
+    finally:
+        if not reasons:
+            ctx.scratch.pop(_HELD, None)
+        place.clear()
+
+
+def others(ctx: Context) -> list[Mark]:
+    """The state runs of this minion but this one, those that wait for their turn too, by job id."""
+    return _Place.of(ctx).others()
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the marks are, seen from one process. Without a place to write none are left, and those of others still count."""
+
+    directory: Path | None
+    #: Of this process's job; empty when it is none that others could know of.
+    jid: str
+    fun: str
+    ctx: Context
+
+    @classmethod
+    def of(cls, ctx: Context) -> _Place:
+        own = next((job for job in ctx.jobs.running() if int(job.get("pid", 0)) == os.getpid()), {})
+        fun = own.get("fun", "")
+        cachedir = ctx.opts.get("cachedir")
+        directory = Path(str(cachedir)) / "state_queue" if cachedir else None
+        named = fun if isinstance(fun, str) else next((each for each in fun if str(each).startswith("state.")), "")
+        return cls(directory, str(own.get("jid", "")), str(named) or "state.apply", ctx)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Nobody else judges meanwhile."""
+        with contextlib.ExitStack() as stack:
+            if self.directory is not None and self.jid:
+                with contextlib.suppress(OSError):
+                    self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    file = stack.enter_context((self.directory / ".lock").open("a"))
+                    fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def others(self) -> list[Mark]:
+        """Marks of processes that live, ours left out."""
+        marks = {path: _read(path) for path in sorted(self.directory.glob("[0-9]*"))} if self.directory else {}
+        # Asked after the marks are read: who left one is known until it has ended.
+        living = {(str(job.get("jid")), int(job.get("pid", 0))) for job in self.ctx.jobs.running()} if marks else set()
+        found = []
+        for path, mark in marks.items():
+            if mark is None or (mark.jid, mark.pid) not in living:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            elif mark.jid != self.jid:
+                found.append(mark)
+        return found
+
+    def mark(self, *, waits: bool) -> None:
+        if self.directory is None or not self.jid:
+            return
+        path = self.directory / self.jid
+        temporary = self.directory / f".{self.jid}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps(asdict(Mark(self.jid, os.getpid(), self.fun, waits))))
+            temporary.replace(path)
+
+    def clear(self) -> None:
+        if self.directory is not None and self.jid:
+            with contextlib.suppress(OSError):
+                (self.directory / self.jid).unlink()
+
+
+def _read(path: Path) -> Mark | None:
+    try:
+        return Mark(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _started(jid: str) -> str:
+    """The time a job id stands for, as Salt writes it; "" for an id that is no time."""
+    try:
+        return datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").strftime("%Y, %b %d %H:%M:%S.%f")
+    except ValueError:
+        return ""

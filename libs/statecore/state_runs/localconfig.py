@@ -1,0 +1,27 @@
+"""The file that ``localconfig`` names: options that go over the minion's for one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore.errors import InvocationError
+from statecore.render import yaml
+from statecore.render.yaml_bounds import YamlFault
+
+
+def read_localconfig(path: str) -> dict[str, Any]:
+    """Its options. Raises InvocationError for a file that cannot be read, or that is no YAML map."""
+    try:
+        data = yaml.load(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise InvocationError(f"localconfig: {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvocationError(f"localconfig: {path} is not UTF-8 text: byte {error.start}") from error
+    except YamlFault as error:
+        raise InvocationError(f"localconfig: {path}:{error.line}: {error}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise InvocationError(f"localconfig: {path} must hold options by name, not a {type(data).__name__}")
+    return {str(name): value for name, value in data.items()}

@@ -1,0 +1,27 @@
+"""``salt-call`` among the jobs of its host: one state run at a time, whoever started it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from services.kit.config import MinionOptions
+from services.minion.procs import ProcDirectory
+
+
+def directory(options: MinionOptions) -> ProcDirectory | None:
+    """Where jobs are known to each other; None where this user may not write, which is said in the log."""
+    place = Path(options.cachedir) / "proc"
+    try:
+        procs = ProcDirectory(place)
+        writable = os.access(place, os.W_OK)
+    except OSError:
+        writable = False
+    if writable:
+        return procs
+    logging.getLogger("saltern.minion").warning(
+        "other jobs on this host are not known here, nor is this one to them: %s is not for this user to write to",
+        place,
+    )
+    return None

@@ -1,0 +1,90 @@
+"""Run by the oracle's Python: what functions of real Salt's state module return, with their exit codes.
+
+Standard input: a JSON list of scenes: ``directory``, ``grains``, ``opts``, ``calls`` (``fun``, ``args``, ``kwargs``). Standard
+output: a JSON list, for each scene a list of ``{"value", "retcode"}``. A raised error is told as a minion tells it.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import salt.config
+import salt.exceptions
+import salt.loader
+import salt.loader.lazy
+import salt.pillar
+import salt.utils.optsdict
+import salt.utils.secret
+
+
+def main():
+    spare_repetition()
+    asked = json.load(sys.stdin)
+    defaults = salt.config.DEFAULT_MINION_OPTS.copy()
+    told = [scene_of(defaults, scene) for scene in asked]
+    sys.stdout.write(json.dumps(told, default=str))
+
+
+def spare_repetition():
+    """Salt looks at its module directories anew for each of some twenty loaders of each scene; here they never change."""
+    known = {}
+    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
+
+    def refresh(loader):
+        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
+        if key not in known:
+            look(loader)
+            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
+        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
+
+    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
+    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
+
+
+def scene_of(defaults, scene):
+    root = scene["directory"]
+    opts = {
+        **defaults,
+        "id": "web1",
+        "file_client": "local",
+        "local": True,
+        "root_dir": root,
+        "cachedir": f"{root}/cache",
+        "pki_dir": f"{root}/pki",
+        "sock_dir": f"{root}/sock",
+        "conf_file": f"{root}/minion",
+        "extension_modules": f"{root}/extmods",
+        "state_events": False,
+        "autoload_dynamic_modules": False,
+        "grains": scene["grains"],
+        **scene["opts"],
+    }
+    Path(opts["cachedir"], "proc").mkdir(parents=True, exist_ok=True)
+    Path(opts["conf_file"]).touch()
+    pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
+    opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar())
+    context = {}
+    functions = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts), context=context)
+    return [called(functions, context, **call) for call in scene["calls"]]
+
+
+def called(functions, context, fun, args=(), kwargs=None):
+    context["retcode"] = 0
+    try:
+        value = functions[f"state.{fun}"](*args, **(kwargs or {}))
+        value = json.loads(json.dumps(value, default=str))
+    except salt.exceptions.CommandExecutionError as error:
+        return {"value": f"ERROR: {error}", "retcode": 1}
+    except salt.exceptions.SaltInvocationError as error:
+        return {"value": f"ERROR executing 'state.{fun}': {error}", "retcode": 1}
+    except TypeError as error:
+        return {"value": f"Passed invalid arguments to state.{fun}: {error}", "retcode": 1}
+    except Exception as error:  # noqa: BLE001 - what Salt stumbles over is told, and must be named as a difference
+        return {"value": f"The minion function caused an exception: {type(error).__name__}: {error}", "retcode": 1}
+    retcode = context.get("retcode", 0)
+    if not retcode and isinstance(value, dict) and not all(value.get(key, True) for key in ("result", "success")):
+        retcode = 1
+    return {"value": value, "retcode": retcode}
+
+
+main()
