@@ -5,6 +5,7 @@ Who gives one (``state.pause`` and its kin) writes the file; the run looks for i
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -69,7 +70,8 @@ class Gate:
 
     def end(self) -> None:
         """The run is over: its orders with it."""
-        self.file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.file.unlink()
 
     def _order(self, state_id: str) -> dict[str, Any] | None:
         if not self.file.exists():

@@ -60,7 +60,7 @@ from statecore.errors import CommandError, InvocationError
             {"cache": True, "cache_name": "mine"},
             ("sls", ["a"], {"cache": True, "cache_name": "mine", "test": False}),
         ),
-        ("sls", ("a",), {"localconfig": "/x.yml"}, ("sls", ["a"], {"localconfig": "/x.yml", "test": False})),
+        ("sls", ("a",), {"localconfig": "/x.yml"}, ("sls", ["a"], {"localconfig": "/x.yml"})),
         ("highstate", (), {"exclude": {"id": "x"}}, ("highstate", {"exclude": [{"id": "x"}], "test": False})),
         ("highstate", (), {"orchestration_jid": "1", "__pub_fun": "x"}, ("highstate", {"test": False})),
         ("show_lowstate", (), {}, ("show_low", None, {"test": False})),

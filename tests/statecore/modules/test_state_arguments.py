@@ -29,7 +29,7 @@ _BAD: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     *(("state.apply", ("a",), {"cache_name": bad}, "'cache_name' must be") for bad in (7, "")),
     ("state.apply", ("a",), {"sync_mods": {"a": 1}}, "'sync_mods' must be"),
     ("state.apply", ("a",), {"pillar": {}, "pillar_enc": "gpg"}, "pillar_enc is not available"),
-    *(("state.highstate", (), {"whitelist": bad}, "'whitelist' must be") for bad in (True and {}, {"a": 1}, [None])),
+    *(("state.highstate", (), {"whitelist": bad}, "'whitelist' must be") for bad in ({}, {"a": 1}, [None])),
     *(("state.low", (bad,), {}, "'data' must be a map") for bad in ([], "x", None, 7)),
     *(("state.top", (bad,), {}, "'topfn' must be") for bad in (None, 7, [], "")),
     *(("state.template", (bad,), {}, "'tem' must be the path") for bad in (None, 7, [], "")),

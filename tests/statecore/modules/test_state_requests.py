@@ -64,7 +64,7 @@ def test_a_request_that_cannot_be_kept_says_so(plain, tmp_path):
     (tmp_path / "file").write_text("")
     plain.opts["cachedir"] = str(tmp_path / "file" / "cache")
     plain.ports.answer = RUN
-    with pytest.raises(CommandError, match="req_state.p cannot be"):
+    with pytest.raises(CommandError, match="cannot be"):
         plain.call("state.request", "web")
     del plain.opts["cachedir"]
     with pytest.raises(CommandError, match="set 'cachedir'"):

@@ -44,7 +44,10 @@ def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, A
         raise InvocationError(
             "pillar_enc is not available: encrypted values belong into a pillar file that the gpg renderer reads"
         )
-    asked["test"] = test_mode(ctx, test, keywords)
+    tested = test_mode(ctx, test, keywords)
+    if tested or test is not None or "localconfig" not in asked:
+        # Otherwise the file of localconfig has its say.
+        asked["test"] = tested
     return asked
 
 
