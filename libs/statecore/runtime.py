@@ -205,6 +205,10 @@ class Runtime:
         if (path := options.get("localconfig")) is not None:
             others = {key: value for key, value in options.items() if key != "localconfig"}
             return self._configured(later.read_localconfig(str(path)))._stage(others)
+        if options.get("pillarenv", "") is None and self.opts.get("pillarenv"):
+            # Of all environments: to whoever compiles pillar here, None is as if nothing was said.
+            others = {key: value for key, value in options.items() if key != "pillarenv"}
+            return self._configured({"pillarenv": None})._stage(others)
         overrides = {key: options[key] for key in ("saltenv", "state_top") if options.get(key) is not None}
         if "pillarenv" in options:
             overrides["pillarenv"] = options["pillarenv"]
