@@ -191,7 +191,7 @@ def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | in
         ctx.scratch["retcode"] = _COMPILE_ERROR
         return "Invalid function passed"
     own = {key: value for key, value in kwargs.items() if key not in _OF_THE_RUN and not key.startswith("__pub_")}
-    chunk = {**own, "state": state, "fun": function.partition(".")[0], "name": name, "__id__": name}
+    chunk = {**own, "state": state, "fun": function, "name": name, "__id__": name}
     with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.low(chunk, {**options, "tagged": True})
 
