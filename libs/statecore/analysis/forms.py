@@ -74,6 +74,7 @@ def _versions(low: Mapping[str, Any], keys: tuple[str, ...], line_of: LineOf) ->
             paths += [((*keys, "pkgs", str(name)), value) for name, value in item.items() if isinstance(value, float)]
     for path, value in paths:
         found = _FLOAT.search(line_of(low, path))
-        written = found[1] if found else str(value)
-        text = f"the version {written} without quotes is the number {value}"
-        yield Remark("unquoted-version", text, low, path, f"write '{written}'")
+        # A number that is written as it is read is no harm.
+        if found and found[1] != str(value):
+            text = f"the version {found[1]} without quotes is the number {value}"
+            yield Remark("unquoted-version", text, low, path, f"write '{found[1]}'")

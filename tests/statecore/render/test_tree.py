@@ -190,3 +190,36 @@ def test_columns_are_those_of_the_template(tmp_path: Path) -> None:
         mark = tree.locate("a", "base", *keys)
         assert mark is not None
         assert (mark.line, mark.column) == place
+
+
+def test_lines_are_found_behind_tags_that_take_white_space(tmp_path: Path) -> None:
+    text = """\
+{%- set x = 1 %}
+
+{% for one in [1, 2] -%}
+
+id{{ one }}:
+  {%- if x %}
+  test.nop:
+    - name: a
+    {#- nobody sees this #}
+    - size: 1
+    {%- for each in [1] %}
+    - each: {{ each }}
+    {%- endfor %}
+    - last: 1
+  {%- endif %}
+{% endfor %}
+"""
+    (tmp_path / "a.sls").write_text(text)
+    tree = SlsTree(LocalFiles({"base": [tmp_path]}), opts={}, grains={}, pillar={}, functions={})
+    tree.source("a", "base")
+    found = {}
+    for key in ("name", "size", "each", "last"):
+        mark = tree.locate("a", "base", "id2", "test", key)
+        assert mark is not None
+        found[key] = mark.line
+    assert found == {"name": 8, "size": 10, "each": 12, "last": 14}
+    mark = tree.locate("a", "base", "id2")
+    assert mark is not None
+    assert mark.line == 5

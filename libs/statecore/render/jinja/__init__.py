@@ -196,16 +196,23 @@ def _header(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _marked(text: str, env: TreeEnvironment) -> str:
-    """The text with a mark before each line that may have one: not inside a tag or comment over several lines."""
+    """The text with a mark before each line that may have one: not inside a tag or comment over several lines.
+
+    Nor is one put where it would stand in the way of ``{%-`` and ``-%}``, which take away the white space before and after
+    them, ends of lines too: not before a line that begins with such a tag, nor before an empty one.
+    """
     pairs = (
         (env.block_start_string, env.block_end_string),
         (env.variable_start_string, env.variable_end_string),
         (env.comment_start_string, env.comment_end_string),
     )
+    greedy = tuple(f"{start}-" for start, _ in pairs)
     counts = [0] * len(pairs)
     marked = []
     for number, line in enumerate(text.splitlines(keepends=True), 1):
-        marked.append(f"\x01{number}\x02{line}" if all(count <= 0 for count in counts) else line)
+        written = line.lstrip()
+        free = all(count <= 0 for count in counts) and written and not written.startswith(greedy)
+        marked.append(f"\x01{number}\x02{line}" if free else line)
         counts = [
             count + line.count(start) - line.count(end) for count, (start, end) in zip(counts, pairs, strict=True)
         ]
