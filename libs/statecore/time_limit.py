@@ -23,13 +23,20 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
 
+    limited = True
+
     def end(number: int, frame: FrameType | None) -> None:
-        raise TimeLimitExceeded
+        if limited:
+            raise TimeLimitExceeded
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
-        yield
+        try:
+            yield
+        finally:
+            # An alarm before this line ends in the outer finally; one behind it is none.
+            limited = False
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -113,10 +113,7 @@ def _by_sls(
         walk = PillarSls(tree, env, merging, errors, optional, bool(opts.get("pillar_includes_override_sls")))
         for ref in chosen.refs[env]:
             for sls in tree.find(ref, env) or [ref]:
-                try:
-                    data = merging.merged(data, walk.render(sls))
-                except RecursionError:
-                    errors.add(f"SLS '{sls}' includes files that include files, deeper than can be followed")
+                data = merging.merged(data, walk.render(sls))
     return data
 
 

@@ -15,6 +15,9 @@ from statecore.render import SlsTree
 
 _RELATIVE = re.compile(r"(\.+)(.*)")
 
+#: Levels of includes; Python would follow a few hundred.
+_MAX_DEPTH = 200
+
 #: What one include may say beside its name.
 _OPTIONS = ("defaults", "key")
 
@@ -52,6 +55,11 @@ class PillarSls:
         include = data.pop("include", None) or []
         if not isinstance(include, list):
             self.errors.add(f"Include Declaration in SLS '{sls}' is not formed as a list")
+            return data
+        if len(self._open) >= _MAX_DEPTH:
+            self.errors.add(
+                f"SLS '{sls}' includes more, but is included itself over {_MAX_DEPTH} levels: that is too deep"
+            )
             return data
         self._open.add(sls)
         under = self._under(include, sls, given)
@@ -92,6 +100,9 @@ class PillarSls:
                 self.errors.add(f"{text}: {self.tree.hint(sls, self.saltenv)}")
             return None
         try:
+            if not self.tree.source(sls, self.saltenv).text.strip():
+                # Nothing but white space: as in Salt that is nothing, even where YAML would not have it.
+                return {}
             return dict(self.tree.data(sls, self.saltenv, defaults))
         except SlsError as error:
             self.errors.of_sls(sls, error)
@@ -102,8 +113,11 @@ class PillarSls:
 
         What is formed otherwise is an error, and not included.
         """
-        if not isinstance(entry, Mapping):
+        if isinstance(entry, str | int | float):
             return str(entry), [], {}
+        if not isinstance(entry, Mapping):
+            self.errors.add(f"The include of '{entry}' in SLS '{includer}' must be a name")
+            return None
         wanted, options = next(iter(entry.items()), ("", None))
         where = f"The include of '{wanted}' in SLS '{includer}'"
         if len(entry) != 1 or not isinstance(options, Mapping):

@@ -21,8 +21,11 @@ A case (``cases/*.yaml``) has these keys; in all texts and options ``DIR`` is th
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+import select
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,28 +148,62 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+class Salt:
+    """Real Salt, in a process that is asked again and again."""
+
+    #: Seconds for an answer.
+    DEADLINE = 100.0
+
+    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+        self._process = process
+        self._directory = directory
+        self._number = itertools.count()
+
+    def ask(self, asked: Sequence[Case]) -> list[Any]:
+        """What it makes of cases; DIR stands for the directory of each."""
+        places = [self._directory / str(next(self._number)) for _ in asked]
+        loads = [
+            {
+                "directory": str(place),
+                "grains": GRAINS,
+                "opts": case.write(place),
+                "saltenv": case.saltenv,
+                "pillarenv": case.pillarenv,
+                "override": case.override,
+                "tops": case.tops,
+                "calls": case.calls,
+            }
+            for case, place in zip(asked, places, strict=True)
+        ]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(loads) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], self.DEADLINE)
+        assert ready, f"Salt has not answered within {self.DEADLINE} seconds"
+        told = json.loads(self._process.stdout.readline())
+        return [_without(each, str(place)) for each, place in zip(told, places, strict=True)]
+
+
 @pytest.fixture(scope="session")
-def salt_says(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Salt]:
+    """The one process of real Salt."""
+    process = subprocess.Popen(
+        [oracle.program("python"), str(_HERE / "salt_pillars.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        yield Salt(process, tmp_path_factory.mktemp("pillars"))
+        process.kill()
+
+
+@pytest.fixture(scope="session")
+def salt_says(salt: Salt) -> dict[str, Any]:
     """What real Salt makes of every case, by id."""
-    directory = tmp_path_factory.mktemp("pillars")
-    asked = [
-        {
-            "directory": str(directory / str(number)),
-            "grains": GRAINS,
-            "opts": case.write(directory / str(number)),
-            "saltenv": case.saltenv,
-            "pillarenv": case.pillarenv,
-            "override": case.override,
-            "tops": case.tops,
-            "calls": case.calls,
-        }
-        for number, case in enumerate(cases())
-    ]
-    told = json.loads(oracle.run("python", str(_HERE / "salt_pillars.py"), stdin=json.dumps(asked), timeout=110))
-    return {
-        case.id: _without(each, str(directory / str(number)))
-        for number, (case, each) in enumerate(zip(cases(), told, strict=True))
-    }
+    return {case.id: told for case, told in zip(cases(), salt.ask(cases()), strict=True)}
 
 
 def _without(value: Any, directory: str) -> Any:

@@ -1,8 +1,8 @@
 """Run by the oracle's Python: the pillar and the master's tops that real Salt makes of trees, in one process for all.
 
-Standard input: a JSON list of cases: ``opts``, ``grains``, ``saltenv``, ``pillarenv``, ``override``, ``tops`` (whether the
-case asks for the highstate's matches instead), ``calls`` (of functions: [name, args, kwargs]). Standard output: a JSON
-list: what came of each, or ``{"raised": ...}``.
+Each line of standard input: a JSON list of cases: ``opts``, ``grains``, ``saltenv``, ``pillarenv``, ``override``, ``tops``
+(whether the case asks for the highstate's matches instead), ``calls`` (of functions: [name, args, kwargs]). Standard output:
+a line with a JSON list: what came of each, or ``{"raised": ...}``.
 """
 
 import copy
@@ -23,9 +23,11 @@ import salt.utils.secret
 def main() -> None:
     logging.disable(logging.CRITICAL)
     spare_repetition()
-    asked = json.load(sys.stdin)
     defaults = salt.config.DEFAULT_MINION_OPTS.copy()
-    sys.stdout.write(json.dumps([answer(defaults, case) for case in asked], default=str))
+    told, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        told.write(json.dumps([answer(defaults, case) for case in json.loads(line)], default=str) + "\n")
+        told.flush()
 
 
 def spare_repetition() -> None:
