@@ -12,7 +12,7 @@ from typing import Any
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions
+from services.kit.config import MinionOptions, as_opts
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
 from statecore.errors import CommandError
@@ -195,7 +195,8 @@ class RemoteMinion(_Master):
         load = {
             "cmd": "_master_tops",
             "id": self._identity.id,
-            "opts": {"id": self._identity.id, "grains": dict(self._grains())},
+            # Tops modules look at any of them.
+            "opts": as_opts(self._options, id=self._identity.id, grains=dict(self._grains())),
         }
         answer = self.ask(load)
         if not isinstance(answer, dict):
