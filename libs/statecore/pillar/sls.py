@@ -134,7 +134,8 @@ class PillarSls:
 
     def _found(self, wanted: str, includer: str) -> list[str]:
         reference = self._absolute(wanted.replace("/", "."), includer)
-        return self.tree.find(reference, self.saltenv) or [reference]
+        # What is not there is named as it was written.
+        return self.tree.find(reference, self.saltenv) or [reference if wanted.startswith(".") else wanted]
 
     def _absolute(self, wanted: str, includer: str) -> str:
         """The full reference of a relative one: dots count levels."""
