@@ -21,6 +21,7 @@ from statecore.compile.draft import Draft, arguments, states
 from statecore.errors import Mark, NotAvailable, SlsError, SlsFault
 from statecore.inspection.compilation import Compilation, Told, compiled, rule_of
 from statecore.loader import Loader
+from statecore.render import SlsTree
 from statecore.render.jinja import environment
 from statecore.render.top import INCLUDE
 from statecore.state_runs import Bench
@@ -30,6 +31,9 @@ _TEMPLATES = (".jinja", ".j2", ".jinja2")
 
 #: Rules that an SLS by itself may break without harm, when something else of its run brings what it lacks.
 _ACROSS = frozenset({"extend", "requisite-to-nothing"})
+
+#: Rules about words of an SLS that do not depend on what else is in it.
+_OF_WORDS = frozenset({"unknown-function", "unknown-argument", "old-form", "unquoted-mode", "unquoted-version"})
 
 #: Lines below a requisite in which the names that it lists are looked for.
 _NEAR = 30
@@ -87,9 +91,25 @@ class _Checker:
             if not known or whole.faults:
                 alone = compiled(stage.tree, {saltenv: [sls]}, stage.opts)
                 yield from self._of_run(self._forgiven(alone, known), sls)
+                yield from self._behind(alone, sls, saltenv)
             yield from self._template(sls, saltenv, pillar=known or not top)
         if not slses:
             yield from self._other_templates()
+
+    def _behind(self, alone: Compilation, sls: str, saltenv: str) -> Iterator[Finding]:
+        """What else is wrong in an SLS whose template stumbled over a name: it is read once more, with such names empty."""
+        stumbled = [told.fault for told in alone.faults if told.rule == "render" and told.fault.sls == sls]
+        if not any("is undefined" in fault.message for fault in stumbled):
+            return
+        stage = self.bench.stage
+        opts = {**stage.opts, "allow_undefined": True}
+        ctx = stage.ctx
+        tree = SlsTree(ctx.files, opts=opts, grains=ctx.grains, pillar=ctx.pillar, functions=ctx.functions)
+        tree.name_columns()
+        again = _Checker(replace(self.bench, stage=replace(stage, tree=tree, opts=opts)), pillar_known=False)
+        for finding in again._of_run(compiled(tree, {saltenv: [sls]}, opts), sls):
+            if finding.rule in _OF_WORDS:
+                yield finding
 
     # -------------------------------------------------------------------------------------------------- top file, pillar
 
