@@ -1,0 +1,54 @@
+"""What functions there are for a minion, on this machine or on one where their modules are usable."""
+
+from __future__ import annotations
+
+import difflib
+
+from statecore.analysis import functions
+from statecore.errors import NotAvailable
+from statecore.state_runs import Bench
+
+
+def state_function(bench: Bench, full: str) -> functions.Known:
+    """What is known of a state function on this minion, or on one where its module is usable."""
+    loader, ctx = bench.loader, bench.stage.ctx
+    try:
+        served, function = loader.function("states", full, ctx)
+        return functions.Known(served.parameters(function))
+    except NotAvailable as missing:
+        reason = missing.reason
+    module, _, name = full.partition(".")
+    if reason and any(not source.native and source.stem == module for source in loader.sources("states")):
+        return functions.Known(exists=False, reason=reason)
+    built_in = loader.blueprints("states", module)
+    if name in built_in:
+        return functions.Known(built_in[name])
+    near = difflib.get_close_matches(full, [f"{module}.{each}" for each in built_in], n=1, cutoff=0.7)
+    return functions.Known(exists=False, nearest=near[0] if near else loader.nearest("states", full, ctx))
+
+
+def reacts(bench: Bench, state: str) -> bool:
+    """Whether a state module has a mod_watch, usable here or not."""
+    loader, name = bench.loader, f"{state}.mod_watch"
+    return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.blueprints("states", state)
+
+
+def salt_function(bench: Bench, name: str) -> bool:
+    """Whether there is an execution function of this name. A module that is there and not usable here is another host's."""
+    loader, module = bench.loader, name.partition(".")[0]
+    return loader.has("modules", name, bench.stage.ctx) or (
+        loader.known("modules", module) and not _usable(bench, module)
+    )
+
+
+def nearest_function(bench: Bench, name: str) -> str:
+    """The execution function whose name is the most like it, "" when none is."""
+    return bench.loader.nearest("modules", name, bench.stage.ctx)
+
+
+def _usable(bench: Bench, module: str) -> bool:
+    try:
+        bench.loader.serve("modules", module, bench.stage.ctx)
+    except NotAvailable:
+        return False
+    return True

@@ -1,0 +1,67 @@
+"""What the Jinja of a tree says, in the parts that do not run too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jinja2
+
+from statecore.analysis import templates
+from statecore.analysis.finding import Finding
+from statecore.errors import SlsError
+from statecore.inspection.known import nearest_function, salt_function
+from statecore.inspection.places import spotted
+from statecore.render.jinja import environment
+from statecore.state_runs import Bench
+
+_TEMPLATES = (".jinja", ".j2", ".jinja2")
+
+
+def of_sls(bench: Bench, sls: str, saltenv: str, *, pillar: bool) -> Iterator[Finding]:
+    """Of one SLS. ``pillar``: the minion runs it and the pillar is its own, so that the keys that it names are to be there."""
+    stage = bench.stage
+    try:
+        source = stage.tree.source(sls, saltenv)
+        names = stage.tree.names(sls, saltenv)
+    except SlsError:
+        return
+    first = source.text.partition("\n")[0]
+    if first.startswith("#!") and "jinja" not in first:
+        return
+    env = environment(stage.tree.files, saltenv, {}, {})
+    try:
+        tree = env.parse(source.text, source.path)
+    except jinja2.TemplateError:
+        # Rendering told of it.
+        return
+    spots = [*templates.undefined_names(tree, env, names), *_salt_calls(bench, tree)]
+    if pillar and not stage.ctx.pillar.get("_errors"):
+        spots += templates.undefined_pillar_keys(tree, stage.ctx.pillar)
+    for spot in spots:
+        yield spotted(spot, source.shown, source.text, sls)
+
+
+def of_others(bench: Bench) -> Iterator[Finding]:
+    """Of templates that are no SLS: their names come from whoever imports them, the functions that they call do not."""
+    files = bench.stage.tree.files
+    for saltenv in files.envs():
+        env = environment(files, saltenv, {}, {})
+        for path in (path for path in files.paths(saltenv) if path.endswith(_TEMPLATES)):
+            fetched = files.fetch(path, saltenv)
+            if fetched is None:
+                continue
+            text = fetched.read_text("utf-8", "replace")
+            try:
+                tree = env.parse(text, path)
+            except jinja2.TemplateSyntaxError as error:
+                spot = templates.Spot("render", f"Jinja syntax error: {error.message}", error.lineno, "", "")
+                yield spotted(spot, files.shown(fetched), text, "")
+                continue
+            for spot in _salt_calls(bench, tree):
+                yield spotted(spot, files.shown(fetched), text, "")
+
+
+def _salt_calls(bench: Bench, tree: jinja2.nodes.Template) -> Iterator[templates.Spot]:
+    return templates.unknown_functions(
+        tree, lambda name: salt_function(bench, name), lambda name: nearest_function(bench, name)
+    )
