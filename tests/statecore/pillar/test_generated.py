@@ -1,9 +1,9 @@
 """Pillar trees that hypothesis makes, beside real Salt: what merges with what, in which order.
 
 What is left out is what is another on purpose: other defaults for a file that is included again, relative names,
-pillar_includes_override_sls over several levels. Those are cases in cases/tree.yaml. And includes where one file overwrites
-another: there Salt changes the included file in place, so that a third that includes it gets what the first one said. And the
-strategy ``list``, which keeps only what was there before the first file.
+pillar_includes_override_sls over several levels. Those are cases in cases/tree.yaml. And includes where files replace each other
+at the first level (overwrite, aggregate): Salt merges what is included twice, and changes it in place, so that a later includer
+gets what an earlier one said. And the strategy ``list``, which keeps only what was there before the first file.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def _trees(draw: st.DrawFn) -> Case:
     def environment() -> dict[str, str]:
         names = draw(st.sets(st.sampled_from(_FILES)))
         files = {
-            f"{name.replace('.', '/')}.sls": draw(_DATA if strategy == "overwrite" else _SLS) for name in sorted(names)
+            f"{name.replace('.', '/')}.sls": draw(_DATA if strategy in ("overwrite", "aggregate") else _SLS)
+            for name in sorted(names)
         }
         top = {"top.sls": draw(_TOP)} if draw(st.integers(0, 3)) else {}
         return {path: yaml.safe_dump(data, sort_keys=False) for path, data in (top | files).items()}
