@@ -215,6 +215,8 @@ class Runtime:
         opts = {**self.opts, **overrides}
         test = bool(options.get("test", opts.get("test", False)))
         opts["test"] = test
+        if options.get("mock"):
+            opts["mocked"] = True
         ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test)
         return later.Stage(ctx, tree, opts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -253,6 +254,27 @@ def test_what_a_low_chunk_returns(minion):
     assert (failing.value["result"], failing.retcode) == (False, 2)
     tested = minion.call("low", {"state": "test", "fun": "succeed_with_changes", "name": "n"}, test=True)
     assert tested.value["result"] is None
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        ("low", ({"state": "cmd", "fun": "run", "name": "touch {made}"},)),
+        ("single", ("cmd.run", "touch {made}")),
+        ("high", ({"a": {"cmd": ["run", {"name": "touch {made}"}, {"check_cmd": ["false"]}]}},)),
+        ("template_str", ("a:\n  cmd.run:\n    - name: touch {made}\n",)),
+        ("apply", ("web",)),
+        ("sls_id", ("a", "web")),
+    ],
+)
+def test_what_is_mocked_is_not_called(minion, function, args):
+    made = minion.directory / "made"
+    minion.write("base/web.sls", f"a:\n  cmd.run:\n    - name: touch {made}\n")
+    placed = json.loads(json.dumps(args).replace("{made}", str(made)))
+    returned = minion.call(function, *placed, mock=True)
+    told = returned.value if function == "low" else next(iter(returned.value.values()))
+    assert told["comment"] == "Not called, mocked"
+    assert not made.exists()
 
 
 # -------------------------------------------------------------------------------------------------------- a run that is told to

@@ -12,7 +12,7 @@ from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 
 #: Switches: whatever is true counts.
-_FLAGS = ("failhard", "force", "state_events", "cache")
+_FLAGS = ("failhard", "force", "state_events", "cache", "mock")
 
 
 def split(names: Any, argument: str = "mods") -> list[str]:

@@ -36,6 +36,8 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
         a YAML file on the minion with options for this run
     sync_mods
         kinds of users' modules to fetch first (``all``), with SLS files
+    mock
+        ``True`` calls no state at all, which shows the order of the run
     state_events, failhard, force, terse, cache, cache_name
         fire an event after each state; stop at the first failure; run in spite of pillar errors; tell only what failed or
         changed; use the high data of the last run of that name
@@ -240,7 +242,7 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
 _OF_THE_RUN = frozenset(
     (
         *("saltenv", "pillarenv", "pillar", "pillar_enc", "localconfig", "concurrent", "force", "state_events"),
-        *("failhard", "cache", "cache_name", "exclude", "whitelist", "orchestration_jid", "terse"),
+        *("failhard", "cache", "cache_name", "mock", "exclude", "whitelist", "orchestration_jid", "terse"),
     )
 )
 
