@@ -6,6 +6,8 @@ A scene (``cases/*.yaml``) has these keys:
     path -> text, of the state tree, of the pillar and of the environment dev; ``{dir}`` stands for the scene's directory
 ``opts``
     options of the minion
+``running``
+    another job that runs meanwhile: ``jid``, ``fun``
 ``calls``
     function -> arguments, in order: a list is positional, a map is keywords with ``args`` for the positional ones; a function
     that is called more than once is told apart by what follows a space (``apply again``)
@@ -16,6 +18,8 @@ A scene (``cases/*.yaml``) has these keys:
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +45,12 @@ class Scene:
     pillar: Mapping[str, str] = field(default_factory=dict)
     dev: Mapping[str, str] = field(default_factory=dict)
     opts: Mapping[str, Any] = field(default_factory=dict)
+    running: Mapping[str, str] = field(default_factory=dict)
     differs: Mapping[str, str] = field(default_factory=dict)
+
+    def jobs(self, pid: int) -> list[dict[str, Any]]:
+        """What runs meanwhile, in a process of this number."""
+        return [{**self.running, "pid": pid}] if self.running else []
 
     def write(self, directory: Path) -> dict[str, Any]:
         """Makes the scene's directories; gives the options that name them."""
@@ -82,11 +91,31 @@ def scenes() -> list[Scene]:
     ]
 
 
-def ours(scene: Scene, directory: Path) -> list[dict[str, Any]]:
-    """What our functions return, call by call, each as in a process of its own."""
+class Jobs:
+    """The port: what runs on the host."""
+
+    def __init__(self, jobs: list[dict[str, Any]]) -> None:
+        self._jobs = jobs
+
+    def running(self) -> list[dict[str, Any]]:
+        return self._jobs
+
+    def signal(self, jid: str, number: int) -> str:
+        return ""
+
+
+def ours(scene: Scene, directory: Path, pid: int = 0) -> list[dict[str, Any]]:
+    """What our functions return, call by call, each as in a process of its own. ``pid``: who runs the other job."""
     opts = {"grains": dict(GRAINS), **scene.write(directory), "id": "web1"}
     opts |= {"cachedir": f"{directory}/cache", "conf_file": f"{directory}/minion", "grains_file": f"{directory}/grains"}
-    runtime = local_runtime(opts)
+    jobs = scene.jobs(pid)
+    for job in jobs:
+        if job["fun"].startswith("state."):
+            # As a run leaves it.
+            mark = directory / "cache/state_queue" / job["jid"]
+            mark.parent.mkdir(parents=True)
+            mark.write_text(json.dumps({**job, "waits": False}))
+    runtime = local_runtime(opts, jobs=Jobs(jobs))
     told = []
     for call in scene.asked(directory):
         returned = runtime.call(f"state.{call['fun']}", call["args"], call["kwargs"])
@@ -121,7 +150,15 @@ def plainly(told: Any, directory: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def salt_says(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def other_process() -> Iterator[int]:
+    """A process that lives, and by whose name Salt takes it for one of its own."""
+    with subprocess.Popen(["salt-minion", "600"], executable=shutil.which("sleep")) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture(scope="session")
+def salt_says(oracle: Any, other_process: int, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What real Salt makes of every scene, by id."""
     root = tmp_path_factory.mktemp("salt")
     asked = []
@@ -129,7 +166,8 @@ def salt_says(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         directory = root / str(number)
         opts = scene.write(directory)
         calls = list(scene.asked(directory))
-        asked.append({"directory": str(directory), "grains": GRAINS, "opts": opts, "calls": calls})
+        told = {"grains": GRAINS, "opts": opts, "calls": calls, "running": scene.jobs(other_process)}
+        asked.append({"directory": str(directory), **told})
     told = json.loads(oracle.run("python", str(_HERE / "salt_functions.py"), stdin=json.dumps(asked), timeout=110))
     return {
         scene.id: plainly(each, Path(request["directory"]))

@@ -1,7 +1,8 @@
 """Run by the oracle's Python: what functions of real Salt's state module return, with their exit codes.
 
-Standard input: a JSON list of scenes: ``directory``, ``grains``, ``opts``, ``calls`` (``fun``, ``args``, ``kwargs``). Standard
-output: a JSON list, for each scene a list of ``{"value", "retcode"}``. A raised error is told as a minion tells it.
+Standard input: a JSON list of scenes: ``directory``, ``grains``, ``opts``, ``running`` (jobs of other processes), ``calls``
+(``fun``, ``args``, ``kwargs``). Standard output: a JSON list, for each scene a list of ``{"value", "retcode"}``. A raised error is
+told as a minion tells it.
 """
 
 import json
@@ -12,6 +13,7 @@ import salt.config
 import salt.exceptions
 import salt.loader
 import salt.loader.lazy
+import salt.payload
 import salt.pillar
 import salt.utils.optsdict
 import salt.utils.secret
@@ -61,6 +63,8 @@ def scene_of(defaults, scene):
     }
     Path(opts["cachedir"], "proc").mkdir(parents=True, exist_ok=True)
     Path(opts["conf_file"]).touch()
+    for job in scene["running"]:
+        Path(opts["cachedir"], "proc", job["jid"]).write_bytes(salt.payload.dumps(job))
     pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
     opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar())
     context = {}

@@ -12,8 +12,8 @@ from .conftest import Scene, agreed, ours, plainly, scenes
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("scene", scenes(), ids=lambda scene: scene.id)
-def test_as_salt(scene: Scene, salt_says: dict[str, list[Any]], tmp_path: Path) -> None:
-    own = plainly(ours(scene, tmp_path), tmp_path)
+def test_as_salt(scene: Scene, salt_says: dict[str, list[Any]], other_process: int, tmp_path: Path) -> None:
+    own = plainly(ours(scene, tmp_path, other_process), tmp_path)
     told = {
         name: (agreed(mine, salts), salts)
         for name, mine, salts in zip(scene.calls, own, salt_says[scene.id], strict=True)
