@@ -18,7 +18,7 @@ def unified(change: FileChange) -> str:
     if change.before == change.after:
         return ""
     if not change.shown:
-        return f"{change.path}: its author wants the change shown to nobody (show_changes: False)\n"
+        return f"{change.path}: its author wants the change shown to nobody\n"
     before, after = _lines(change.before), _lines(change.after)
     if before is None or after is None:
         old, new = (f"{len(side)} bytes" if side is not None else "no file" for side in (change.before, change.after))

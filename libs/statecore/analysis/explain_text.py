@@ -22,6 +22,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['id']} (SLS {told['sls']}, {told['at']})"
     for one in told["included_through"]:
         yield f"  came in through {one['at']}: {one['sls']} includes {one['includes']}"
+    if "named_by" in told:
+        named = told["named_by"]
+        yield f"  the top file names {named['sls']} for '{named['target']}', {named['at']}"
     for one in told["extended_by"]:
         yield f"  extended by {one['sls']}, {one['at']}"
     if "excluded_by" in told:

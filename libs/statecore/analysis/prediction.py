@@ -7,7 +7,7 @@ known either, and one that fails now but comes after something that changes may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -132,9 +132,11 @@ def _of(
     if verdict in (Verdict.FAIL, Verdict.UNCHANGED):
         reasons = []
     files = tuple(step.file for step in steps if step.file is not None)
-    return Prediction(
-        name, low, verdict, comment, entry["changes"], tuple(step.what for step in steps), files, tuple(reasons)
-    )
+    what = tuple(step.what for step in steps)
+    if low.get("no_log"):
+        # Comment and changes were masked by the engine.
+        files, what = tuple(replace(file, shown=False) for file in files), ()
+    return Prediction(name, low, verdict, comment, entry["changes"], what, files, tuple(reasons))
 
 
 def _verdict(entry: RunningEntry, state: str, steps: bool, *, ran: bool) -> Verdict:

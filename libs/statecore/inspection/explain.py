@@ -16,6 +16,7 @@ from statecore.errors import SlsError, SlsFault
 from statecore.inspection.plan import run_matches
 from statecore.state_runs import Bench
 from statecore.types import Low
+from statecore.values import redacted
 
 #: Arguments that tell the compiler something and are told of elsewhere.
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
@@ -34,7 +35,7 @@ def explain(bench: Bench, slses: Sequence[str] | None, wanted: str) -> dict[str,
         raise SlsError(seen.draft.faults)
     if seen.history is None:
         raise SlsError([_unknown(seen.draft, wanted, slses)])
-    return _Telling(bench, seen.draft, seen.history).everything()
+    return _Telling(bench, seen.draft, seen.history, slses is None).everything()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class _Telling:
     bench: Bench
     draft: Draft
     history: History
+    #: Whether the run is that of the top file.
+    from_top: bool
 
     def everything(self) -> dict[str, Any]:
         own, graph = self.history, self.draft.graph
@@ -56,9 +59,30 @@ class _Telling:
             ],
             "extended_by": [{"sls": one.sls, "at": self._at(one)} for one in own.extended_by],
         }
+        if self.from_top and (named := self._in_top()):
+            told["named_by"] = named
         if own.excluded_at is not None:
             told["excluded_by"] = {"what": own.excluded_by, "sls": own.excluded_at.sls, "at": self._at(own.excluded_at)}
         return told | {"states": [self._state(position) for position in positions]}
+
+    def _in_top(self) -> dict[str, str]:
+        """Where the top file names the SLS, or the one through which it came in; {} where something else brings it."""
+        chain = include_chain(self.draft, self.history.sls)
+        asked = chain[-1][0] if chain else self.history.sls
+        tree = self.bench.stage.tree
+        for own in tree.files.envs():
+            if tree.locate("top", own) is None:
+                continue
+            for env, targets in tree.data("top", own).items():
+                for target, rows in targets.items() if isinstance(targets, Mapping) else ():
+                    listed = rows if isinstance(rows, list) else []
+                    options = {key: value for row in listed if isinstance(row, Mapping) for key, value in row.items()}
+                    meant = str(options.get("match", "compound")), str(options.get("delimiter", ":"))
+                    for ref in listed if tree.meant(str(target), *meant) else ():
+                        if isinstance(ref, str) and asked in tree.find(ref, str(env)):
+                            mark = tree.locate("top", own, str(env), str(target), ref)
+                            return {"target": str(target), "sls": asked, "at": str(mark or "")}
+        return {}
 
     def _state(self, position: int) -> dict[str, Any]:
         graph = self.draft.graph
@@ -171,6 +195,8 @@ class _Telling:
             keys = (own.id, argument.state, "names", str(low["name"]), argument.name)
             at = Origin("declared", own.sls, own.saltenv, keys)
         told = {"name": argument.name, "value": value, "by": by, "at": self._at(at)}
+        if low.get("no_log") and argument.name != "no_log":
+            return told | {"value": redacted(value)}
         if before:
             told["instead_of"] = [
                 {"value": one.value, "by": self._by(one.origin), "at": self._at(one.origin)} for one in before

@@ -87,7 +87,7 @@ class SlsTree:
         faults = [SlsFault(fault.message, self._in_top(fault.keys)) for fault in verify(sections)]
         if faults:
             raise SlsError(faults)
-        found = choose(sections, self._meant, self.files.envs())
+        found = choose(sections, self.meant, self.files.envs())
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def _envs(self) -> list[str]:
@@ -129,7 +129,8 @@ class SlsTree:
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
-    def _meant(self, target: str, tgt_type: str, delimiter: str) -> bool:
+    def meant(self, target: str, tgt_type: str, delimiter: str) -> bool:
+        """Whether a target of the top file means this minion. Raises SlsError for one that cannot be understood."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
         nodegroups = self._opts.get("nodegroups") or {}
         try:

@@ -176,8 +176,9 @@ def test_graph_and_explain(shell: Shell) -> None:
     assert json.loads(shell.verb("graph", "--format", "json")[1])["states"][0]["at"].endswith("srv/web.sls:2")
     code, out, _ = shell.verb("explain", "highstate", "motd")
     assert code == 0
-    assert out.splitlines()[:4] == [
+    assert out.splitlines()[:5] == [
         "motd (SLS web, srv/web.sls:1)",
+        "  the top file names web for '*', srv/top.sls:2",
         "",
         "file.managed /etc/motd (srv/web.sls:2)",
         "  runs as 1 of 1",

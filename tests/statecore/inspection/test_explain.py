@@ -101,6 +101,18 @@ def test_where_it_comes_from(site: Minion) -> None:
     assert [state["function"] for state in found["states"]] == ["file.managed", "test.nop"]
 
 
+def test_the_top_file_that_names_it(site: Minion) -> None:
+    site.write({"top.sls": "base:\n  'db*': [site]\n  'os:Debian':\n    - match: grain\n    - si*\n"})
+    found = explain(site.bench(), None, "conf")["named_by"]
+    assert found | {"at": site.short(found["at"])} == {"target": "os:Debian", "sls": "site", "at": "top.sls:5"}
+    assert "named_by" not in told(site, "conf")
+
+
+def test_what_is_not_to_be_logged_is_masked(minion: MakeMinion) -> None:
+    made = minion({"a.sls": "x: {cmd.run: [{name: whoami}, {stdin: hunter2}, {no_log: True}]}\n"})
+    assert "hunter2" not in str(told(made, "x", ["a"]))
+
+
 def test_its_place(site: Minion) -> None:
     conf, _ = told(site, "conf")["states"]
     assert (conf["at"], conf["position"], conf["of"], conf["order"]) == ("base/nginx.sls:2", 3, 9, 10000)

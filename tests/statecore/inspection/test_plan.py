@@ -156,7 +156,12 @@ FILES = {
     "one that nobody is to see": (
         "{file.managed: [{name: /etc/x}, {contents: hunter2}, {show_changes: False}]}",
         "old\n",
-        ["/etc/x: its author wants the change shown to nobody (show_changes: False)"],
+        ["/etc/x: its author wants the change shown to nobody"],
+    ),
+    "one of a state that is not to be logged": (
+        "{file.managed: [{name: /etc/x}, {contents: hunter2}, {no_log: True}]}",
+        "old\n",
+        ["/etc/x: its author wants the change shown to nobody"],
     ),
     "a binary one": (
         "{file.managed: [{name: /etc/x}, {contents: new}]}",
@@ -306,8 +311,10 @@ def test_drift_of_what_is_beside_the_content(minion: MakeMinion) -> None:
 
 
 def test_a_plan_file_keeps_no_secret(minion: MakeMinion) -> None:
-    made = minion({"a.sls": TREE})
-    assert "hunter2" not in json.dumps(kept(made)[1])
+    made = minion({"a.sls": TREE + "quiet: {cmd.run: [{name: whoami}, {stdin: hunter2}, {no_log: True}]}\n"})
+    _, data = kept(made)
+    assert "hunter2" not in json.dumps(data)
+    assert data["states"][-1]["steps"] == []
 
 
 BROKEN = {
