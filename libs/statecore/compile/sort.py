@@ -180,7 +180,9 @@ class _Orders:
         for _declared, position, weight in sorted(reasons):
             if weight >= weightiest:
                 weightiest = weight
-                lowest = min(lowest, self._number(self._graph.chunks[position]))
+                # One that has no order yet hastens nothing (state_auto_order off).
+                if "order" in self._graph.chunks[position]:
+                    lowest = min(lowest, self._number(self._graph.chunks[position]))
         return lowest
 
 

@@ -255,10 +255,11 @@ class Machine:
         return [source[tags[target]] for target in targets]
 
     def _requisites(self, node: Node) -> dict[str, list[Low]]:
-        named: dict[str, list[Low]] = {}
+        """Requisite kind -> the chunks it names, each once."""
+        named: dict[str, dict[int, None]] = {}
         for kind, targets in self._needs(node):
-            named.setdefault(kind, []).extend(self._graph.chunks[target] for target in targets)
-        return named
+            named.setdefault(kind, {}).update(dict.fromkeys(targets))
+        return {kind: [self._graph.chunks[target] for target in targets] for kind, targets in named.items()}
 
     def _failed(self, node: Node) -> list[str]:
         """SLS and ID of every requisite that failed, each once, in order."""
