@@ -333,8 +333,25 @@ def test_two_state_runs_at_once_are_refused(lab: Lab, held: Held) -> None:
     assert refused.code == 1, refused
     for minion in BOTH:
         assert 'The function "state.apply" is running as PID' in refused.data[minion][0], refused
+    called = lab.call("web1", "--out", "json", "state.apply", "base.motd")
+    assert called.data["local"][0].endswith(f" with jid {jid}"), called
     held.let_go()
     until(lambda: sorted(lab.redis().hkeys(f"ret:{jid}")) == BOTH, SOON, "the run's results")
+
+
+def test_a_state_run_waits_for_another_and_can_be_ended(lab: Lab, held: Held) -> None:
+    first = lab.ok("salt", "--async", *held.state_words(), "terse=True").out.split()[-1]
+    held.await_started()
+    second = lab.ok("salt", "--async", "*", "state.apply", "base.motd", "queue=True").out.split()[-1]
+    until(lambda: all(len(told) == 2 for told in lab.salt("*", "state.running").values()), SOON, "both are known")
+    assert lab.salt("*", "state.soft_kill", second) == {"web1": None, "web2": None}
+    assert list(lab.salt("*", "state.get_pauses")["web1"]) == [second]
+    held.let_go()
+    for jid in (first, second):
+        until(lambda jid=jid: sorted(lab.redis().hkeys(f"ret:{jid}")) == BOTH, SOON, "the runs' results")
+    # It was told to end before its first state.
+    assert lab.runner("jobs.lookup_jid", second) == {"web1": {}, "web2": {}}
+    assert lab.salt("*", "state.running") == {"web1": [], "web2": []}
 
 
 def test_manage(lab: Lab) -> None:

@@ -33,7 +33,7 @@ _BAD: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     *(("state.low", (bad,), {}, "'data' must be a map") for bad in ([], "x", None, 7)),
     *(("state.top", (bad,), {}, "'topfn' must be") for bad in (None, 7, [], "")),
     *(("state.template", (bad,), {}, "'tem' must be the path") for bad in (None, 7, [], "")),
-    *(("state.template_str", (bad,), {}, "'tem' must be the text") for bad in (None, 7, {})),
+    *(("state.template_str", (bad,), {}, "'tem' must be the text") for bad in (None, 7, [])),
     *(("state.disable", (bad,), {}, "'states' must be") for bad in (None, {}, [None])),
     *(("state.enable", (bad,), {}, "'states' must be") for bad in (None, {}, [None])),
     *(("state.pause", (bad,), {}, "'jid' must be") for bad in (None, [], True, "../x", "")),
@@ -41,6 +41,8 @@ _BAD: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     *(("state.resume", (bad,), {}, "'jid' must be") for bad in (None, [], True, "..", "a/b")),
     *(("state.pause", ("1",), {"duration": bad}, "'duration' must be") for bad in ("x", -1, True, [])),
     ("state.request", ("a",), {"pillar": "x"}, "Pillar data must be"),
+    *((f"state.{verb}_request", ([1],), {}, "'name' must be") for verb in ("check", "run", "clear")),
+    ("state.request", (), {"name": 7}, "'name' must be"),
     ("state.check_request", ("absent",), {}, "There is no request 'absent'"),
 ]
 

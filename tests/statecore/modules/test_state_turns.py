@@ -113,9 +113,17 @@ def test_looking_takes_no_turn(plain, function, args):
     assert len(plain.ports.asked) == 1
 
 
+def test_who_knows_no_jobs_touches_no_marks(plain):
+    leave(plain, RUNS, lives=False)
+    plain.call("state.apply", "a")
+    assert len(plain.ports.asked) == 1
+    assert (marks(plain) / RUNS.jid).exists()
+
+
 def test_a_dead_process_is_in_nobodys_way(plain):
     leave(plain, RUNS, lives=False)
     (marks(plain) / "1").write_text("no mark")
+    plain.ports.jobs.append({"jid": JID, "pid": os.getpid(), "fun": "state.apply"})
     plain.call("state.apply", "a")
     assert len(plain.ports.asked) == 1
     assert [path.name for path in marks(plain).iterdir() if path.name[0] != "."] == []

@@ -215,6 +215,11 @@ def test_a_switched_off_function_is_told_and_fails_the_run(minion):
     assert returned.retcode == 2
 
 
+def test_a_template_that_was_read_already(minion):
+    returned = minion.call("template_str", {"a": "test.nop", "{{ b }}": {"test": ["nop"]}})
+    assert ids(returned) == {"a": True, "{{ b }}": True}
+
+
 def test_a_template_may_include_what_is_in_the_tree(minion):
     local = minion.write("elsewhere/local.sls", "include:\n  - web\nlocal {{ saltenv }}:\n  test.nop: []\n")
     assert ids(minion.call("template", str(local))) == {"one": True, "local base": True}
@@ -235,6 +240,25 @@ def test_an_id_that_is_near(minion):
         "No matches for ID 'on' found in SLS 'web' within saltenv 'base'. Did you mean 'one'?"
     )
     assert returned.retcode == 1
+
+
+def test_one_id_and_low_data_are_those_of_the_whole_run(minion):
+    minion.write(
+        "base/web.sls",
+        "include: [common]\nextend:\n  common:\n    test:\n      - changes: True\nexclude:\n  - id: gone\n"
+        "web:\n  test.nop:\n    - require_in:\n      - test: common\n",
+    )
+    minion.write(
+        "base/common.sls",
+        "common:\n  test.configurable_test_state:\n    - result: True\n    - changes: False\ngone:\n  test.nop: []\n",
+    )
+    low = {chunk["__id__"]: chunk for chunk in minion.call("show_low_sls", "web").value}
+    assert list(low) == ["web", "common"]
+    assert (low["common"]["changes"], low["common"]["require"]) == (True, [{"test": "web"}])
+    done = minion.call("sls_id", "common", "web")
+    assert ids(done) == {"web": True, "common": True}
+    assert done.value["test_|-common_|-common_|-configurable_test_state"]["changes"]
+    assert "No matches for ID 'gone'" in minion.call("sls_id", "gone", "web").value
 
 
 @pytest.mark.parametrize(

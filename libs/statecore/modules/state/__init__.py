@@ -18,7 +18,7 @@ PARTS = (runs, shows, views, requests, switches, orders, elsewhere)
 OUTPUTTERS = dict.fromkeys(
     (
         *("apply", "sls", "sls_id", "highstate", "high", "single", "test", "top", "template", "template_str"),
-        *("request", "check_request", "run_request"),
+        *("request", "run_request"),
     ),
     "highstate",
 )

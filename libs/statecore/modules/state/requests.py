@@ -25,7 +25,7 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any
         salt '*' state.request web,db
     """
     place = _place(ctx)
-    name = str(kwargs.pop("name", None) or _DEFAULT)
+    name = _checked(kwargs.pop("name", None) or _DEFAULT)
     arguments = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")} | {"test": True}
     tested = runs.apply(ctx, mods, **{**kwargs, "test": True})
     kept_files.store(place, {**_kept(place), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
@@ -42,7 +42,7 @@ def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
     kept = _kept(_place(ctx))
     if name is None:
         return kept
-    if name not in kept:
+    if _checked(name) not in kept:
         raise InvocationError(f"There is no request '{name}'; there is {', '.join(kept) or 'none at all'}")
     return dict(kept[name])
 
@@ -59,6 +59,7 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
         # A damaged file goes too.
         kept_files.remove(place)
         return True
+    _checked(name)
     if not place.exists():
         return True
     return _forget(place, name)
@@ -74,15 +75,21 @@ def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
         salt '*' state.run_request
     """
     place = _place(ctx)
-    wanted = _kept(place).get(name)
+    wanted = _kept(place).get(_checked(name))
     if not wanted:
         return {}
     asked = {**wanted.get("kwargs", {}), **kwargs}
     asked.pop("test", None)
-    result = runs.apply(ctx, wanted.get("mods"), **asked)
+    result = runs.apply(ctx, **{"mods": wanted.get("mods"), **asked})
     if not isinstance(result, list):
         _forget(place, name)
     return result
+
+
+def _checked(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InvocationError(f"'name' must be the name of a request, not the {type(name).__name__} {name!r}")
+    return name
 
 
 def _place(ctx: Context) -> Path:

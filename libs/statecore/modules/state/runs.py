@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError, NotAvailable
-from statecore.modules.state import arguments, switches, turns
+from statecore.modules.state import arguments, turns
+from statecore.modules.state.switched_off import disabled, refusals
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +53,14 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
     return sls(ctx, mods, **kwargs) if mods else highstate(ctx, **kwargs)
 
 
-def test(ctx: Context, *args: Any, **kwargs: Any) -> Any:
+def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:  # noqa: PT028 - no test, but Salt's name
     """``state.apply`` with ``test=True``.
 
     CLI Example:
 
         salt '*' state.test web
     """
-    return apply(ctx, *args, **{**kwargs, "test": True})
+    return apply(ctx, mods, **{**kwargs, "test": True})
 
 
 def sls(
@@ -81,7 +83,7 @@ def sls(
     kinds = arguments.module_kinds(sync_mods)
     options = arguments.options(ctx, test, {**kwargs, "exclude": exclude, "state_events": state_events})
     with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
-        if refused := refused or switches.refusals(ctx, names):
+        if refused := refused or refusals(ctx, names):
             ctx.scratch["retcode"] = _COMPILE_ERROR
             return refused
         _sync(ctx, kinds, options)
@@ -101,7 +103,7 @@ def highstate(
 
         salt '*' state.highstate exclude="[{'sls': 'web'}]"
     """
-    if "highstate" in switches.disabled(ctx):
+    if "highstate" in disabled(ctx):
         return {
             "name": "Salt highstate run is disabled. To re-enable, run state.enable highstate",
             "result": "False",
@@ -212,14 +214,16 @@ def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: 
         return refused or ctx.state_system.template(tem, options)
 
 
-def template_str(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Applies an SLS that is given as text.
+def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Applies an SLS that is given as text, or as what it renders to (the command line reads YAML).
 
     CLI Example:
 
         salt '*' state.template_str '{vim: {pkg: [installed]}}'
     """
     options = arguments.options(ctx, kwargs.get("test"), kwargs)
+    if isinstance(tem, Mapping):
+        tem = f"#!json\n{json.dumps(tem, default=str)}"
     if not isinstance(tem, str):
         raise InvocationError(f"'tem' must be the text of an SLS file, not the {type(tem).__name__} {tem!r}")
     with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:

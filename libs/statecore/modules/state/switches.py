@@ -8,8 +8,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.modules.state import arguments
-
-_GRAIN = "state_runs_disabled"
+from statecore.modules.state.switched_off import GRAIN, disabled
 
 
 def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
@@ -39,30 +38,7 @@ def list_disabled(ctx: Context) -> Any:
 
         salt '*' state.list_disabled
     """
-    return ctx.call("grains.get", _GRAIN)
-
-
-def disabled(ctx: Context) -> list[str]:
-    """What is forbidden."""
-    listed = ctx.call("grains.get", _GRAIN)
-    return [str(each) for each in listed] if isinstance(listed, list) else []
-
-
-def refusals(ctx: Context, names: Sequence[str]) -> list[str]:
-    """A sentence for each of these SLS files that is forbidden."""
-    return [sentence for name in names for pattern in disabled(ctx) if (sentence := _refusal(name, pattern))]
-
-
-def _refusal(name: str, pattern: str) -> str:
-    if ".*" in pattern:
-        if name.startswith(f"{pattern.split('.')[0]}."):
-            return (
-                f'The state file "{name}" is currently disabled by "{pattern}", '
-                f"to re-enable, run state.enable {pattern}."
-            )
-    elif name == pattern:
-        return f'The state file "{name}" is currently disabled, to re-enable, run state.enable {name}.'
-    return ""
+    return ctx.call("grains.get", GRAIN)
 
 
 def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, Any]:
@@ -76,6 +52,6 @@ def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str,
         if not already:
             known.remove(state) if on else known.append(state)
     if known != before:
-        ctx.call("grains.setval", _GRAIN, known)
+        ctx.call("grains.setval", GRAIN, known)
     ctx.minion.refresh_modules()
     return {"res": True, "msg": "\n".join(told)}

@@ -163,8 +163,10 @@ class _Place:
         found = []
         for path, mark in marks.items():
             if mark is None or (mark.jid, mark.pid) not in living:
+                # Who is no job itself may not know of any.
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    if self.jid:
+                        path.unlink()
             elif mark.jid != self.jid:
                 found.append(mark)
         return found
