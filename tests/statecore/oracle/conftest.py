@@ -6,13 +6,13 @@ A tree (``trees/*.yaml``) has these keys:
     path -> text, of the state tree and of the pillar tree. Without a ``top.sls`` every minion gets ``a``.
 ``dev``, ``pillar_dev``
     the same of the environment dev
-``opts``
-    options of the minion
+``opts``, ``grains``
+    options of the minion, grains besides GRAINS
 ``differs``
     what ours does otherwise on purpose, and why: ``high``, ``low``, ``ran`` or ``pillar`` -> the reason. That much is not
     compared; what ours does is in the tests of its part.
 
-Grains are the same for all (GRAINS).
+Grains are the same for all (GRAINS) but for those that a tree sets.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Tree:
     dev: Mapping[str, str] = field(default_factory=dict)
     pillar_dev: Mapping[str, str] = field(default_factory=dict)
     opts: Mapping[str, Any] = field(default_factory=dict)
+    grains: Mapping[str, Any] = field(default_factory=dict)
     differs: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, directory: Path) -> dict[str, Any]:
@@ -88,6 +89,11 @@ class Tree:
                 file = directory / name / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
+        # Real Salt looks for users' modules where they were fetched to; ours fetches them.
+        for path in (path for path in self.files if path.startswith("_")):
+            fetched = directory / "extmods" / path.removeprefix("_")
+            fetched.parent.mkdir(parents=True, exist_ok=True)
+            fetched.write_text(self.files[path])
 
         def roots(base: str, dev: str) -> dict[str, list[str]]:
             return {"base": [f"{directory}/{base}"]} | ({"dev": [f"{directory}/{dev}"]} if trees[dev] else {})
@@ -107,7 +113,12 @@ def trees() -> list[Tree]:
 
 def ours(tree: Tree, directory: Path, parts: Sequence[str] = PARTS) -> dict[str, Any]:
     """What our state engine makes of a tree."""
-    opts = {**tree.write(directory), "id": "web1", "cachedir": str(directory / "cache"), "grains": dict(GRAINS)}
+    opts = {
+        **tree.write(directory),
+        "id": "web1",
+        "cachedir": str(directory / "cache"),
+        "grains": {**GRAINS, **tree.grains},
+    }
     runtime = local_runtime(opts)
     told = {"pillar": dict(runtime.pillar)}
     told |= {part: runtime.call(_FUNCTIONS[part]).value for part in parts}
@@ -133,7 +144,7 @@ class Salt:
         directory = self._directory / str(self._count)
         asked = {
             "directory": str(directory),
-            "grains": GRAINS,
+            "grains": {**GRAINS, **tree.grains},
             "opts": tree.write(directory),
             "pillar": bool(tree.pillar),
             "parts": parts,
