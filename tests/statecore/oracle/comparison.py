@@ -82,11 +82,13 @@ def generously(told: dict[str, Any], salts: dict[str, Any], opts: Mapping[str, A
     """The same of one of two answers, for trees that nobody looked at. Nothing of what made Salt itself stumble."""
     off = opts.get("disabled_requisites", [])
     high, low, ran = (_sentences(told[part]) or told[part] for part in ("high", "low", "ran"))
+    if isinstance(high, list):
+        return {"high": high} if not _stumbled(salts["high"]) else {}
     parts = {
         "high": high,
-        "IDs": [key for key in high if isinstance(high, dict) and not key.startswith("__")],
+        "IDs": [key for key in high if not key.startswith("__")],
         "low": [_once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
-        # Salt stops between two stages of a run, not of what it shows; ours say the same in both.
+        # Salt stops between two stages of a run, not of what it shows; ours say the same in both, and stop sooner.
         "ran": low if isinstance(ran, list) else _came(ran, salts),
     }
     return {part: value for part, value in parts.items() if not _stumbled(salts.get(part))}
@@ -165,14 +167,8 @@ def refused(own: dict[str, Any], salts: dict[str, Any]) -> str:
         if not errors:
             return f"{part}: Salt refuses, {theirs}"
         if part == "high" or not _sentences(own["high"]):
-            missing = {_opening(each) for each in theirs if not _ECHOES.match(each)} - {
-                _opening(each) for each in errors
-            }
+            openings = {_QUOTED.split(each)[0] for each in theirs if not _ECHOES.match(each)}
+            missing = [each for each in openings if not any(one.startswith(each) for one in errors)]
             if missing:
                 return f"{part} lacks {missing}, has {errors}"
     return ""
-
-
-def _opening(sentence: str) -> str:
-    """A sentence up to the value that it quotes, which each writes in a way of its own."""
-    return _QUOTED.split(sentence)[0]
