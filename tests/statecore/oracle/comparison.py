@@ -87,7 +87,7 @@ def generously(told: dict[str, Any], salts: dict[str, Any], opts: Mapping[str, A
     parts = {
         "high": high,
         "IDs": [key for key in high if not key.startswith("__")],
-        "low": [_once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
+        "low": [once(chunk, off) if isinstance(chunk, dict) else chunk for chunk in low],
         # Salt stops between two stages of a run, not of what it shows; ours say the same in both, and stop sooner.
         "ran": low if isinstance(ran, list) else _came(ran, salts),
     }
@@ -133,7 +133,7 @@ def _sentences(value: Any) -> list[str]:
     )
 
 
-def _once(chunk: dict[str, Any], off: Collection[str]) -> dict[str, Any]:
+def once(chunk: dict[str, Any], off: Collection[str] = ()) -> dict[str, Any]:
     """A chunk with each reference of a requisite once, without those that are disabled."""
     return {
         key: [item for at, item in enumerate(value) if item not in value[:at]] if key in _REQUISITES else value

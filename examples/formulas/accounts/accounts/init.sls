@@ -1,0 +1,6 @@
+include:
+  - .groups
+  - .users
+  {%- if salt["pillar.get"]("accounts:sudo", {}) %}
+  - .sudo
+  {%- endif %}

@@ -1,0 +1,5 @@
+{%- from tpldir ~ "/map.jinja" import releases with context %}
+
+releases-clean:
+  file.absent:
+    - name: {{ releases.root }}

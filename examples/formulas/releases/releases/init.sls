@@ -1,0 +1,4 @@
+include:
+  - .deploy
+  - .activate
+  - .report

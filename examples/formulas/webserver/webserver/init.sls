@@ -1,0 +1,6 @@
+{#- Everything: package, configuration, sites, service. -#}
+include:
+  - .package
+  - .config
+  - .sites
+  - .service
