@@ -254,7 +254,7 @@ def _reference(plan: _Plan, other: str, kind: str) -> Any:
         return {module: f"{other[:-1]}[{other[-1]}]"}
     if chance < 96 and kind not in BACKWARD:
         return {"sls": f"{plan.home[other][0]}*"}
-    if chance < 98:
+    if chance < 98 and kind != "listen_in":
         return {f"{module}.nop": other}
     return {module: "nothing" if plan.maybe(50) else other}
 

@@ -22,7 +22,7 @@ _ASKED = int(os.environ.get("SALTERN_GENERATED_TREES", "0"))
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(_ASKED * 2 or 240)]
 
 _HYPOTHESIS = settings(
-    max_examples=_ASKED or 60,
+    max_examples=_ASKED or 50,
     derandomize=not _ASKED,
     database=None,
     deadline=None,
