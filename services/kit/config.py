@@ -85,6 +85,7 @@ class StateOptions(_Values):
     gpg_keydir: str = option("", "keys of the renderer gpg; empty: <config dir>/gpgkeys")
     gpg_decrypt_must_succeed: bool = option(True, "a message that cannot be decrypted is an error, else it stays")
     state_top: str = option("top.sls", "name of the top file")
+    state_top_saltenv: str | None = option(None, "the only environment whose top file counts")
     default_top: str = option("base", "environment whose top file stands in where one is missing")
     env_order: list[str] = option([], "order in which environments' top files are merged")
     top_file_merging_strategy: str = option("merge", "merge, merge_all or same")

@@ -22,7 +22,8 @@ class TreeTemplates:
         self._files = files
         self._context = context
         self._pipes = pipes
-        self._jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
+        #: Jinja's options for what is no SLS.
+        self.jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
         #: Name in ``template:`` -> what renders.
         self._engines: Mapping[str, Callable[[str, str, str, str, Mapping[str, Any]], str]] = {
             "jinja": self._jinja,
@@ -60,11 +61,11 @@ class TreeTemplates:
         # Salt knows only the name of a file that is no SLS of the run.
         own = {"sls": "", **of_sls(posixpath.basename(path or source), sls, saltenv, file)}
         seen = {**self._context, **own, **names}
-        options = None if sls else self._jinja_options
+        options = None if sls else self.jinja_options
         return self._pipes.data(Source(sls, saltenv, path, file, text, shown), seen, pipe, options)
 
     def _jinja(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
-        return self._pipes.jinja.render(text, path, saltenv, names, self._jinja_options)
+        return self._pipes.jinja.render(text, path, saltenv, names, self.jinja_options)
 
     def _mako(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
         return mako_template.run(text, path or source, saltenv, self._files, names)

@@ -122,17 +122,30 @@ def _of_section(env: Any, targets: Mapping[Any, Any]) -> Iterator[Malformed]:
             )
             continue
         for row in rows:
-            if isinstance(row, Mapping) and any(value in (None, "", [], {}) for value in row.values()):
-                yield Malformed(
-                    f"Improperly formatted top file matcher in saltenv {env}: {row}", (str(env), str(target))
-                )
+            wrong = _of_row(env, row)
+            if wrong:
+                yield Malformed(wrong, (str(env), str(target)))
 
 
-def choose(sections: Sections, meant: Meant, envs: Sequence[str]) -> Chosen:
-    """References of the targets that mean the minion. ``envs``: environments that a row ``env: reference`` may name."""
+def _of_row(env: str, row: Any) -> str:
+    if isinstance(row, Mapping):
+        empty = any(value in (None, "", [], {}) for value in row.values())
+        return f"Improperly formatted top file matcher in saltenv {env}: {dict(row)}" if empty else ""
+    if row == "":
+        return f"Environment {env} contains an empty sls index"
+    # Salt stumbles over these.
+    return "" if isinstance(row, str) else f"Environment {env} contains {row!r}, which is no SLS reference"
+
+
+def choose(sections: Sections, meant: Meant, envs: Sequence[str], *, ordered: bool) -> Chosen:
+    """References of the targets that mean the minion. ``envs``: environments that a row ``env: reference`` may name.
+
+    ``ordered``: targets come by their option ``order``, as in pillar.
+    """
     chosen = Chosen()
     for env, targets in sections.items():
-        for target, rows in sorted(targets.items(), key=lambda item: _order(item[1])):
+        rows_of = sorted(targets.items(), key=lambda item: _order(item[1])) if ordered else targets.items()
+        for target, rows in rows_of:
             _choose(chosen, env, target, rows, meant, envs)
     return chosen
 
@@ -144,8 +157,7 @@ def _choose(chosen: Chosen, env: str, target: Any, rows: list[Any], meant: Meant
     refs = chosen.refs.setdefault(env, [])
     for row in rows:
         if isinstance(row, str):
-            if row not in refs:
-                refs.append(row)
+            refs.append(row)
             if options.get("ignore_missing"):
                 chosen.optional.add((env, row))
         elif isinstance(row, Mapping):

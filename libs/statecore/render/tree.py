@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -80,14 +81,16 @@ class SlsTree:
 
         Raises SlsError with every fault of the top files.
         """
-        tops = {env: self._tops_of(env) for env in self._envs() if not only or env == only}
+        # The pillar has top files of its own.
+        speaks = only or (strategy != "replace" and self._opts.get("state_top_saltenv"))
+        tops = {env: self._tops_of(env) for env in self._envs() if not speaks or env == speaks}
         sections = STRATEGIES.get(strategy, STRATEGIES["merge"])(tops, str(self._opts.get("default_top") or "base"))
         if only:
             sections = {env: targets for env, targets in sections.items() if env == only}
         faults = [SlsFault(fault.message, self._in_top(fault.keys)) for fault in verify(sections)]
         if faults:
             raise SlsError(faults)
-        found = choose(sections, self.meant, self.files.envs())
+        found = choose(sections, self.meant, self.files.envs(), ordered=strategy == "replace")
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def _envs(self) -> list[str]:
@@ -119,7 +122,9 @@ class SlsTree:
 
     def _rendered_top(self, source: Source) -> dict[Any, Any]:
         self._sources[source.sls, source.saltenv] = source
-        top = self._data(source)
+        # To Salt a top file is a file by itself, no SLS.
+        names = of_sls(posixpath.basename(source.path), "", source.saltenv, source.file)
+        top = self._pipes.data(source, self._context | names, jinja_options=self.templates.jinja_options)
         if not isinstance(top, dict):
             raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.shown, 1))])
         return top

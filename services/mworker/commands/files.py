@@ -80,7 +80,7 @@ def master_opts(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
             "renderer": options.renderer,
             "failhard": options.failhard,
             "state_top": options.state_top,
-            "state_top_saltenv": None,
+            "state_top_saltenv": options.state_top_saltenv,
             "nodegroups": options.nodegroups,
             "state_auto_order": options.state_auto_order,
             "state_events": False,

@@ -79,7 +79,8 @@ def ask_salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     def ask(files: Mapping[str, str | bytes], asks: Sequence[Sequence[Any]], **opts: Any) -> list[tuple[str, Any]]:
         directory = tmp_path_factory.mktemp("salt")
         write_tree(directory / "base", files)
-        asked = {"directory": str(directory), "opts": opts, "grains": GRAINS, "pillar": PILLAR, "asks": asks}
+        grains = opts.pop("grains", GRAINS)
+        asked = {"directory": str(directory), "opts": opts, "grains": grains, "pillar": PILLAR, "asks": asks}
         told = oracle.run("python", str(Path(__file__).parent / "salt_render.py"), stdin=json.dumps(asked))
         return [(kind, value) for kind, value in json.loads(told)]
 

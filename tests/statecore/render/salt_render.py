@@ -6,8 +6,8 @@ Standard input: JSON ``directory``, ``opts``, ``grains``, ``pillar`` and ``asks`
     the data of a file of file_roots' base, or the first line of the error; ``opts`` over the others
 ``["call", function, args, kwargs]``
     what an execution function returns
-``["top", opts]``
-    saltenv -> references of the top file
+``["top", folder, environments, opts]``
+    saltenv -> references of the top files; each environment's tree is a directory of the folder, which lies in base
 ``["names"]``
     names of all filters, tests and globals of templates that Jinja itself has not
 
@@ -16,13 +16,16 @@ Standard output: a JSON list with an answer for each: ``["value", it]`` or ``["e
 
 import json
 import sys
+from pathlib import Path
 
 import jinja2.defaults
 import salt.config
 import salt.loader
+import salt.loader.lazy
 import salt.state
 import salt.template
 import salt.utils.jinja
+import salt.utils.optsdict
 import salt.utils.secret
 import salt.utils.stringio
 from jinja2.sandbox import SandboxedEnvironment
@@ -67,9 +70,11 @@ class Asked:
     def call(self, function, args, kwargs):
         return self.functions[function](*args, **kwargs)
 
-    def top(self, opts):
-        with salt.state.HighState({**self.opts, **opts}) as states:
-            top = states.get_top()
+    def top(self, folder, environments, opts):
+        roots = {env: [f"{self.root}/base/{folder}/{env}"] for env in environments}
+        with salt.state.HighState({**self.opts, "file_roots": roots, **opts}) as states:
+            # What get_top swallows is an answer too.
+            top = states.merge_tops(states.get_tops())
             errors = states.verify_tops(top)
             return {"errors": errors} if errors else states.top_matches(top)
 
@@ -83,7 +88,24 @@ class Asked:
         }
 
 
+def spare_repetition():
+    """Salt looks at its module directories anew for each loader of each tree; here they never change."""
+    known = {}
+    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
+
+    def refresh(loader):
+        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
+        if key not in known:
+            look(loader)
+            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
+        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
+
+    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
+    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
+
+
 def main():
+    spare_repetition()
     # What a template asks for is not masked.
     salt.utils.secret.mask_pillar.set(False)
     asked = json.load(sys.stdin)

@@ -36,6 +36,12 @@ FAULTS = {
         "top.sls:2",
         "Improperly formatted top file matcher in saltenv base: {'match': None}",
     ),
+    "a number for a reference": (
+        "base:\n  '*': [a, 5]\n",
+        "top.sls:2",
+        "Environment base contains 5, which is no SLS reference",
+    ),
+    "an empty reference": ("base:\n  '*': ['']\n", "top.sls:2", "Environment base contains an empty sls index"),
     "Jinja": (
         "base:\n  '*': [{{ nothing }}]\n",
         "top.sls:2",
