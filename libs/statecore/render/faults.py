@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from statecore.errors import Mark, SlsError, SlsFault
 
 #: Salt's arrow behind the faulty line of an excerpt.
@@ -13,7 +15,11 @@ _AROUND = 4
 
 def excerpt(text: str, line: int) -> str:
     """Lines around a faulty one, with Salt's arrow; "" for a line that there is not."""
-    lines = text.splitlines()
+    return excerpt_of(text.splitlines(), line)
+
+
+def excerpt_of(lines: Sequence[str], line: int) -> str:
+    """``excerpt`` of a text that is split already."""
     if not 1 <= line <= len(lines):
         return ""
     first = max(0, line - 1 - _AROUND)

@@ -34,7 +34,8 @@ class Step(NamedTuple):
 
 def steps(text: str, default: str) -> list[Step]:
     """The renderers that a text names in its first line, else those of ``default``."""
-    first = text.partition("\n")[0]
+    end = text.find("\n")
+    first = text if end < 0 else text[:end]
     if not first.startswith("#!") or first.startswith("#!/"):
         return _steps(default)
     return _steps(first.strip().removeprefix("#!").strip())
@@ -193,8 +194,9 @@ class Pipes:
             return {}
         places: dict[tuple[str, ...], tuple[int, int]] = {}
         before, after = source.text.splitlines(), rendered.splitlines()
+        origins = self._map(source, names)
         for path, (line, column) in yaml.key_places(rendered).items():
-            origin = self.origin(source, names, line)
+            origin = _behind(origins, line)
             written = before[origin - 1] if 0 < origin <= len(before) else ""
             places[path] = origin, _column(written, after[line - 1], column, path[-1])
         return places
@@ -206,14 +208,21 @@ class Pipes:
             return line
         if templates != ["jinja"]:
             return 0
+        return _behind(self._map(source, names), line)
+
+    def _map(self, source: Source, names: Mapping[str, Any]) -> list[int]:
         key = (source.sls, source.saltenv)
         origins = self._origins.get(key)
         if origins is None:
             origins = self._origins[key] = self.jinja.line_map(
                 source.text, source.path, source.saltenv, names, self._jinja_options
             )
-        # What is missing at the very end (a bracket) is found behind the last line.
-        return origins[min(line, len(origins)) - 1] if origins else 0
+        return origins
+
+
+def _behind(origins: list[int], line: int) -> int:
+    # What is missing at the very end (a bracket) is found behind the last line.
+    return origins[min(line, len(origins)) - 1] if origins else 0
 
 
 def _column(written: str, rendered: str, column: int, key: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from statecore.errors import Mark, SlsError, SlsFault
 from statecore.match import Subject, TargetError, matches
 from statecore.ports import Files
-from statecore.render.faults import excerpt
+from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
 from statecore.render.names import of_sls
 from statecore.render.pipe import Pipes
@@ -66,6 +66,8 @@ class SlsTree:
         self._paths: dict[str, frozenset[str]] = {}
         #: (sls, saltenv) -> {path of keys: (line, column) in the template}: made when the first fault needs it.
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
+        #: File, as people are told of it -> its lines: split when the first fault needs them.
+        self._texts: dict[str, list[str]] = {}
         self._pipes = Pipes(files, opts, self._context, renderers)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
@@ -264,8 +266,14 @@ class SlsTree:
 
     def excerpt(self, mark: Mark | None) -> str:
         """Lines around a place."""
-        source = next((one for one in self._sources.values() if mark is not None and one.shown == mark.file), None)
-        return excerpt(source.text, mark.line) if source is not None and mark is not None else ""
+        if mark is None:
+            return ""
+        if mark.file not in self._texts:
+            found = next((source.text for source in self._sources.values() if source.shown == mark.file), None)
+            if found is None:
+                return ""
+            self._texts[mark.file] = found.splitlines()
+        return excerpt_of(self._texts[mark.file], mark.line)
 
 
 def _reference(path: str) -> str:

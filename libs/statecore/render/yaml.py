@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
 from statecore.render.yaml_bounds import YamlFault, guard
@@ -25,6 +26,9 @@ def load(text: str) -> Any:
         return build(text)
     except yaml.MarkedYAMLError as error:
         raise _fault(error) from error
+    except ReaderError as error:
+        before = text.encode("utf-8", "surrogateescape")[: error.position]
+        raise YamlFault(str(error).partition("\n")[0], before.count(b"\n") + 1) from error
     except yaml.YAMLError as error:
         raise YamlFault(str(error), 0) from error
     except RecursionError as error:

@@ -66,6 +66,8 @@ class Engine:
         """
         text, own = _header(text)
         env = self._environment(saltenv, {**options, **own})
+        if _is_plain(text, env):
+            return text
         rendered = self._run(env, text, name, saltenv, names)
         # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
         return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
@@ -76,6 +78,8 @@ class Engine:
         """For each line of the rendered text, the line of the template it came from (0: elsewhere). For errors only."""
         text, own = _header(text)
         env = self._environment(saltenv, {**options, **own})
+        if _is_plain(text, env):
+            return list(range(1, len(text.splitlines()) + 1))
         try:
             rendered = self._run(env, _marked(text, env), name, saltenv, names)
         except SlsError:
@@ -193,6 +197,13 @@ def _header(text: str) -> tuple[str, dict[str, Any]]:
     # A comment over the end of its line: the line goes, and no newline of what follows.
     opening, closing = options.get("comment_start_string", "{#"), options.get("comment_end_string", "#}")
     return f"{before}{opening}\n+{closing}{rest}", options
+
+
+def _is_plain(text: str, env: TreeEnvironment) -> bool:
+    """Whether nothing in a text is Jinja's, so that it renders to itself: it is not even read then."""
+    starts = (env.block_start_string, env.variable_start_string, env.comment_start_string, "\r")
+    by_line = env.line_statement_prefix or env.line_comment_prefix
+    return not by_line and not any(start in text for start in starts)
 
 
 def _marked(text: str, env: TreeEnvironment) -> str:

@@ -39,6 +39,6 @@ def run(text: str, file: str, names: Mapping[str, Any]) -> Any:
         raise
     except SyntaxError as error:
         raise TemplateFault(f"{error.msg} (SyntaxError)", Mark(file, error.lineno or 0), text) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
         raise TemplateFault(f"{error} ({type(error).__name__})", Mark(file, lines[-1] if lines else 0), text) from error

@@ -1,0 +1,220 @@
+"""Input that would harm whoever takes it as it is: every case is a located error, in time, and never a traceback."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statecore.errors import SlsError
+from statecore.runtime import Runtime
+
+from .conftest import Plant, fault_of
+
+#: Seconds that a template may compute in these tests.
+LIMIT = 0.3
+
+#: Template without end -> its line, and what is told.
+ENDLESS: dict[str, tuple[str, int, str]] = {
+    "loops in loops": (
+        "a: 1\n{% for i in range(100000) %}\n{% for j in range(100000) %}\n{% set x = j %}{% endfor %}{% endfor %}\n",
+        3,
+        "takes longer",
+    ),
+    "a list that grows while it is walked over": (
+        "{% set l = [1] %}\n{% for x in l %}{% do l.append(x) %}{% endfor %}\n",
+        2,
+        "takes longer",
+    ),
+    "a filter of a loop": (
+        "\n\n{% for x in range(100000) | product(range(100000)) if x == 1 %}{% endfor %}\n",
+        3,
+        "takes longer",
+    ),
+    "a macro that calls itself twice": (
+        "{% macro m(n) %}\n{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}\n{{ m(90) }}\n",
+        2,
+        "takes longer",
+    ),
+    "includes in loops": (
+        "{% for i in range(100000) %}\n{% for j in range(100000) %}{% include 'empty.j2' %}{% endfor %}{% endfor %}\n",
+        2,
+        "takes longer",
+    ),
+    "in an imported file": ("\n{% import 'endless.j2' as e %}\n{{ e.m() }}\n", 3, "takes longer"),
+    "in a block of data": (
+        "{% load_yaml as d %}\n{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}\n{% endload %}",
+        2,
+        "takes longer",
+    ),
+    "a macro that calls itself": ("{% macro m() %}{{ m() }}{% endmacro %}\n\n{{ m() }}\n", 3, "without end"),
+    "a loop that calls itself": ("\n{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}\n", 2, "without end"),
+    "a file that includes itself": ("\n\n{% include 'a.sls' %}\n", 3, "without end"),
+    "a range": ("\n{% for i in range(10 ** 12) %}{% endfor %}\n", 2, "Range too big"),
+    "a product": ("\n{{ 'a' * 10 ** 12 }}\n", 2, "would be too large"),
+    "a power": ("\n{{ 10 ** (10 ** 10) }}\n", 2, "would be too large"),
+    "a network": ("\n{{ '2001:db8::/64' | network_hosts }}\n", 2, "too many to list"),
+}
+
+_LIBRARY = {
+    "empty.j2": "",
+    "endless.j2": (
+        "{% macro m() %}\n\n{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endmacro %}"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "told"), ENDLESS.values(), ids=ENDLESS)
+def test_templates_without_end(planted: Plant, text: str, line: int, told: str) -> None:
+    tree = planted({"a.sls": text, **_LIBRARY}, opts={"jinja_time_limit": LIMIT})
+    began = time.thread_time()
+    place, message, _ = fault_of(lambda: tree.render("a", "base"))
+    assert time.thread_time() - began < 20 * LIMIT
+    assert told in message
+    assert place == ("endless.j2:3" if "endless" in text else f"a.sls:{line}")
+
+
+def test_after_one_without_end_others_are_rendered(planted: Plant) -> None:
+    tree = planted(
+        {"a.sls": ENDLESS["loops in loops"][0], "b.sls": "{% for i in range(300) %}k{{ i }}: 1\n{% endfor %}"},
+        opts={"jinja_time_limit": LIMIT},
+    )
+    fault_of(lambda: tree.render("a", "base"))
+    assert len(tree.render("b", "base").high) == 300
+
+
+def test_waiting_is_no_computing(planted: Plant) -> None:
+    """What a function waits for (a command, a request) does not count."""
+    tree = planted({"a.sls": "{% for i in range(250) %}{% if i == 100 %}{{ wait() }}{% endif %}{% endfor %}x: 1\n"})
+    assert tree.data("a", "base", {"wait": lambda: time.sleep(LIMIT + 0.1) or ""}) == {"x": 1}
+
+
+def test_a_template_in_a_template_has_the_time_that_is_left(own_runtime: Any) -> None:
+    inner = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"
+    outer = (
+        "{% for i in range(100) %}\n{{ salt['slsutil.renderer'](string=inner, default_renderer='jinja') }}{% endfor %}"
+    )
+    runtime: Runtime = own_runtime({"a.sls": f"{{% set inner = '{inner}' %}}{outer}"}, jinja_time_limit=LIMIT)
+    began = time.thread_time()
+    with pytest.raises(SlsError, match=r"takes longer than 0\.3 seconds"):
+        runtime.context.templates.data("{% set inner = '" + inner + "' %}" + outer, "jinja", {}, saltenv="base")
+    assert time.thread_time() - began < 20 * LIMIT
+
+
+#: Path -> bytes of a tree, whose SLS a is asked for -> place and words.
+FILES: dict[str, tuple[dict[str, bytes], str, str]] = {
+    "no UTF-8": ({"a.sls": b"x:\n  y: \xff\n"}, "a.sls:2", "SLS 'base:a' is not UTF-8 text: byte 8"),
+    "no UTF-8, imported": (
+        {"a.sls": b"\n{% import 'b.j2' as b %}\n", "b.j2": b"\xff"},
+        "a.sls:2",
+        "b.j2 is not UTF-8 text: byte 0",
+    ),
+    "no UTF-8, imported data": (
+        {"a.sls": b"\n\n{% import_yaml 'b.yaml' as b %}\n", "b.yaml": b"a: \xff\n"},
+        "a.sls:3",
+        "b.yaml is not UTF-8 text: byte 3",
+    ),
+    "UTF-16": ({"a.sls": "x: y\n".encode("utf-16")}, "a.sls:1", "SLS 'base:a' is not UTF-8 text: byte 0"),
+    "control characters": ({"a.sls": b"x: y\x00\n"}, "a.sls:1", "control characters are not allowed"),
+    "a directory": ({"a.sls/x": b""}, ":", "No matching sls found for 'a' in env 'base'"),
+    "a directory, imported": ({"a.sls": b"{% import_yaml 'd' as d %}\n", "d/x": b""}, "a.sls:1", "d is not in saltenv"),
+    "a list": ({"a.sls": b"- x\n"}, "a.sls:1", "SLS a does not render to a dictionary"),
+    "a text": ({"a.sls": b"x\n"}, "a.sls:1", "SLS a does not render to a dictionary"),
+    "a number": ({"a.sls": b"5\n"}, "a.sls:1", "SLS a does not render to a dictionary"),
+    "a map as key": ({"a.sls": b"x: {{ '{{' }} y }}\n"}, "a.sls:1", "found unacceptable key"),
+    "aliases that multiply": (
+        {
+            "a.sls": b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+            + b"".join(b"%c: &%c [%s]\n" % (98 + n, 98 + n, b",".join([b"*%c" % (97 + n)] * 10)) for n in range(9))
+        },
+        "a.sls:5",
+        "aliases repeat more than 100000 values",
+    ),
+    "depth": ({"a.sls": b"x: " + b"[" * 100_000}, "a.sls:1", "nests deeper than 200 levels"),
+    "depth of JSON": ({"a.sls": b"#!json\n" + b"[" * 100_000}, "a.sls:0", "not JSON: it nests too deep"),
+    "depth of TOML": ({"a.sls": b"#!toml\nx = " + b"[" * 100_000}, "a.sls:0", "not TOML: it nests too deep"),
+    "depth of msgpack": ({"a.sls": b"#!msgpack\n" + b"\x91" * 100_000}, "a.sls:0", "not msgpack"),
+    "depth of Jinja": ({"a.sls": b"{{ " + b"(" * 5000 + b"1" + b")" * 5000 + b" }}"}, "a.sls:0", "without end"),
+    "a template that gives what is no text": (
+        {"a.sls": b"#!py\ndef run():\n    return 5\n"},
+        "a.sls:1",
+        "does not render",
+    ),
+    "a py that ends the process": (
+        {"a.sls": b"#!py\nimport sys\ndef run():\n    sys.exit(3)\n"},
+        "a.sls:4",
+        "3 (SystemExit)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "place", "words"), FILES.values(), ids=FILES)
+def test_files(planted: Plant, tmp_path: Path, files: dict[str, bytes], place: str, words: str) -> None:
+    tree = planted({})
+    for name, content in files.items():
+        path = tmp_path / "base" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    found = fault_of(lambda: tree.render("a", "base"))
+    assert words in found[1]
+    assert found[0] == place or (place == ":" and not found[0])
+
+
+TOPS: dict[str, tuple[dict[str, bytes], str, str]] = {
+    "no UTF-8": ({"top.sls": b"base: \xff\n"}, "top.sls:1", "is not UTF-8 text"),
+    "a text": ({"top.sls": b"x\n"}, "top.sls:1", "The top file must be a map of environments"),
+    "no UTF-8 in an included one": ({"top.sls": b"include: [x]\n", "x.sls": b"\xff"}, "x.sls:1", "is not UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize(("files", "place", "words"), TOPS.values(), ids=TOPS)
+def test_top_files(planted: Plant, tmp_path: Path, files: dict[str, bytes], place: str, words: str) -> None:
+    tree = planted({"unused": ""})
+    for name, content in files.items():
+        (tmp_path / "base" / name).write_bytes(content)
+    found = fault_of(tree.top)
+    assert found[0] == place
+    assert words in found[1]
+
+
+@pytest.mark.parametrize("name", ["top.sls", "a.sls"])
+def test_a_directory_in_place_of_a_file(own_runtime: Any, name: str) -> None:
+    runtime: Runtime = own_runtime({f"{name}/file": "", "b.sls": "x: test.nop\n"})
+    ran = runtime.call("state.apply", ["a"] if name == "a.sls" else [])
+    assert isinstance(ran.value, list | dict)
+    assert "Traceback" not in str(ran.value)
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "# nothing\n", "{# nothing #}\n", "---\n", "~\n", "{}\n"])
+def test_nothing_is_no_fault(planted: Plant, text: str) -> None:
+    assert planted({"a.sls": text}).render("a", "base").high == {}
+
+
+def test_ten_megabytes(planted: Plant) -> None:
+    """Where a large file is wrong at its very end, the line is told."""
+    block = "".join(f"    {n} {'x' * 90}\n" for n in range(100))
+    body = "".join(
+        f"id{n}:\n  test.nop:\n    - name: |\n        {block.replace('    ', '        ')[8:]}" for n in range(1000)
+    )
+    assert len(body) > 10_000_000
+    tree = planted({"a.sls": f"{body}x: y: z\n"})
+    place, message, pointed = fault_of(lambda: tree.render("a", "base"))
+    assert place == f"a.sls:{body.count(chr(10)) + 1}"
+    assert "mapping values are not allowed" in message
+    assert pointed == "x: y: z"
+
+
+def test_places_of_many_states(planted: Plant) -> None:
+    """Places are looked up, not searched for: a tree with a fault in every state is told in time."""
+    count = 4000
+    tree = planted({"a.sls": "".join(f"id{n}:\n  test.nop:\n    - x: 1\n" for n in range(count))})
+    tree.render("a", "base")
+    began = time.thread_time()
+    for n in range(count):
+        mark = tree.locate("a", "base", f"id{n}", "cmd", "x")
+        assert mark is not None
+        assert mark.line == 3 * n + 1
+        assert tree.excerpt(mark)
+    assert time.thread_time() - began < 5
