@@ -140,13 +140,15 @@ def _of_row(env: str, row: Any) -> str:
 def choose(sections: Sections, meant: Meant, envs: Sequence[str], *, ordered: bool) -> Chosen:
     """References of the targets that mean the minion. ``envs``: environments that a row ``env: reference`` may name.
 
-    ``ordered``: targets come by their option ``order``, as in pillar.
+    ``ordered``: as in pillar, targets come by their option ``order``, and of an environment's references each comes once.
     """
     chosen = Chosen()
     for env, targets in sections.items():
         rows_of = sorted(targets.items(), key=lambda item: _order(item[1])) if ordered else targets.items()
         for target, rows in rows_of:
             _choose(chosen, env, target, rows, meant, envs)
+    if ordered:
+        chosen.refs = {env: list(dict.fromkeys(refs)) for env, refs in chosen.refs.items()}
     return chosen
 
 
