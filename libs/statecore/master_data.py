@@ -149,7 +149,7 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
     try:
         # A command has the same time, and says better what was slow: it is given up first.
         with time_limit(seconds + 1):
-            return served.bound(function, ctx)(*args, **kwargs)
+            return _plain(served.bound(function, ctx)(*args, **kwargs))
     except TimeLimitExceeded as error:
         text = f"it takes longer than {seconds:g} seconds (ext_pillar_timeout){_place(error, served)}"
         raise PluginError(text) from error
@@ -158,9 +158,21 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
         raise PluginError(f"{told}{_place(error, served)}") from error
     except StatecoreError as error:
         raise PluginError(f"{error}{_place(error, served)}") from error
-    except Exception as error:
+    except RecursionError as error:
+        raise PluginError(f"what it gives contains itself{_place(error, served)}") from error
+    # A plugin that ends its process would end ours.
+    except (Exception, SystemExit) as error:
         log.exception("%s in %s failed", function, served.source.path)
-        raise PluginError(f"{error or type(error).__name__}{_place(error, served)}") from error
+        raise PluginError(f"{str(error) or type(error).__name__}{_place(error, served)}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A copy as maps, lists and scalars: a plugin may hand out what it keeps, or the pillar that is still growing."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each) for each in value]
+    return value
 
 
 def _place(error: BaseException, served: Served) -> str:

@@ -365,6 +365,33 @@ class TestExternalPillar:
         }
         assert worker.desk.pillars_of(["web1"]) == {}
 
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("import sys; sys.exit(3)", "3"),
+            ("raise SystemExit", "SystemExit"),
+            ("a = []; a.append(a); return {'a': a}", "what it gives contains itself"),
+            ("return 5", "it gave int, and must give a dictionary"),
+            ("return pillar['nothing']", "'nothing'"),
+            ("import no_such_library", "No module named 'no_such_library'"),
+        ],
+    )
+    def test_one_that_does_what_it_must_not(
+        self, new_worker: Callable[..., Worker], tmp_path: Path, text: str, says: str
+    ) -> None:
+        worker = new_worker(ext_pillar=[{"mine": {}}])
+        self.plugin(tmp_path, f"def ext_pillar(minion_id, pillar):\n    {text}\n")
+        (error,) = worker.minion().pillar()["_errors"]
+        assert error.startswith(f"Failed to load ext_pillar mine: {says}")
+
+    def test_one_that_gives_the_pillar_itself(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
+        worker = new_worker(ext_pillar=[{"cmd_yaml": "echo 'a: 1'"}, {"mine": {}}])
+        self.plugin(
+            tmp_path,
+            "def ext_pillar(minion_id, pillar):\n    return {'given': pillar, 'known': __pillar__, 's': {1}}\n",
+        )
+        assert worker.minion().pillar() == {"a": 1, "given": {"a": 1}, "known": {}, "s": [1]}
+
     @pytest.mark.parametrize("text", ["while True: pass", "try:\n        while True: pass\n    except Exception: pass"])
     def test_one_that_hangs_is_interrupted(self, new_worker: Callable[..., Worker], tmp_path: Path, text: str) -> None:
         worker = new_worker(ext_pillar=[{"mine": {}}], ext_pillar_timeout=1)
