@@ -133,9 +133,14 @@ class PillarSls:
         return str(wanted), keys, {str(name): value for name, value in given.items()}
 
     def _found(self, wanted: str, includer: str) -> list[str]:
+        """The SLS that an include means. Those of a glob twice, as in Salt: so what each says itself counts more than what
+        the others include."""
         reference = self._absolute(wanted.replace("/", "."), includer)
+        found = self.tree.find(reference, self.saltenv)
+        if wanted.startswith("."):
+            return found or [reference]
         # What is not there is named as it was written.
-        return self.tree.find(reference, self.saltenv) or [reference if wanted.startswith(".") else wanted]
+        return [*found, *found] if len(found) > 1 else found or [wanted]
 
     def _absolute(self, wanted: str, includer: str) -> str:
         """The full reference of a relative one: dots count levels."""
