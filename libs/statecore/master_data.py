@@ -67,6 +67,7 @@ def pillar_of(
         # Plugins belong to this process, whichever host its minion manages.
         external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/"))),
         live=live,
+        decrypt=lambda text, renderer: ctx.templates.data(text, renderer, {}, saltenv=ctx.saltenv),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.errors import SlsError
+from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors
 from statecore.pillar.external import External, ExternalPillars
 from statecore.pillar.merging import Merging
@@ -46,6 +47,7 @@ def compile_pillar(
     external: ExternalPillars | None = None,
     on_demand: Mapping[str, Any] | None = None,
     live: MutableMapping[str, Any] | None = None,
+    decrypt: Decrypt | None = None,
 ) -> PillarResult:
     """The pillar of a minion from the tree in ``files``, its environments in their order, and from external pillars.
 
@@ -57,13 +59,15 @@ def compile_pillar(
     ``pillarenv`` limits the run to one environment; ``override`` is laid over the result, and is what templates see as
     ``pillar``. ``external`` runs the plugins of the option ``ext_pillar``, and of ``on_demand``, one more of them that the
     minion asks for; without it there are none. ``live``: what ``functions`` see as pillar; it is filled on the way.
+    ``decrypt``: how the option ``decrypt_pillar`` is obeyed.
     """
     asked = environment_asked(opts, saltenv, pillarenv)
     known: MutableMapping[str, Any] = {} if live is None else live
     known.update(override or {})
     errors = Errors(safe=bool(opts.get("pillar_safe_render_error", True)))
     merging = Merging(opts, errors)
-    tops = files.envs() if merging.merges else [env for env in files.envs() if env == (saltenv or BASE)]
+    alone = asked or (None if merging.merges else saltenv or BASE)
+    tops = [env for env in files.envs() if alone in (None, env)]
     tree = SlsTree(
         files,
         # Every environment's top file counts, in the order of the files; for pillar ``env_order`` orders what they give.
@@ -85,6 +89,8 @@ def compile_pillar(
         data = sources.over(data, override, on_demand)
     if override:
         data = merging.merged(data, dict(override))
+    if decrypt is not None:
+        data = decrypted(data, opts, decrypt, errors)
     known.update(data)
     return PillarResult(data, tuple(errors.told))
 

@@ -14,7 +14,7 @@ from statecore.errors import Mark, SlsError, SlsFault
 log = logging.getLogger("statecore.pillar")
 
 #: What a fault of rendering begins with, said already.
-_REPEATED = re.compile(r"^Rendering SLS '[^']*' failed: ")
+REPEATED = re.compile(r"^Rendering SLS '[^']*' failed: ")
 
 #: What faults of a top file's form, not of its rendering, begin with: they hold nothing but names.
 _FORM = ("The top file", "Malformed topfile", "Improperly formatted", "Environment ", "Empty saltenv")
@@ -63,7 +63,7 @@ class Errors:
 
     def _tell(self, fault: SlsFault, what: str, instead: str) -> None:
         """The whole into the log, and to the minion where it may know; else ``instead``, with the place."""
-        reason, place = _REPEATED.sub("", fault.message), _place(fault.mark)
+        reason, place = REPEATED.sub("", fault.message), _place(fault.mark)
         log.error("%s%s%s", what, reason, place)
         told = f"{instead}{place}" if self._safe else f"{what}{reason}{place}"
         if told not in self.told:

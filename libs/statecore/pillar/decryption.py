@@ -1,0 +1,79 @@
+"""The option ``decrypt_pillar``: values that are decrypted when the pillar is whole, wherever they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from statecore import values
+from statecore.errors import SlsError
+from statecore.pillar.errors import REPEATED, Errors
+
+#: (text, renderer) -> what it says. Raises SlsError.
+Decrypt = Callable[[str, str], Any]
+
+_ABSENT = object()
+
+
+def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, errors: Errors) -> dict[str, Any]:
+    """The data with what stands at the paths of ``decrypt_pillar`` decrypted; ``data`` is not changed.
+
+    Options: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
+    decrypt_pillar_renderers. A path that leads nowhere is skipped.
+    """
+    wanted = opts.get("decrypt_pillar")
+    if not wanted:
+        return data
+    delimiter = str(opts.get("decrypt_pillar_delimiter") or values.DELIMITER)
+    allowed = [str(name) for name in opts.get("decrypt_pillar_renderers") or ("gpg",)]
+    for path, named in _paths(wanted, errors):
+        value = values.traverse(data, path, _ABSENT, delimiter)
+        if value is _ABSENT or value is None:
+            continue
+        renderer = named or str(opts.get("decrypt_pillar_default") or "gpg")
+        try:
+            if renderer not in allowed:
+                raise ValueError(
+                    f"'{renderer}' is not a valid decryption renderer. Valid choices are: {', '.join(allowed)}"
+                )
+            data = _with(data, path.split(delimiter), _plain(value, renderer, decrypt))
+        except SlsError as error:
+            errors.add(f"Failed to decrypt pillar key '{path}': {REPEATED.sub('', error.faults[0].message)}")
+        except (ValueError, IndexError, KeyError) as error:
+            errors.add(f"Failed to decrypt pillar key '{path}': {error}")
+    return data
+
+
+def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
+    """(path, renderer or "") of each entry; an entry that is formed otherwise is an error."""
+    entries = [wanted] if isinstance(wanted, Mapping) else wanted
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if isinstance(entry, str) and isinstance(entries, list):
+            yield entry, ""
+        elif isinstance(entry, Mapping):
+            yield from ((str(path), str(renderer or "")) for path, renderer in entry.items())
+        else:
+            errors.add(f"decrypt_pillar config option is malformed: {entry!r} is no path, and no `path: renderer`")
+
+
+def _plain(value: Any, renderer: str, decrypt: Decrypt) -> Any:
+    if isinstance(value, str):
+        # A renderer's empty text is an empty map to those who render SLS.
+        return decrypt(value, renderer) or ""
+    if isinstance(value, Mapping):
+        return {key: _plain(each, renderer, decrypt) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, renderer, decrypt) for each in value]
+    return value
+
+
+def _with(data: Any, keys: list[str], value: Any) -> Any:
+    """A copy of nested data with the value at a path that is known to lead somewhere."""
+    if not keys:
+        return value
+    key, *rest = keys
+    if isinstance(data, list):
+        at = int(key)
+        return [_with(each, rest, value) if number == at % len(data) else each for number, each in enumerate(data)]
+    known = next(each for each in data if str(each) == key)
+    return {name: _with(each, rest, value) if name == known else each for name, each in data.items()}
