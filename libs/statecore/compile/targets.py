@@ -54,8 +54,8 @@ def dotted(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFa
 def _states_of(sls: str, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, body in high.items():
         if body.get("__sls__") == sls:
-            for state, _ in states(body):
-                yield state, name
+            # What is no list has a fault of its own.
+            yield from ((state, name) for state, run in states(body) if isinstance(run, list))
 
 
 def _by_id_or_name(reference: Any, high: Mapping[str, Any]) -> tuple[str, str] | None:
