@@ -151,6 +151,7 @@ ROOMS: Mapping[str, Room] = {
         COMPILE,
         {
             "statecore.engine.arguments": "what is wrong with an argument is what the engine would say of it",
+            "statecore.engine.requisite": "what becomes of a state is decided by the engine's own table",
             "statecore.loader.arguments": "what a function takes, in the form that the engine binds to",
         },
     ),

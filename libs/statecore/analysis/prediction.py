@@ -7,12 +7,13 @@ known either, and one that fails now but comes after something that changes may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from statecore.analysis.requisites import written
-from statecore.compile.graph import Graph
+from statecore.compile.graph import Graph, Need
+from statecore.engine.requisite import Decision, Seen, decide, look
 from statecore.types import FileChange, Low, Plan, Running, RunningEntry, tag, untag
 
 _LISTENER = "listener_"
@@ -31,17 +32,6 @@ _REACTIONS: Mapping[str, bool] = {
     "onfail": False,
     "onfail_any": False,
     "onfail_all": False,
-}
-
-
-#: Kinds without which the state is left out -> what must become of one of their targets. In test mode, where nothing succeeds
-#: before it was done, the engine cannot know.
-_GATES: Mapping[str, str] = {
-    "onchanges": "change",
-    "onchanges_any": "change",
-    "onfail": "fail",
-    "onfail_any": "fail",
-    "onfail_all": "fail",
 }
 
 
@@ -95,12 +85,14 @@ Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
     """Every state in order of evaluation. ``running`` is what the run in test mode returned."""
-    known: dict[str, Verdict] = {}
     positions = {name: position for position, name in enumerate(graph.tags)}
+    seen = _Seen(graph)
     found = []
     for name, entry in sorted(running.items(), key=lambda item: int(item[1].get("__run_num__", 0))):
-        found.append(_of(graph, positions.get(name), name, entry, plans, known))
-        known[name] = found[-1].verdict
+        position = positions.get(name)
+        each = _listener(graph, name, entry, plans, seen) if position is None else _of(position, entry, plans, seen)
+        if each is not None:
+            found.append(each)
     return found
 
 
@@ -111,60 +103,139 @@ def summary(verdicts: Sequence[str]) -> str:
     return ", ".join(f"{told[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
 
 
-def _of(
-    graph: Graph, position: int | None, name: str, entry: RunningEntry, plans: Plans, known: Mapping[str, Verdict]
+@dataclass(slots=True)
+class _Seen:
+    """What is known of the states so far, by tag."""
+
+    graph: Graph
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    #: Whether the state would be called, or its requisites leave it out.
+    ran: dict[str, bool] = field(default_factory=dict)
+    #: Of which nobody knows whether they will fail.
+    shaky: set[str] = field(default_factory=set)
+
+    def decisions(self, position: int) -> set[Decision]:
+        """What the engine may decide when the state's turn comes, for all that is known of those before it.
+
+        Prereqs are left out: they are settled by test runs, of which the run in test mode is one.
+        """
+        return self._decided(self.graph.needs[position])
+
+    def foreseen(self, position: int) -> bool:
+        """Whether one of the states that it prereqs may be called, so that there may be something to come before."""
+        targets = [at for need in self.graph.check_needs[position] if need.kind == "prereq" for at in need.targets]
+        return any(self._decided(self.graph.check_needs[at]) & _RUNS for at in targets)
+
+    def _decided(self, needs: Sequence[Need]) -> set[Decision]:
+        return {self._decision(needs, guess) for guess in (Verdict.CHANGE, Verdict.UNCHANGED, Verdict.FAIL)}
+
+    def _decision(self, needs: Sequence[Need], guess: Verdict) -> Decision:
+        by_kind: dict[str, set[Seen]] = {}
+        for kind, targets in needs:
+            if kind != "prereq":
+                by_kind.setdefault(kind, set()).update(look(kind, [self._entry(at, guess) for at in targets]))
+        return decide(by_kind)
+
+    def _entry(self, position: int, guess: Verdict) -> RunningEntry:
+        """The entry that a state will have; of what is unknown, by a guess."""
+        name = self.graph.tags[position]
+        verdict = self.verdicts.get(name, Verdict.UNKNOWN)
+        if verdict is Verdict.UNKNOWN:
+            verdict = guess if guess is not Verdict.FAIL or name in self.shaky else Verdict.CHANGE
+        changes = {"what": "something"} if verdict is Verdict.CHANGE else {}
+        return {"result": verdict is not Verdict.FAIL, "changes": changes, "__state_ran__": self.ran.get(name, True)}
+
+
+def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Prediction:
+    graph = seen.graph
+    name, low = graph.tags[position], graph.chunks[position]
+    own = plans.get((str(low["state"]), str(low["__id__"]), str(low["name"])), {})
+    decisions = seen.decisions(position)
+    if Decision.WATCH not in decisions:
+        # What it watches was foreseen to change, and does not.
+        own = {fun: plan for fun, plan in own.items() if fun != "mod_watch"}
+    verdict, comment = _settled(position, entry, own, decisions, seen), str(entry["comment"])
+    if verdict is Verdict.UNCHANGED and entry["result"] is not True:
+        comment = "What it waits for does not happen"
+    wanted = Verdict.UNKNOWN if verdict is Verdict.UNKNOWN else Verdict.CHANGE
+    reasons = _reasons(graph, position, seen.verdicts, wanted) if verdict in (Verdict.CHANGE, Verdict.UNKNOWN) else ()
+    seen.verdicts[name] = verdict
+    seen.ran[name] = bool(decisions & _RUNS) and bool(entry.get("__state_ran__", True))
+    if verdict is Verdict.UNKNOWN and entry["result"] is False:
+        seen.shaky.add(name)
+    return _told(name, low, verdict, comment, entry, own, tuple(reasons))
+
+
+def _told(
+    name: str,
+    low: Low,
+    verdict: Verdict,
+    comment: str,
+    entry: RunningEntry,
+    plans: Mapping[str, Plan],
+    reasons: tuple[Reason, ...],
 ) -> Prediction:
-    low, reasons = _listener(graph, name, known) if position is None else (graph.chunks[position], [])
-    chunk_id = untag(name)
-    own = plans.get((chunk_id.state, chunk_id.id, chunk_id.name), {})
-    steps = [step for plan in own.values() for step in plan.steps]
-    verdict = _verdict(entry, chunk_id.state, bool(steps), ran=entry.get("__state_ran__", True))
-    comment = str(entry["comment"])
-    if position is not None:
-        reasons = list(_reasons(graph, position, known, {Verdict.CHANGE}, {Verdict.FAIL}))
-        maybe = list(_reasons(graph, position, known, {Verdict.UNKNOWN}, {Verdict.UNKNOWN}))
-        if verdict is not Verdict.UNCHANGED and _shut(graph, position, known):
-            verdict, comment = Verdict.UNCHANGED, "What it waits for does not happen"
-        if verdict is Verdict.FAIL and _may_recover(graph, position, entry, known):
-            verdict = Verdict.UNKNOWN
-        elif verdict is Verdict.UNCHANGED and maybe:
-            verdict, reasons = Verdict.UNKNOWN, maybe
-    if verdict in (Verdict.FAIL, Verdict.UNCHANGED):
-        reasons = []
+    steps = [step for plan in plans.values() for step in plan.steps]
     files = tuple(step.file for step in steps if step.file is not None)
     what = tuple(step.what for step in steps)
     if low.get("no_log"):
         # Comment and changes were masked by the engine.
         files, what = tuple(replace(file, shown=False) for file in files), ()
-    return Prediction(name, low, verdict, comment, entry["changes"], what, files, tuple(reasons))
+    return Prediction(name, low, verdict, comment, entry["changes"], what, files, reasons)
 
 
-def _verdict(entry: RunningEntry, state: str, steps: bool, *, ran: bool) -> Verdict:
+#: Decisions after which a state is called.
+_RUNS = frozenset({Decision.RUN, Decision.WATCH, Decision.RUN_UNWATCHED})
+
+
+def _settled(
+    position: int, entry: RunningEntry, plans: Mapping[str, Plan], decisions: set[Decision], seen: _Seen
+) -> Verdict:
+    graph = seen.graph
+    low = graph.chunks[position]
+    left_out = not entry.get("__state_ran__", True)
+    if left_out and "prereq" in low and entry["result"] is False and Decision.FAIL not in decisions:
+        # A test run that a prereq asks for failed: that outweighs all else.
+        return Verdict.FAIL
+    if not decisions & _RUNS:
+        if decisions == {Decision.FAIL}:
+            # The target of a prereq whose state failed keeps what its test run said.
+            adopted = len(graph.needs[position]) > len(graph.check_needs[position]) and entry["result"] is not False
+            return Verdict.UNCHANGED if adopted else Verdict.FAIL
+        return Verdict.UNKNOWN if Decision.FAIL in decisions else Verdict.UNCHANGED
+    if not decisions <= _RUNS:
+        return Verdict.UNKNOWN
+    if "prereq" in low and not seen.foreseen(position) and entry["result"] is not False:
+        return Verdict.UNCHANGED
+    if left_out:
+        # In test mode nobody asked what it would do, but where a prereq says that there is nothing to do.
+        return Verdict.UNCHANGED if "prereq" in low else Verdict.UNKNOWN
+    verdict = _verdict(entry, low, plans, reacts=Decision.WATCH in decisions)
+    if verdict is Verdict.FAIL and any(seen.verdicts.get(graph.tags[at]) in _MOVING for at in _above(graph, position)):
+        # What makes it fail now may be gone when its turn comes.
+        return Verdict.UNKNOWN
+    if verdict is Verdict.UNCHANGED and len(decisions) > 1:
+        return Verdict.UNKNOWN
+    return verdict
+
+
+#: Verdicts on states after which the host is not what it was.
+_MOVING = frozenset({Verdict.CHANGE, Verdict.UNKNOWN})
+
+
+def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> Verdict:
+    """What the state itself says. ``reacts``: its mod_watch may have spoken too."""
+    steps = any(plan.steps for plan in plans.values())
     if entry["result"] is False:
         return Verdict.FAIL
+    if plans and not steps and not reacts:
+        # Changes without a step to make them are those of a reaction that does not come.
+        return Verdict.UNCHANGED
     if entry["changes"]:
         return Verdict.CHANGE
-    if entry["result"] is None and ran:
-        return Verdict.CHANGE if steps and state not in _RUN_SOMETHING else Verdict.UNKNOWN
+    if entry["result"] is None:
+        return Verdict.CHANGE if steps and low["state"] not in _RUN_SOMETHING else Verdict.UNKNOWN
     return Verdict.UNCHANGED
-
-
-def _shut(graph: Graph, position: int, known: Mapping[str, Verdict]) -> bool:
-    """Whether it waits for something, and nothing of that happens as far as anybody knows."""
-    needs = [need for need in graph.check_needs[position] if need.kind in _GATES]
-    return bool(needs) and not any(
-        known.get(graph.tags[at]) in (_GATES[need.kind], Verdict.UNKNOWN) for need in needs for at in need.targets
-    )
-
-
-def _may_recover(graph: Graph, position: int, entry: RunningEntry, known: Mapping[str, Verdict]) -> bool:
-    """Whether what makes it fail now may be gone when its turn comes."""
-    above = {known.get(graph.tags[at]) for at in _above(graph, position)}
-    if not entry.get("__state_ran__", True):
-        # It was left out: it fails with those that it requires.
-        direct = {known.get(graph.tags[at]) for need in graph.needs[position] for at in need.targets}
-        return Verdict.FAIL not in direct
-    return bool(above & {Verdict.CHANGE, Verdict.UNKNOWN})
 
 
 def _above(graph: Graph, position: int) -> set[int]:
@@ -179,36 +250,41 @@ def _above(graph: Graph, position: int) -> set[int]:
     return found
 
 
-def _reasons(
-    graph: Graph, position: int, known: Mapping[str, Verdict], changing: set[Verdict], failing: set[Verdict]
-) -> Iterator[Reason]:
+def _reasons(graph: Graph, position: int, known: Mapping[str, Verdict], wanted: Verdict) -> Iterator[Reason]:
+    """The requisites by which it reacts to a change (or failure), or to what nobody knows."""
     for need in graph.check_needs[position]:
-        if need.kind in _REACTIONS:
-            for at in need.targets:
-                wanted = changing if _REACTIONS[need.kind] else failing
-                # A prereq's target comes later: it is known only to have been foreseen.
-                if known.get(graph.tags[at], Verdict.CHANGE if need.kind == "prereq" else None) in wanted:
-                    other = graph.chunks[at]
-                    yield Reason(need.kind, str(other["state"]), str(other["__id__"]))
+        if need.kind not in _REACTIONS:
+            continue
+        awaited = wanted if _REACTIONS[need.kind] or wanted is Verdict.UNKNOWN else Verdict.FAIL
+        for at in need.targets:
+            # A prereq's target comes later: it is known only to have been foreseen.
+            if known.get(graph.tags[at], Verdict.CHANGE if need.kind == "prereq" else None) is awaited:
+                other = graph.chunks[at]
+                yield Reason(need.kind, str(other["state"]), str(other["__id__"]))
 
 
-def _listener(graph: Graph, name: str, known: Mapping[str, Verdict]) -> tuple[Low, list[Reason]]:
-    """The chunk that reacts at the end of the run, and to what."""
+def _listener(graph: Graph, name: str, entry: RunningEntry, plans: Plans, seen: _Seen) -> Prediction | None:
+    """The reaction at the end of the run of a chunk that listens; None when there is nothing to react to after all."""
     own = untag(name)
     wanted = own.id.removeprefix(_LISTENER)
     for low in graph.chunks:
         if (low["state"], str(low["__id__"]), str(low["name"])) == (own.state, wanted, own.name):
-            return low, [
-                Reason("listen", str(other["state"]), str(other["__id__"])) for other in _heard(graph, low, known)
-            ]
-    return {"state": own.state, "fun": own.fun, "name": own.name, "__id__": own.id}, []
+            heard = tuple(
+                Reason("listen", str(other["state"]), str(other["__id__"]))
+                for other in _heard(graph, low, seen.verdicts)
+            )
+            made = plans.get((own.state, own.id, own.name), {})
+            verdict = _verdict(entry, low, made, reacts=True)
+            return _told(name, low, verdict, str(entry["comment"]), entry, made, heard) if heard else None
+    low = {"state": own.state, "fun": own.fun, "name": own.name, "__id__": own.id}
+    return _told(name, low, _verdict(entry, low, {}, reacts=True), str(entry["comment"]), entry, {}, ())
 
 
 def _heard(graph: Graph, low: Low, known: Mapping[str, Verdict]) -> Iterator[Low]:
     heard = set(written(low.get("listen")))
-    names = {(key, str(low[field])) for key in ("id", str(low["state"])) for field in ("__id__", "name")}
+    names = {(key, str(low[name])) for key in ("id", str(low["state"])) for name in ("__id__", "name")}
     for other in graph.chunks:
-        others = {(key, str(other[field])) for key in ("id", str(other["state"])) for field in ("__id__", "name")}
+        others = {(key, str(other[name])) for key in ("id", str(other["state"])) for name in ("__id__", "name")}
         listened = others & heard or names & set(written(other.get("listen_in")))
         if listened and known.get(tag(other)) is Verdict.CHANGE:
             yield other
