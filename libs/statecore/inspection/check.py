@@ -93,7 +93,14 @@ class _Checker:
         stage = self.bench.stage
         opts = {**stage.opts, "allow_undefined": True}
         ctx = stage.ctx
-        tree = SlsTree(ctx.files, opts=opts, grains=ctx.grains, pillar=ctx.pillar, functions=ctx.functions)
+        tree = SlsTree(
+            ctx.files,
+            opts=opts,
+            grains=ctx.grains,
+            pillar=ctx.pillar,
+            functions=ctx.functions,
+            renderers=stage.tree.renderers,
+        )
         tree.name_columns()
         again = _Checker(replace(self.bench, stage=replace(stage, tree=tree, opts=opts)), pillar_known=False)
         for finding in again._of_run(compiled(tree, {saltenv: [sls]}, opts), sls):

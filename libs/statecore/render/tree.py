@@ -52,6 +52,7 @@ class SlsTree:
     ) -> None:
         """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``: users' own, "name.render"."""
         self.files = files
+        self.renderers = renderers
         self._opts = opts
         self._grains, self._pillar = grains, pillar
         self._context = {

@@ -365,6 +365,9 @@ def _scalar(value: Any) -> str:
 
 def printable(value: Any) -> Any:
     """What ``{{ value }}`` prints: maps, and those in lists, so that YAML reads them back. Jinja's ``finalize``."""
+    if type(value) is str or type(value) is int:
+        # Nearly all that is printed; what follows asks an abstract class.
+        return value
     if isinstance(value, Mapping):
         return _Printed((key, printable(item)) for key, item in value.items())
     if type(value) in (list, tuple, set):

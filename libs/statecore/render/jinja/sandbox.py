@@ -29,6 +29,9 @@ from statecore.render.names import place
 #: Turns of loops and calls between two looks at the clock.
 _TURNS = 100
 
+#: Compiled texts that an environment keeps; a loop may render a text of its own in each turn.
+_KEPT = 500
+
 #: What codegen writes at the beginning of each turn of a loop.
 _TURN_BEGINS = "_loop_vars = {}"
 
@@ -136,6 +139,8 @@ class TreeEnvironment(SandboxedEnvironment):
         """A text as a template. A text is compiled once."""
         code = self._codes.get((name, text))
         if code is None:
+            if len(self._codes) >= _KEPT:
+                del self._codes[next(iter(self._codes))]
             code = self._codes[name, text] = self.compile(text, name, file)
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
 
