@@ -108,6 +108,11 @@ FAULTS: Mapping[str, tuple[Mapping[str, str | bytes], Mapping[str, Any], str]] =
         {},
         "Error encountered while rendering pillar top file. ",
     ),
+    "a reference that YAML reads as false": (
+        {"top.sls": "base: {'*': [a, no]}\n", "a.sls": ""},
+        {},
+        "Error encountered while rendering pillar top file. Environment base contains False, which is no SLS reference",
+    ),
     "a matcher that is none": (
         {"top.sls": "base: {'*': [{match: grian}, a]}\n", "a.sls": ""},
         {},
