@@ -7,8 +7,7 @@ stop it before anything is touched. Sets ``ctx.scratch["retcode"]``: 1 compile e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,42 +16,17 @@ from statecore import engine, pauses
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
 from statecore.context import Context
-from statecore.errors import InvocationError, SlsError
+from statecore.errors import SlsError
 from statecore.loader import Loader
-from statecore.render import SlsTree, Source
+from statecore.render import Source
 from statecore.state_runs import disabled, single_template
 from statecore.state_runs.high_cache import HighCache
 from statecore.state_runs.literal_chunk import faults_of_chunk
+from statecore.state_runs.refusals import COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors
+from statecore.state_runs.stage import Bench, Stage
 from statecore.state_runs.usage import usage
 from statecore.state_runs.verdict import failed
 from statecore.types import High, Low, Running, tag
-
-_COMPILE_ERROR, _STATE_FAILED, _PILLAR_ERROR = 1, 2, 5
-
-#: What a highstate returns when there is nothing to apply; Salt's own tag.
-_NO_STATES = "no_|-states_|-states_|-None"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Everything one run stands on."""
-
-    ctx: Context
-    tree: SlsTree
-    opts: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """The parts of a run that has not begun, for who looks at them one by one (``statecore.inspection``)."""
-
-    stage: Stage
-    loader: Loader
-    options: engine.Options
-    #: saltenv -> SLS references of the top file and the master's tops. Raises SlsError.
-    top: Callable[[], dict[str, list[str]]]
-    #: Fetches users' modules of these environments, as a run does.
-    fetch_modules: Callable[[Sequence[str]], None]
 
 
 class StateRuns:
@@ -75,17 +49,17 @@ class StateRuns:
         """Running dictionary of the whole top file, or the list of errors."""
         stage = self._stage(options)
         if (high := self._cached(stage, options)) is not None:
-            return _pillar_errors(stage, options) or self.high(high, options)
+            return pillar_errors(stage, options) or self.high(high, options)
         try:
             matches = self._matches(stage)
         except SlsError as error:
             if not any(fault.sls for fault in error.faults):
                 # It renders, but says what a top file cannot say.
-                stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+                stage.ctx.scratch["retcode"] = COMPILE_ERROR
                 return error.lines()
-            return _nothing(stage.ctx, f"Unable to render top file: {error}")
+            return nothing(stage.ctx, f"Unable to render top file: {error}")
         if not matches:
-            return _nothing(
+            return nothing(
                 stage.ctx, "No Top file or master_tops data matches found. Please see master log for details."
             )
         return self._apply(stage, _allowed(matches, options), options, empty="No states found for this minion")
@@ -97,7 +71,7 @@ class StateRuns:
         """
         stage = self._stage(options)
         if (high := self._cached(stage, options)) is not None:
-            return _pillar_errors(stage, options) or self.high(high, options)
+            return pillar_errors(stage, options) or self.high(high, options)
         return self._apply(stage, {stage.ctx.saltenv: list(mods)}, options)
 
     def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
@@ -107,7 +81,7 @@ class StateRuns:
         try:
             text = file.read_text("utf-8")
         except (OSError, ValueError) as error:
-            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
             reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
             return [f"Specified SLS {file} on local filesystem cannot be found.{reason}"]
         stage.tree.add(Source(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
@@ -124,7 +98,7 @@ class StateRuns:
         except SlsError as error:
             errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
         if errors:
-            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
         return self._run(stage, self._compiled_high(stage, single_template.high_of(data), options), options)
 
@@ -137,18 +111,18 @@ class StateRuns:
         """The running entry of one low chunk; with ``tagged`` under its tag."""
         stage = self._stage(options)
         if errors := faults_of_chunk(data, self._loader, stage.ctx):
-            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
         low: Low = {"__id__": data["name"], **data}
         entry = engine.single(low, stage.ctx, self._loader, self._engine_options(stage, options))
         if entry["result"] is False:
-            stage.ctx.scratch["retcode"] = _STATE_FAILED
+            stage.ctx.scratch["retcode"] = STATE_FAILED
         return {tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
         """saltenv -> SLS references for this minion, or the errors of the top file."""
         stage = self._stage(options)
-        if errors := _pillar_errors(stage, options):
+        if errors := pillar_errors(stage, options):
             return errors
         try:
             return self._matches(stage)
@@ -198,7 +172,7 @@ class StateRuns:
         make: Callable[[Stage, Mapping[str, Sequence[str]]], Compiled],
     ) -> Compiled | list[str]:
         stage = self._stage(options)
-        if errors := _pillar_errors(stage, options):
+        if errors := pillar_errors(stage, options):
             return errors
         try:
             matches = self._matches(stage) if mods is None else {stage.ctx.saltenv: list(mods)}
@@ -233,16 +207,16 @@ class StateRuns:
         self, stage: Stage, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
         """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
-        if errors := _pillar_errors(stage, options):
+        if errors := pillar_errors(stage, options):
             return errors
         self._fetch_modules(stage, list(matches))
         try:
             compiled = self._compiled(stage, matches, _excluded(options.get("exclude")))
         except SlsError as error:
-            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return error.lines()
         if empty and not (compiled.high or compiled.faults):
-            return _nothing(stage.ctx, empty)
+            return nothing(stage.ctx, empty)
         if not compiled.faults:
             _cache(stage).store(_cache_name(options), compiled.high)
         return self._run(stage, compiled, options)
@@ -250,10 +224,10 @@ class StateRuns:
     def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         compiled, left_out = self._switched(stage, compiled)
         if compiled.faults:
-            stage.ctx.scratch["retcode"] = _COMPILE_ERROR
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return [str(fault) for fault in compiled.faults]
         if only := options.get("only_id"):
-            _must_have(only, compiled, stage.ctx)
+            must_have(only, compiled, stage.ctx)
         asked = self._engine_options(stage, options)
         gate = _gate(stage, asked.jid)
         try:
@@ -266,7 +240,7 @@ class StateRuns:
         for number, name in enumerate(left_out, len(running)):
             running[name] = {**left_out[name], "__run_num__": number}
         if failed(running, compiled.high):
-            stage.ctx.scratch["retcode"] = _STATE_FAILED
+            stage.ctx.scratch["retcode"] = STATE_FAILED
         return running
 
     def _switched(self, stage: Stage, compiled: Compiled) -> tuple[Compiled, Running]:
@@ -317,21 +291,6 @@ def _path(low: Low) -> tuple[str, ...]:
     return str(low.get("__sls__", "")), str(low.get("__env__", "base")), str(low["__id__"]), str(low["state"])
 
 
-def _pillar_errors(stage: Stage, options: Mapping[str, Any]) -> list[str]:
-    """The errors that stop a run, [] when there are none or ``force`` says to go on."""
-    errors = stage.ctx.pillar.get("_errors")
-    if not errors or options.get("force"):
-        return []
-    stage.ctx.scratch["retcode"] = _PILLAR_ERROR
-    return ["Pillar failed to render with the following messages:", *errors]
-
-
-def _nothing(ctx: Context, comment: str) -> Running:
-    ctx.scratch["retcode"] = _STATE_FAILED
-    entry = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
-    return {_NO_STATES: entry}
-
-
 def _excluded(exclude: Any) -> list[Any]:
     """What the argument ``exclude`` names, as SLS files do: names of SLS as text, ``{sls: x}``, ``{id: y}``."""
     listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
@@ -374,13 +333,4 @@ def _gate(stage: Stage, jid: str) -> pauses.Gate | None:
     return pauses.Gate(pauses.directory(cachedir) / jid) if jid and cachedir else None
 
 
-def _must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
-    """Raises InvocationError when no chunk has this ID."""
-    known = {str(low["__id__"]) for low in compiled.chunks}
-    if state_id not in known:
-        files = ",".join(dict.fromkeys(str(low["__sls__"]) for low in compiled.chunks))
-        near = get_close_matches(state_id, known, n=1)
-        hint = f". Did you mean '{near[0]}'?" if near else ""
-        raise InvocationError(
-            f"No matches for ID '{state_id}' found in SLS '{files}' within saltenv '{ctx.saltenv}'{hint}"
-        )
+__all__ = ["Bench", "Stage", "StateRuns"]

@@ -1,0 +1,34 @@
+"""What a run stands on, put together before anything is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore import engine
+from statecore.context import Context
+from statecore.loader import Loader
+from statecore.render import SlsTree
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything one run stands on."""
+
+    ctx: Context
+    tree: SlsTree
+    opts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The parts of a run that has not begun, for who looks at them one by one (``statecore.inspection``)."""
+
+    stage: Stage
+    loader: Loader
+    options: engine.Options
+    #: saltenv -> SLS references of the top file and the master's tops. Raises SlsError.
+    top: Callable[[], dict[str, list[str]]]
+    #: Fetches users' modules of these environments, as a run does.
+    fetch_modules: Callable[[Sequence[str]], None]
