@@ -90,6 +90,7 @@ WIRING = (
 _VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
 _MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
 
+_EDITS = "an edit means the same to the file state, which plans it, and to the file module, which does it"
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
@@ -161,7 +162,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.modules": Room(NATIVE, {"statecore.values": _VALUES}, open_inside=False),
-    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.edits": Room(GROUND),
+    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules.grains": Room(
         NATIVE,
         {
@@ -195,7 +197,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.states": Room(NATIVE, open_inside=False),
     # A package: one state in several files.
-    "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),

@@ -47,6 +47,7 @@ TREE: Mapping[str, str] = {
     "plain.txt": "plain\ntext\n",
     "binary": "\0\1\2",
     "page.jinja": "{{ what }} for {{ who }}",
+    "gathered.jinja": "{{ a }} {{ accumulator.one|join(' ') }}\n",
     "broken.jinja": "one\n{{ nothing.at.all }}\n",
     "site/index.html": "index\n",
     "site/run.sh": "#!/bin/sh\n",
@@ -77,6 +78,9 @@ _ME = f"{Host().user_name(os.geteuid())}:{Host().group_name(os.getegid())}"
 _UNUSED: Any = None
 
 _DIRECTORY = Path(__file__).parent / "cases"
+#: Seconds that real Salt has for the cases of a module, on a machine that does other things too.
+_SALT_SECONDS = 240.0
+
 _SALT = Path(__file__).parent / "salt_states.py"
 
 
@@ -205,14 +209,14 @@ def ours_mounted(tmp_path: Path) -> Ours:
 
 @pytest.fixture(scope="module")
 def salts(oracle: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Salt tells of all cases of the module, by case: asked once, in three runs of one process."""
+    """What Salt tells of all cases of the module, by case: asked once, in three runs of one process for each case file."""
     directory = tmp_path_factory.mktemp("salt")
 
-    def run_all(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    def run_all(wholes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
         asked = {"directory": str(directory), "tree": str(directory / "tree"), "pillar": PILLAR, "grains": GRAINS}
-        asked["phases"] = [[test, whole] for test in PHASES.values()]
-        told: list[Mapping[str, Any]] = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked)))
-        return told
+        asked["phases"] = [[test, whole] for whole in wholes for test in PHASES.values()]
+        told = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked), timeout=_SALT_SECONDS))
+        return [told[start : start + len(PHASES)] for start in range(0, len(told), len(PHASES))]
 
     return _together(load(request.module.CASES), directory, run_all)
 
@@ -229,9 +233,12 @@ def runtimes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         "grains": GRAINS,
     }
 
-    def run_all(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    def run_all(wholes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
         runtime = local_runtime(opts)
-        return [runtime.call("state.high", [whole], {"test": test, "pillar": PILLAR}).value for test in PHASES.values()]
+        return [
+            [runtime.call("state.high", [whole], {"test": test, "pillar": PILLAR}).value for test in PHASES.values()]
+            for whole in wholes
+        ]
 
     before = os.umask(0o022)
     try:
@@ -241,20 +248,26 @@ def runtimes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def _together(
-    cases: Sequence[Case], directory: Path, run_all: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+    cases: Sequence[Case],
+    directory: Path,
+    run_all: Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Mapping[str, Any]]]],
 ) -> dict[str, Any]:
-    """What is told of cases by id, when all of them are the states of one run, in each phase."""
+    """What is told of cases by id, when those of a file are the states of one run, in each phase.
+
+    All in one run would be slow: what a run costs grows faster than the number of its states.
+    """
     write_tree(directory / "tree")
     roots = {case.id: str(directory / "hosts" / str(number)) for number, case in enumerate(cases)}
-    whole: dict[str, Any] = {}
+    wholes: dict[str, dict[str, Any]] = {}
     for case in cases:
         lay_out(case, Path(roots[case.id]), roots[case.id])
-        whole |= high(case, roots[case.id])
+        wholes.setdefault(case.id.partition("/")[0], {}).update(high(case, roots[case.id]))
     told: dict[str, Any] = {case.id: {} for case in cases}
-    for phase, running in zip(PHASES, run_all(whole), strict=True):
-        for entry in running.values():
-            if entry["__id__"] in told:
-                told[entry["__id__"]][phase] = shown(entry, roots[entry["__id__"]], directory / "tree")
+    for phases in run_all(list(wholes.values())):
+        for phase, running in zip(PHASES, phases, strict=True):
+            for entry in running.values():
+                if entry["__id__"] in told:
+                    told[entry["__id__"]][phase] = shown(entry, roots[entry["__id__"]], directory / "tree")
     return {id_: each | {"left": tree(Path(roots[id_]), roots[id_])} for id_, each in told.items()}
 
 
@@ -312,6 +325,8 @@ def high(case: Case, root: str) -> dict[str, Any]:
     """The same as high data for Salt."""
     return {
         chunk["__id__"]: {
+            "__sls__": "case",
+            "__env__": "base",
             chunk["state"]: [
                 chunk["fun"],
                 *(
@@ -319,7 +334,7 @@ def high(case: Case, root: str) -> dict[str, Any]:
                     for key, value in chunk.items()
                     if not key.startswith("__") and key not in ("state", "fun")
                 ),
-            ]
+            ],
         }
         for chunk in chunks(case, root)
     }

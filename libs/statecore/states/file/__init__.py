@@ -5,7 +5,31 @@ One file for each kind of thing that a state brings about; ``places`` and ``cont
 
 from __future__ import annotations
 
-from statecore.states.file import directory, edits, managed, presence, recurse, symlink
+from statecore.states.file import (
+    accumulators,
+    block,
+    comments,
+    directory,
+    edits,
+    keyvalue,
+    managed,
+    presence,
+    recurse,
+    single_line,
+    symlink,
+)
 
 #: The modules whose functions make up this one.
-PARTS = (managed, directory, recurse, symlink, edits, presence)
+PARTS = (
+    managed,
+    directory,
+    recurse,
+    symlink,
+    edits,
+    presence,
+    comments,
+    block,
+    single_line,
+    keyvalue,
+    accumulators,
+)

@@ -29,6 +29,8 @@ class Spec:
     defaults: Mapping[str, Any] | None
     encoding: str | None = None
     encoding_errors: str = "strict"
+    #: What ``file.accumulated`` gathered for the file.
+    accumulator: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("Context", self.context), ("Defaults", self.defaults)):
@@ -37,7 +39,8 @@ class Spec:
 
     def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
         """A template's text. Raises SlsError, located."""
-        values = {**(self.defaults or {}), **(self.context or {}), "name": name, "source": address}
+        gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
+        values = {**(self.defaults or {}), **(self.context or {}), **gathered, "name": name, "source": address}
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 
     def encoded(self, text: str) -> bytes:

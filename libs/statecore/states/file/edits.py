@@ -13,8 +13,9 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError, SlsError
 from statecore.managed_file import Attributes
-from statecore.states.file.content import Spec, find_source
+from statecore.states.file.content import Spec
 from statecore.states.file.places import Refused, need_parent, place_of, step
+from statecore.states.file.texts import texts_of
 from statecore.types import FileChange, Outcome, Plan
 
 
@@ -35,7 +36,7 @@ def append(
     """The file holds this text; each text of a list that is missing is put at its end, whole."""
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
-        texts = _texts(ctx, spec, name, text, source, sources)
+        texts = _texts(ctx, spec, name, text, source, sources, source_hash, source_hashes)
         place, old = _found(ctx, name)
     except (Refused, HostError, SlsError) as error:
         return Plan.failed(str(error))
@@ -69,7 +70,7 @@ def prepend(
     """
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
-        texts = _texts(ctx, spec, name, text, source, sources)
+        texts = _texts(ctx, spec, name, text, source, sources, source_hash, source_hashes)
         place, old = _found(ctx, name)
     except (Refused, HostError, SlsError) as error:
         return Plan.failed(str(error))
@@ -163,22 +164,15 @@ def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
     return place, None if old is None else old.decode("utf-8", "surrogateescape")
 
 
-def _texts(ctx: Context, spec: Spec, name: str, text: Any, source: Any, sources: Any) -> list[str]:
+def _texts(
+    ctx: Context, spec: Spec, name: str, text: Any, source: Any, sources: Any, source_hash: Any, source_hashes: Any
+) -> list[str]:
     """The texts that the file is to hold, each whole."""
     if text is not None:
         return [str(one) for one in (text if isinstance(text, list | tuple) else [text])]
-    addresses = sources if sources else [source] if source else []
-    if not addresses:
+    if not (source or sources):
         raise Refused("Need to specify one of: text, source, sources")
-    found = []
-    for entry in addresses:
-        try:
-            address, place, _ = find_source(ctx, entry, spec.saltenv)
-        except Refused as error:
-            raise Refused(f"Failed to load template file {entry}") from error
-        content = place.read_text("utf-8")
-        found.append(spec.rendered(ctx, content, address, name) if spec.template else content)
-    return found
+    return texts_of(ctx, spec, name, source, sources, source_hash, source_hashes)
 
 
 def _present(text: str, now: str, ignore_whitespace: bool) -> bool:

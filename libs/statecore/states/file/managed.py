@@ -13,6 +13,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, SlsError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.states.file import accumulators
 from statecore.states.file.content import Literal, Spec, wanted_bytes
 from statecore.states.file.places import (
     NOTE,
@@ -86,7 +87,8 @@ def managed(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
         ).read(ctx, source)
         wish, keep = attributes(user, group, mode)
-        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors)
+        gathered = accumulators.of_file(ctx, name)
+        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, gathered)
         old = managed_file.read(real, name)
         no_content = literal is None and source in (None, "", False)
         if old is not None and (no_content or not replace):

@@ -1,0 +1,97 @@
+"""A block of a text between two markers, which somebody manages and the rest does not notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.edits.text import compiled, line_end, lines
+from statecore.errors import CommandError, InvocationError
+
+START = "#-- start managed zone --"
+END = "#-- end managed zone --"
+
+_NOT_FOUND = "Cannot edit marked block. Markers were not found in file."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What is to stand between which markers, and where, should they not be there. Raises InvocationError, CommandError."""
+
+    marker_start: str = START
+    marker_end: str = END
+    content: str = ""
+    append_if_not_found: bool = False
+    prepend_if_not_found: bool = False
+    insert_before_match: Any = None
+    insert_after_match: Any = None
+    #: Whether the end marker stands in a line of its own; None: unless the content ends its last line itself.
+    append_newline: bool | None = None
+
+    def __post_init__(self) -> None:
+        places = ("append_if_not_found", "prepend_if_not_found", "insert_before_match", "insert_after_match")
+        if sum(bool(getattr(self, place)) for place in places) > 1:
+            raise InvocationError(f"Only one of {', '.join(places[:-1])}, and {places[-1]} is permitted")
+        for place in places[2:]:
+            value = getattr(self, place)
+            if value and not isinstance(value, str):
+                raise CommandError(f"RegEx expected in {place} parameter.")
+
+    def put_into(self, text: str) -> str:
+        """The text with the block in place. Raises CommandError when there is no place for it."""
+        old = lines(text)
+        end = (line_end(old[0]) if old else "") or "\n"
+        end = end if end in ("\n", "\r\n") else "\n"
+        new, found = self._in_place(old, end)
+        return "".join(new if found else self._added(old, end))
+
+    def _in_place(self, old: list[str], end: str) -> tuple[list[str], bool]:
+        new: list[str] = []
+        inside = found = False
+        for line in old:
+            if self.marker_start in line:
+                inside = True
+                new.append(line)
+            elif not inside:
+                new.append(line)
+            elif self.marker_end in line:
+                inside, found = False, True
+                new += self._inner(end, line[line.index(self.marker_end) :])
+        if inside:
+            raise CommandError("Unterminated marked block. End of file reached before marker_end.")
+        return new, found
+
+    def _inner(self, end: str, end_line: str) -> Iterator[str]:
+        """The content's lines and the end marker's."""
+        last = end_line.rstrip("\r\n") + end
+        *whole, rest = self.content.replace("\r\n", "\n").split("\n")
+        yield from (line + end for line in whole)
+        own_line = not self.content.endswith("\n") if self.append_newline is None else self.append_newline
+        if own_line:
+            yield rest + end
+            yield last
+        else:
+            yield rest + last
+
+    def _added(self, old: list[str], end: str) -> list[str]:
+        block = [self.marker_start + end, *self._inner(end, self.marker_end)]
+        if self.prepend_if_not_found:
+            return block + old
+        at = len(old) if self.append_if_not_found else self._match(old)
+        before = old[:at]
+        if before and not line_end(before[-1]):
+            # A last line without an end would be continued by the marker.
+            before[-1] += end
+        return before + block + old[at:]
+
+    def _match(self, old: list[str]) -> int:
+        """Number of the line that the block goes before."""
+        pattern = self.insert_before_match or self.insert_after_match
+        if not pattern:
+            raise CommandError(_NOT_FOUND)
+        meant = compiled(pattern)
+        at = next((number for number, line in enumerate(old) if meant.search(line)), None)
+        if at is None:
+            raise CommandError(_NOT_FOUND)
+        return at if self.insert_before_match else at + 1

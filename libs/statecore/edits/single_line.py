@@ -1,0 +1,172 @@
+"""One line of a text: ensured, inserted, replaced, deleted (``file.line``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.edits.text import compiled, line_end, lines, with_unix_ends
+from statecore.errors import CommandError, InvocationError
+
+LOCATIONS = ("start", "end")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What is to become of which line. Raises CommandError for a mode that there is not."""
+
+    content: str | None = None
+    match: str | None = None
+    mode: str | None = None
+    location: str | None = None
+    before: str | None = None
+    after: str | None = None
+    indent: bool = True
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Line:
+        """The line that arguments of these names mean."""
+        texts = ("content", "match", "mode", "location", "before", "after")
+        wish = {name: None if given[name] is None else str(given[name]) for name in texts}
+        mode = wish.pop("mode")
+        return cls(**wish, mode=mode and mode.lower(), indent=bool(given["indent"]))
+
+    def __post_init__(self) -> None:
+        if self.mode is None:
+            raise CommandError("Mode was not defined. How to process the file?")
+        if self.mode not in _MODES:
+            raise CommandError(f'Unknown mode: "{self.mode}"')
+        if self.content is None and self.mode != "delete":
+            raise CommandError("Content can only be empty if mode is ['delete']")
+        if self.location is not None and self.location not in LOCATIONS:
+            raise InvocationError(f"location is one of {', '.join(LOCATIONS)}, not '{self.location}'")
+
+    def put_into(self, text: str) -> str:
+        """The text with the line as it is wanted. Raises CommandError where that cannot be told."""
+        plain, end = with_unix_ends(text)
+        old = lines(plain)
+        if not old and self.mode in ("delete", "replace"):
+            return text
+        new = _MODES[str(self.mode)](self, old)
+        whole = "".join(_ended(new, closed=bool(old) and line_end(old[-1]) != ""))
+        return text if whole == plain else whole.replace("\n", end)
+
+    def found(self, old: list[str], wanted: str | None) -> list[str]:
+        """The lines that a regular expression, or the same as plain text, is found in."""
+        if not wanted:
+            return []
+        meant = compiled(wanted, re.DOTALL)
+        return [line for line in old if meant.search(line) or wanted in line]
+
+    def one(self, old: list[str], name: str) -> int | None:
+        """Number of the one line that ``before`` or ``after`` means; None for none. Raises CommandError for several."""
+        found = self.found(old, getattr(self, name))
+        if len(found) > 1:
+            raise CommandError(f'Found more than expected occurrences in "{name}" expression')
+        return old.index(found[0]) if found else None
+
+    def like(self, model: str) -> str:
+        """The content as a line, indented as the model is."""
+        content = str(self.content)
+        if not self.indent:
+            return content
+        return model[: len(model) - len(model.lstrip("\t "))] + content.lstrip()
+
+    def stands(self, old: list[str], start: int, model: str) -> bool:
+        """Whether the content begins at the line of this number: as it is, or indented as the model is."""
+        count = max(len(str(self.content).splitlines()), 1)
+        there = "".join(old[start : start + count]).rstrip("\n") if start >= 0 else None
+        return there in (str(self.content).rstrip("\r\n"), self.like(model).rstrip("\r\n"))
+
+    def stands_before(self, old: list[str], number: int, model: str) -> bool:
+        """Whether the content ends right before the line of this number."""
+        return self.stands(old, number - max(len(str(self.content).splitlines()), 1), model)
+
+    def target(self) -> str | None:
+        """What finds the line to be replaced or deleted."""
+        if not self.match and self.before is None and self.after is None:
+            return self.content
+        return self.match
+
+
+def _delete(wish: Line, old: list[str]) -> list[str]:
+    found = wish.found(old, wish.target())
+    return [line for line in old if line != found[0]] if found else old
+
+
+def _replace(wish: Line, old: list[str]) -> list[str]:
+    found = wish.found(old, wish.target())
+    if not found:
+        return old
+    at = old.index(found[0])
+    return [*old[:at], wish.like(old[at]), *old[at + 1 :]]
+
+
+def _insert(wish: Line, old: list[str]) -> list[str]:
+    if wish.location is not None:
+        return _at_an_end(wish, old)
+    if wish.before is None and wish.after is None:
+        raise CommandError('On insert either "location" or "before/after" conditions are required.')
+    before, after = wish.one(old, "before"), wish.one(old, "after")
+    if before is not None:
+        return _in_front(wish, old, before, old[before])
+    if after is None:
+        raise CommandError("Neither before or after was found in file")
+    return _behind(wish, old, after)
+
+
+def _ensure(wish: Line, old: list[str]) -> list[str]:
+    before, after = wish.one(old, "before"), wish.one(old, "after")
+    if before is not None and after is not None:
+        return _between(wish, old, after, before)
+    if before is not None:
+        return _in_front(wish, old, before, old[before - 1] if before else "")
+    if after is not None:
+        return _behind(wish, old, after)
+    raise CommandError("Wrong conditions? Unable to ensure line without knowing where to put it before and/or after.")
+
+
+def _between(wish: Line, old: list[str], after: int, before: int) -> list[str]:
+    if any(line.strip() == str(wish.content).strip() for line in old[after + 1 : before]):
+        return old
+    if before - after not in (1, 2):
+        raise CommandError('Found more than one line between boundaries "before" and "after".')
+    return [*old[: after + 1], wish.like(old[after]), *old[before:]]
+
+
+def _in_front(wish: Line, old: list[str], before: int, model: str) -> list[str]:
+    if wish.stands_before(old, before, model):
+        return old
+    return [*old[:before], wish.like(model), *old[before:]]
+
+
+def _behind(wish: Line, old: list[str], after: int) -> list[str]:
+    if wish.stands(old, after + 1, old[after]):
+        return old
+    return [*old[: after + 1], wish.like(old[after]), *old[after + 1 :]]
+
+
+def _at_an_end(wish: Line, old: list[str]) -> list[str]:
+    last = old[-1] if old else ""
+    if wish.location == "start":
+        return old if wish.stands(old, 0, "") else [f"{str(wish.content).rstrip()}\n", *old]
+    return old if wish.stands_before(old, len(old), last) else [*old, wish.like(last)]
+
+
+_MODES: Mapping[str, Callable[[Line, list[str]], list[str]]] = {
+    "insert": _insert,
+    "ensure": _ensure,
+    "delete": _delete,
+    "replace": _replace,
+}
+
+
+def _ended(new: list[str], *, closed: bool) -> list[str]:
+    """The lines with an end each; the last one only if the text had one there."""
+    last = len(new) - 1
+    return [
+        line if line_end(line) or (number == last and not closed) else f"{line.rstrip()}\n"
+        for number, line in enumerate(new)
+    ]

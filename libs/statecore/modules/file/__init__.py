@@ -1,0 +1,8 @@
+"""Files of the managed host (Salt's ``file`` module): what states and templates ask for."""
+
+from __future__ import annotations
+
+from statecore.modules.file import content, editing, looking, placing
+
+#: The modules whose functions make up this one.
+PARTS = (looking, content, editing, placing)

@@ -1,0 +1,166 @@
+"""What is in files: read, searched, written, edited."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+from statecore.modules.file.paths import bytes_of
+
+
+def read(ctx: Context, path: str, binary: bool = False) -> Any:
+    """The content of a file."""
+    data = bytes_of(ctx, path)
+    return data if binary else data.decode("utf-8", "replace")
+
+
+def write(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+    """Puts lines in place of a file's content."""
+    lines = _lines(args, kwargs)
+    managed_file.replace(ctx.host, ctx.host.path(path), "".join(f"{line}\n" for line in lines).encode(), Attributes())
+    return f'Wrote {len(lines)} lines to "{path}"'
+
+
+def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+    """Puts lines at the end of a file."""
+    lines = _lines(args, kwargs)
+    place = ctx.host.path(path)
+    old = managed_file.read(place, path) or b""
+    gap = b"" if not old or old.endswith(b"\n") else b"\n"
+    managed_file.replace(ctx.host, place, old + gap + "".join(f"{line}\n" for line in lines).encode(), Attributes())
+    return f'Wrote {len(lines)} lines to "{path}"'
+
+
+def prepend(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+    """Puts lines before a file's first line."""
+    lines = _lines(args, kwargs)
+    place = ctx.host.path(path)
+    old = managed_file.read(place, path) or b""
+    managed_file.replace(ctx.host, place, "".join(f"{line}\n" for line in lines).encode() + old, Attributes())
+    return f'Prepended {len(lines)} lines to "{path}"'
+
+
+def contains(ctx: Context, path: str, text: str) -> bool:
+    """Whether a file has a text in one of its lines, surrounding space aside."""
+    place = ctx.host.path(path)
+    return place.is_file() and str(text).strip() in place.read_text("utf-8", "replace")
+
+
+def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
+    """Whether a line of a file matches a regular expression."""
+    place = ctx.host.path(path)
+    pattern = _compiled(regex, 0)
+    skipped = lchar.encode()
+    return place.is_file() and any(
+        pattern.search(line.lstrip(skipped) if skipped else line) for line in place.read_bytes().splitlines()
+    )
+
+
+def search(
+    ctx: Context,
+    path: str,
+    pattern: str,
+    flags: Any = 8,
+    bufsize: Any = 1,
+    ignore_if_missing: bool = False,
+    multiline: bool = False,
+) -> bool:
+    """Whether a file matches a regular expression."""
+    place = ctx.host.path(path)
+    if ignore_if_missing and not place.is_file():
+        return False
+    return _compiled(pattern, flags).search(bytes_of(ctx, path)) is not None
+
+
+def replace(
+    ctx: Context,
+    path: str,
+    pattern: str,
+    repl: str,
+    count: int = 0,
+    flags: Any = 8,
+    bufsize: Any = 1,
+    append_if_not_found: bool = False,
+    prepend_if_not_found: bool = False,
+    not_found_content: str | None = None,
+    backup: Any = ".bak",
+    dry_run: bool = False,
+    search_only: bool = False,
+    show_changes: bool = True,
+    ignore_if_missing: bool = False,
+    backslash_literal: bool = False,
+) -> Any:
+    """Replaces what a regular expression matches; returns the diff, "" when there is nothing to do.
+
+    search_only
+        only says whether anything matches
+    show_changes
+        False: returns whether there was something to do
+    """
+    place = ctx.host.path(path)
+    if ignore_if_missing and not place.is_file():
+        return "" if show_changes and not search_only else False
+    old = bytes_of(ctx, path)
+    compiled = _compiled(pattern, flags)
+    if search_only:
+        return compiled.search(old) is not None
+    replacement = str(repl).encode()
+    try:
+        new, matched = compiled.subn((lambda _: replacement) if backslash_literal else replacement, old, count=count)
+    except (re.error, IndexError) as error:
+        raise InvocationError(f"'{repl}' is no replacement for '{pattern}': {error}") from error
+    if not matched and (append_if_not_found or prepend_if_not_found):
+        content = not_found_content if not_found_content is not None else repl
+        new = _with_line(old, str(content).encode(), at_end=append_if_not_found)
+    if new != old and not dry_run:
+        if backup and isinstance(backup, str):
+            managed_file.keep_beside(ctx.host, place, backup)
+        managed_file.replace(ctx.host, place, new, Attributes())
+    if not show_changes:
+        return new != old
+    return managed_file.unified(old, new) if new != old else ""
+
+
+def get_diff(ctx: Context, file1: str, file2: str) -> str:
+    """The difference of two files of the host."""
+    return managed_file.unified(bytes_of(ctx, file1), bytes_of(ctx, file2))
+
+
+def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    given = kwargs.get("args", args)
+    flat = given if isinstance(given, list | tuple) else [given]
+    return [str(line) for part in flat for line in (part if isinstance(part, list) else [part])]
+
+
+def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
+    """The bytes with a line, or lines, at one end, unless they have them."""
+    if re.search(rb"^" + re.escape(content) + rb"$", data, re.MULTILINE):
+        return data
+    if at_end:
+        return data + (b"" if not data or data.endswith(b"\n") else b"\n") + content + b"\n"
+    return content + b"\n" + data
+
+
+def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
+    """A pattern for bytes, as in Salt: a file need not be text."""
+    try:
+        return re.compile(str(pattern).encode(), _flags(flags))
+    except re.error as error:
+        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+
+
+def _flags(flags: Any) -> int:
+    """Flags by number (8, Salt's default, is MULTILINE) or by names."""
+    if isinstance(flags, int):
+        return flags & ~re.UNICODE
+    total = 0
+    for name in flags if isinstance(flags, list) else [flags]:
+        flag = getattr(re, str(name).upper(), None)
+        if not isinstance(flag, re.RegexFlag):
+            raise CommandError(f"Invalid re flag given: {name}")
+        total |= int(flag)
+    return total & ~re.UNICODE

@@ -1,0 +1,21 @@
+"""The host's names of places, and the bytes there: what the functions of the module share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+
+
+def bytes_of(ctx: Context, path: str) -> bytes:
+    data = managed_file.read(ctx.host.path(path), path)
+    if data is None:
+        raise CommandError(f"File not found: {path}")
+    return data
+
+
+def host_name(ctx: Context, place: Path) -> str:
+    """The host's name of one of our paths."""
+    return "/" + "/".join(place.relative_to(ctx.host.root).parts)

@@ -1,0 +1,147 @@
+"""Files put somewhere, taken away, given to somebody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.managed_file import Attributes
+from statecore.modules.file.looking import get_mode
+
+
+def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
+    """Makes the file, or sets its times (seconds since 1970; what is not given is the other, or now)."""
+    place = ctx.host.path(name)
+    try:
+        place.touch()
+        os.utime(place, managed_file.times(atime, mtime))
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror}") from error
+    return True
+
+
+def remove(ctx: Context, path: str) -> bool:
+    """Removes a file, a link or a whole directory. Raises CommandError when there is none."""
+    if not path.startswith("/"):
+        raise InvocationError(f"File path must be absolute: {path}")
+    place = ctx.host.path(path, follow=False)
+    if not os.path.lexists(place):
+        raise CommandError(f"Path not found: {path}")
+    managed_file.remove(place)
+    return True
+
+
+def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
+    """Copies a file, or with ``recurse`` a directory."""
+    source, target = ctx.host.path(src), ctx.host.path(dst)
+    if not source.exists():
+        raise CommandError(f"No such file or directory '{src}'")
+    if source.is_dir() and not recurse:
+        raise InvocationError("Cannot copy overtop of directory unless recurse=True")
+    try:
+        if not source.is_dir():
+            shutil.copy2(source, target)
+            return True
+        if remove_existing and target.exists():
+            managed_file.remove(target)
+        _copy_tree(ctx, source, dst.rstrip("/"))
+    except OSError as error:
+        raise CommandError(f"Could not copy '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def rename(ctx: Context, src: str, dst: str) -> bool:
+    """Renames a file or directory."""
+    try:
+        ctx.host.path(src, follow=False).rename(ctx.host.path(dst, follow=False))
+    except OSError as error:
+        raise CommandError(f"Could not rename '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def symlink(ctx: Context, src: str, path: str, force: bool = False) -> bool:
+    """Makes ``path`` a link to ``src``."""
+    place = ctx.host.path(path, follow=False)
+    if os.path.lexists(place):
+        if place.is_symlink() and str(place.readlink()) == src:
+            return True
+        if not force:
+            raise CommandError(f"Found existing {path}; use force=True to replace it")
+        managed_file.remove(place)
+    try:
+        place.symlink_to(src)
+    except OSError as error:
+        raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    return True
+
+
+def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes a directory and its parents."""
+    wanted = Attributes(user, group, managed_file.parse_mode(mode))
+    managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
+    return True
+
+
+def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes the directories that a path needs; what stands behind the last slash is left out."""
+    return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
+
+
+def rmdir(ctx: Context, path: str, recurse: bool = False) -> bool:
+    """Removes a directory; one that holds something only with ``recurse``."""
+    place = ctx.host.path(path, follow=False)
+    if not place.is_dir():
+        raise InvocationError(f"{path} is not a directory")
+    if recurse:
+        managed_file.remove(place)
+        return True
+    try:
+        place.rmdir()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    return True
+
+
+def set_mode(ctx: Context, path: str, mode: Any) -> str:
+    """Gives a file a mode; returns it."""
+    place = ctx.host.path(path)
+    # There has to be something, and whoever asks is told so in the same words everywhere.
+    get_mode(ctx, path)
+    managed_file.set_attributes(ctx.host, place, Attributes(mode=managed_file.parse_mode(mode)))
+    return get_mode(ctx, path)
+
+
+def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
+    """Gives a file an owner and a group; None when it did, else why not."""
+    place = ctx.host.path(path)
+    if not place.exists():
+        return "File not found"
+    try:
+        managed_file.set_attributes(ctx.host, place, Attributes(user or None, group or None))
+    except HostError as error:
+        return str(error)
+    return None
+
+
+def chgrp(ctx: Context, path: str, group: Any) -> str | None:
+    """Gives a file a group; None when it did, else why not."""
+    return chown(ctx, path, None, group)
+
+
+def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
+    """Each target is looked up by itself: a link in what is there already must not lead the copy out of the host."""
+    for place, names, files in os.walk(source):
+        here = f"{dst}/{Path(place).relative_to(source).as_posix()}"
+        directory = ctx.host.path(here)
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copystat(place, directory)
+        for name in (*files, *(name for name in names if Path(place, name).is_symlink())):
+            target = ctx.host.path(f"{here}/{name}", follow=False)
+            if target.is_symlink():
+                target.unlink()
+            shutil.copy2(Path(place, name), target, follow_symlinks=False)

@@ -1,0 +1,37 @@
+"""The texts of sources, as edits take them: one source or several, each a template."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+from statecore.context import Context
+from statecore.states.file.content import Spec, find_source
+from statecore.states.file.places import Refused
+
+
+def texts_of(
+    ctx: Context, spec: Spec, name: str, source: Any, sources: Any, source_hash: Any = None, source_hashes: Any = None
+) -> list[str]:
+    """The rendered text of each source. Raises Refused, and SlsError of a template."""
+    found = []
+    for entry, _ in _paired(source, sources, source_hash, source_hashes):
+        try:
+            address, place, _mode = find_source(ctx, entry, spec.saltenv)
+        except Refused as error:
+            raise Refused(f"Failed to load template file {entry}") from error
+        content = place.read_text("utf-8")
+        found.append(spec.rendered(ctx, content, address, name) if spec.template else content)
+    return found
+
+
+def _paired(source: Any, sources: Any, source_hash: Any, source_hashes: Any) -> list[tuple[Any, Any]]:
+    """Each source with its hash."""
+    if source and sources:
+        raise Refused("source and sources are mutually exclusive")
+    if source_hash and source_hashes:
+        raise Refused("source_hash and source_hashes are mutually exclusive")
+    if source:
+        return [(source, source_hash)]
+    many = list(sources or ())
+    return list(zip_longest(many, list(source_hashes or ())[: len(many)]))
