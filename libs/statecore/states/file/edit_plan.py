@@ -11,7 +11,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.edits import text
 from statecore.managed_file import Attributes
-from statecore.states.file.places import Refused, place_of, step
+from statecore.states.file.places import Refused, need_parent, place_of, step
 from statecore.types import FileChange, Outcome, Plan
 
 
@@ -57,6 +57,7 @@ class Target:
         content = text.encoded(new)
 
         def work() -> Outcome:
+            need_parent(self.ctx, self.place, False, Attributes(), f"{self.name} not writable: it has no directory")
             if backup:
                 managed_file.keep_beside(self.ctx.host, self.place, backup)
             managed_file.replace(self.ctx.host, self.place, content, Attributes())
