@@ -89,6 +89,7 @@ WIRING = (
 
 _VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
 _MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
+_HOSTFILES = "files of other programs have one form, in which states look at them and modules write them"
 
 _EDITS = "an edit means the same to the file state, which plans it, and to the file module, which does it"
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
@@ -106,6 +107,9 @@ ROOMS: Mapping[str, Room] = {
     "statecore.host": Room(GROUND),
     "statecore.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
+    "statecore.hostfiles": Room(
+        GROUND, {"statecore.managed_file": _MANAGED_FILE, "statecore.host": "an account is told in the host's own form"}
+    ),
     "statecore.detached_run": Room(GROUND),
     "statecore.kept_files": Room(GROUND),
     "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
@@ -164,6 +168,12 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules": Room(NATIVE, {"statecore.values": _VALUES}, open_inside=False),
     "statecore.edits": Room(GROUND),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
+    "statecore.modules": Room(
+        NATIVE,
+        {"statecore.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
+        open_inside=False,
+    ),
+    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.modules.grains": Room(
         NATIVE,
         {
@@ -195,7 +205,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.pauses": "it writes the orders that a state run in progress reads",
         },
     ),
-    "statecore.states": Room(NATIVE, open_inside=False),
+    "statecore.states": Room(
+        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES}, open_inside=False
+    ),
     # A package: one state in several files.
     "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),

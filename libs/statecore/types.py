@@ -102,6 +102,8 @@ class Plan:
     steps: tuple[Step, ...] = ()
     #: Lines put before the outcomes' comments in a real run, and before ``comment`` in test mode.
     notes: tuple[str, ...] = ()
+    #: What the outputters show as warnings.
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def unchanged(cls, comment: str, notes: Sequence[str] = ()) -> Plan:

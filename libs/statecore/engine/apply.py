@@ -13,7 +13,13 @@ log = logging.getLogger(__name__)
 
 
 def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
-    """name, changes, result and comment of a plan. In test mode no step runs and a plan with steps has result None."""
+    """name, changes, result and comment of a plan, and ``warnings`` where it has any. In test mode no step runs and a
+    plan with steps has result None."""
+    warnings = {"warnings": list(plan.warnings)} if plan.warnings else {}
+    return _settled(plan, name, test=test) | warnings
+
+
+def _settled(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
     if not plan.steps:
         return _entry(name, plan.changes, plan.result, [*plan.notes, plan.comment])
     if test:

@@ -32,7 +32,7 @@ CALLS = [
         {},
         ["event.fire", "event.fire_master", "event.send", "test.echo"],
     ),
-    ("sys.list_modules", ("s[yl]*",), {}, ["slsutil", "sys"]),
+    ("sys.list_modules", ("sl*", "sys"), {}, ["slsutil", "sys"]),
     ("sys.list_state_functions", ("test.no*",), {}, ["test.nop"]),
     ("sys.list_renderers", (), {}, ["jinja", "yaml"]),
     (

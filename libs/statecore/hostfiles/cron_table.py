@@ -1,0 +1,180 @@
+"""A user's cron table as Salt keeps it: what stands before its mark is left alone, what stands behind is managed.
+
+Entries are dicts with Salt's keys: ``cmd``, ``identifier``, ``comment``, ``commented`` and either ``minute`` ... ``dayweek``
+or ``spec`` (``@daily``). The identifier of an entry stands in the comment above it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+TAG = "# Lines below here are managed by Salt, do not edit"
+_IDENTIFIER = "SALT_CRON_IDENTIFIER"
+#: Stands for the identifier of an entry that has none.
+NO_IDENTIFIER = "NO ID SET"
+_DISABLED = "#DISABLED#"
+
+#: Columns of an entry, in order.
+TIMES = ("minute", "hour", "daymonth", "month", "dayweek")
+
+#: What ``random`` draws from; days of the month come from the month.
+_RANGES: Mapping[str, range] = {
+    "minute": range(60),
+    "hour": range(24),
+    "month": range(1, 13),
+    "dayweek": range(7),
+}
+_DAYS: Mapping[str, int] = dict.fromkeys(("1", "3", "5", "7", "8", "10", "12"), 31) | dict.fromkeys(
+    ("4", "6", "9", "11"), 30
+)
+#: Also of any month: each has so many.
+_FEWEST_DAYS = 28
+
+
+def parse(text: str) -> dict[str, list[Any]]:
+    """``pre`` (lines before the mark), ``crons``, ``special`` and ``env`` of a table."""
+    table: dict[str, list[Any]] = {"pre": [], "crons": [], "special": [], "env": []}
+    managed = False
+    comment: str | None = None
+    identifier: str | None = None
+    for line in text.splitlines():
+        if line == TAG:
+            managed = True
+            continue
+        if not managed:
+            table["pre"].append(line)
+            continue
+        job = line.removeprefix(_DISABLED)
+        if job.startswith("#"):
+            note, mark, named = job.lstrip("# ").partition(_IDENTIFIER)
+            if mark:
+                note, identifier = note.rstrip(), named[1:] or identifier
+            comment = note if comment is None else f"{comment}\n{note}"
+            continue
+        about = {"identifier": identifier, "comment": comment, "commented": job != line}
+        if job.startswith("@"):
+            spec, *words = job.split()
+            if not words:
+                continue
+            table["special"].append({"spec": spec, "cmd": " ".join(words), **about})
+        elif "=" in job.split(" ")[0][1:]:
+            name, _, value = job.partition("=")
+            table["env"].append({"name": name, "value": value})
+            continue
+        elif len(columns := job.split(" ", 5)) > 5:
+            table["crons"].append({**dict(zip(TIMES, columns, strict=False)), "cmd": columns[5], **about})
+        else:
+            continue
+        comment = identifier = None
+    return table
+
+
+def render(table: Mapping[str, list[Any]]) -> str:
+    """The text of a table."""
+    lines = [*table["pre"]]
+    if not lines or lines[-1] != TAG:
+        lines.append(TAG)
+    lines += [f"{each['name']}={env_value(each['value'])}" for each in table["env"]]
+    for entry in (*table["crons"], *table["special"]):
+        if entry["comment"] is not None or entry["identifier"] is not None:
+            text = entry["comment"] or ""
+            note = " " + (text.rstrip() if "spec" in entry else text).replace("\n", "\n# ") if text else ""
+            name = f" {_IDENTIFIER}:{entry['identifier']}" if entry["identifier"] else ""
+            lines.append(f"#{note}{name}")
+        when = entry["spec"] if "spec" in entry else " ".join(str(entry[each]) for each in TIMES)
+        lines.append(f"{_DISABLED if entry['commented'] is True else ''}{when} {entry['cmd']}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def env_value(value: Any) -> str:
+    """A variable's value as it stands in a table."""
+    return '""' if value in (None, "") else str(value)
+
+
+def matches(entry: Mapping[str, Any], cmd: str | None, identifier: Any = None) -> bool:
+    """Whether the entry is the one that is meant: by identifier, or by command where it has none."""
+    own = str(entry["identifier"] or NO_IDENTIFIER)
+    wanted = str(identifier or NO_IDENTIFIER)
+    if own == NO_IDENTIFIER:
+        return bool(entry["cmd"] == cmd)
+    return own == wanted
+
+
+def needs_change(old: Any, new: Any) -> bool:
+    """Whether a column is to be another; None wants nothing, ``random`` any but ``*``."""
+    if old == new or new is None:
+        return False
+    return bool(old == "*") if new == "random" else True
+
+
+def status(entries: list[dict[str, Any]], wanted: Mapping[str, Any]) -> str:
+    """What is to be done about a wanted entry: "present" (nothing), "update" or "absent"."""
+    for entry in entries:
+        if matches(entry, wanted["cmd"], wanted["identifier"]):
+            return "update" if any(needs_change(entry.get(key), value) for key, value in wanted.items()) else "present"
+    return "absent"
+
+
+def put(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> str:
+    """Puts an entry into a table; whatever it matches it takes the place of. Returns "new", "updated" or "present"."""
+    kind = "special" if "spec" in wanted else "crons"
+    want = dict(wanted)
+    done = "new"
+    while (found := _match(table, want)) is not None:
+        where, entry = found
+        if where == kind and not _differs(entry, want):
+            return "present"
+        table[where].remove(entry)
+        for key in want:
+            if key != "identifier" and not needs_change(entry.get(key), want[key]):
+                want[key] = entry.get(key)
+        if not want["identifier"]:
+            want["identifier"] = entry["identifier"]
+        done = "updated"
+    times = {} if kind == "special" else drawn(want)
+    table[kind].append({**want, **times})
+    return done
+
+
+def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping[str, Any]) -> str:
+    """Removes the first entry that matches, and is due at ``when``. Returns "removed" or "absent"."""
+    for entry in entries:
+        if matches(entry, cmd, identifier) and all(_due(entry[key], value) for key, value in when.items()):
+            entries.remove(entry)
+            return "removed"
+    return "absent"
+
+
+def drawn(when: Mapping[str, Any]) -> dict[str, str]:
+    """The five columns, ``random`` and ranges (``5:20``) drawn."""
+    columns = {key: str(when.get(key, "1")).lower() for key in TIMES}
+    for key, choices in _RANGES.items():
+        first, _, last = columns[key].partition(":")
+        if columns[key] == "random":
+            columns[key] = str(random.choice(choices))
+        elif first.isdecimal() and last.isdecimal():
+            columns[key] = str(random.randint(*sorted((int(first), int(last)))))
+    if columns["daymonth"] == "random":
+        columns["daymonth"] = str(random.randint(1, _DAYS.get(columns["month"], _FEWEST_DAYS)))
+    return columns
+
+
+def _match(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    for kind in ("crons", "special"):
+        for entry in table[kind]:
+            if matches(entry, wanted["cmd"], wanted["identifier"]):
+                return kind, entry
+    return None
+
+
+def _differs(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    named = needs_change(wanted["identifier"], entry["identifier"] or NO_IDENTIFIER)
+    if not wanted["identifier"] and not entry["identifier"]:
+        named = False
+    return named or any(needs_change(entry.get(key), value) for key, value in wanted.items() if key != "identifier")
+
+
+def _due(column: str, wanted: Any) -> bool:
+    return wanted is None or column == str(wanted) or (str(wanted).lower() == "random" and column != "*")

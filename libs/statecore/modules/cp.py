@@ -1,0 +1,262 @@
+"""Files of the state tree, brought to the host (Salt's ``cp`` module). Paths are ``salt://...``, with ``?saltenv=`` at will.
+
+What is fetched lies in the minion's cache, or in the tree itself where that is local: such a path is ours, to be read and not
+to be written. Destinations are the managed host's.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+
+_SCHEME = "salt://"
+_FOREIGN = ("http://", "https://", "ftp://", "s3://", "swift://")
+
+
+def get_file(
+    ctx: Context,
+    path: str,
+    dest: str,
+    saltenv: str | None = None,
+    makedirs: bool = False,
+    template: str | None = None,
+    gzip: Any = None,
+    **kwargs: Any,
+) -> str:
+    """Writes a file of the tree to the host; where it went, "" when there is no such file. ``template`` renders both paths.
+
+    CLI Example:
+
+        salt '*' cp.get_file salt://vimrc /root/.vimrc makedirs=True
+    """
+    path, dest = _rendered_names(ctx, path, dest, saltenv, template)
+    found = _fetched(ctx, path, saltenv)
+    return _put(ctx, found.read_bytes(), path, dest, makedirs) if found else ""
+
+
+def get_template(
+    ctx: Context,
+    path: str,
+    dest: str,
+    template: str = "jinja",
+    saltenv: str | None = None,
+    makedirs: bool = False,
+    **kwargs: Any,
+) -> str:
+    """Writes what a template of the tree renders to; where it went, "" when there is no such file."""
+    found = _fetched(ctx, path, saltenv)
+    if found is None:
+        return ""
+    text = ctx.templates.render(
+        found.read_text("utf-8"), template, kwargs, saltenv=_environment(ctx, path, saltenv)[1], source=path
+    )
+    return _put(ctx, text.encode(), path, dest, makedirs)
+
+
+def get_dir(
+    ctx: Context,
+    path: str,
+    dest: str,
+    saltenv: str | None = None,
+    template: str | None = None,
+    gzip: Any = None,
+    **kwargs: Any,
+) -> list[str]:
+    """Writes a directory of the tree below a directory of the host; where its files went.
+
+    With a slash behind ``path`` what is in it goes there, else it goes there itself.
+    """
+    path, dest = _rendered_names(ctx, path, dest, saltenv, template)
+    relative, saltenv = _environment(ctx, path, saltenv)
+    top = relative.rstrip("/")
+    inside = f"{top}/" if top else ""
+    drop = inside if relative.endswith("/") or not top else top.rpartition("/")[0] + "/" * ("/" in top)
+    done = []
+    for each in ctx.files.paths(saltenv, inside):
+        found = ctx.files.fetch(each, saltenv)
+        if found is not None:
+            done.append(_put(ctx, found.read_bytes(), each, f"{dest.rstrip('/')}/{each.removeprefix(drop)}", True))
+    return done
+
+
+def get_url(
+    ctx: Context,
+    path: str,
+    dest: Any = "",
+    saltenv: str | None = None,
+    makedirs: bool = False,
+    source_hash: str | None = None,
+) -> Any:
+    """Writes a file of the tree or of the host; without ``dest`` fetches it, and None gives its text. False for nothing."""
+    found = _fetched(ctx, path, saltenv)
+    if found is None:
+        return False
+    if dest is None:
+        return found.read_text("utf-8", "replace")
+    return _put(ctx, found.read_bytes(), path, dest, makedirs) if dest else str(found)
+
+
+def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> Any:
+    """The text of a file of the tree; False when there is none.
+
+    CLI Example:
+
+        salt '*' cp.get_file_str salt://motd
+    """
+    found = _fetched(ctx, path, saltenv)
+    return found.read_text("utf-8", "replace") if found else False
+
+
+def cache_file(
+    ctx: Context,
+    path: str,
+    saltenv: str | None = None,
+    source_hash: str | None = None,
+    verify_ssl: bool = True,
+    use_etag: bool = False,
+) -> str:
+    """Where a file of the tree is once it is fetched, "" when there is none."""
+    found = _fetched(ctx, path, saltenv)
+    return str(found) if found else ""
+
+
+def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str]:
+    """The same of several (a list, or with commas between)."""
+    names = paths.split(",") if isinstance(paths, str) else paths
+    return [cache_file(ctx, each.strip(), saltenv) for each in names]
+
+
+def cache_dir(
+    ctx: Context,
+    path: str,
+    saltenv: str | None = None,
+    include_empty: bool = False,
+    include_pat: str | None = None,
+    exclude_pat: str | None = None,
+) -> list[str]:
+    """The same of a directory. A pattern that begins with ``E@`` is a regular expression, another a glob."""
+    relative, saltenv = _environment(ctx, path, saltenv)
+    inside = relative.rstrip("/") + "/" if relative.rstrip("/") else ""
+    names = [each for each in ctx.files.paths(saltenv, inside) if _wanted(each, include_pat, exclude_pat)]
+    return [str(found) for found in (ctx.files.fetch(each, saltenv) for each in names) if found]
+
+
+def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
+    """The same of a whole environment."""
+    return cache_dir(ctx, _SCHEME, saltenv)
+
+
+def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
+    """As ``cache_file``: what is not there yet is fetched."""
+    return cache_file(ctx, path, saltenv)
+
+
+def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:
+    """``hsum`` and ``hash_type`` of a file of the tree or the host, {} when there is none."""
+    relative, environment = _environment(ctx, path, saltenv)
+    if path.startswith(_SCHEME):
+        known = ctx.files.hash(relative, environment)
+        return {"hsum": known.hsum, "hash_type": known.hash_type} if known else {}
+    found = _fetched(ctx, path, saltenv)
+    kind = str(ctx.opts.get("hash_type") or "sha256")
+    return {"hsum": managed_file.digest(found, kind), "hash_type": kind} if found else {}
+
+
+def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
+    """Mode of a file of the tree: text of octal digits, or the number; None when there is none."""
+    found = _fetched(ctx, path, saltenv)
+    if found is None:
+        return None
+    mode = found.stat().st_mode
+    return f"{stat.S_IMODE(mode):04o}" if octal else mode
+
+
+def list_master(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
+    """Paths of all files of an environment."""
+    return ctx.files.paths(saltenv or ctx.saltenv, prefix)
+
+
+def list_master_dirs(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
+    """Paths of all directories of an environment."""
+    return ctx.files.dirs(saltenv or ctx.saltenv, prefix)
+
+
+def list_master_symlinks(ctx: Context, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
+    """Path -> target of all links of an environment."""
+    return ctx.files.symlinks(saltenv or ctx.saltenv, prefix)
+
+
+def list_states(ctx: Context, saltenv: str | None = None) -> list[str]:
+    """Names of all SLS files of an environment."""
+    names = [each.removesuffix(".sls") for each in ctx.files.paths(saltenv or ctx.saltenv) if each.endswith(".sls")]
+    return sorted(each.removesuffix("/init").replace("/", ".") for each in names)
+
+
+def envs(ctx: Context) -> list[str]:
+    """Names of the environments."""
+    return ctx.files.envs()
+
+
+def push(
+    ctx: Context, path: str, keep_symlinks: bool = False, upload_path: str | None = None, remove_source: bool = False
+) -> bool:
+    """Would send a file to the master. Raises CommandError: nothing of ours takes files."""
+    raise CommandError(f"not supported: cp.push ({path}): the master takes no files from minions")
+
+
+def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str]:
+    """(path in the tree, environment)."""
+    name, _, query = path.removeprefix(_SCHEME).partition("?")
+    return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
+
+
+def _fetched(ctx: Context, path: str, saltenv: str | None) -> Path | None:
+    if path.startswith(_FOREIGN):
+        raise CommandError(f"not supported: the source {path}; use salt://, file:// or a path of the host")
+    if path.startswith(_SCHEME):
+        relative, environment = _environment(ctx, path, saltenv)
+        return ctx.files.fetch(relative, environment)
+    name = path.removeprefix("file://")
+    if not name.startswith("/"):
+        return None
+    found = ctx.host.path(name)
+    return found if found.is_file() else None
+
+
+def _put(ctx: Context, data: bytes, path: str, dest: str, makedirs: bool) -> str:
+    """Writes bytes to a place of the host; into it, where that is a directory. "" when its directory is not there."""
+    if dest.endswith("/") or ctx.host.path(dest).is_dir():
+        dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"
+    place = ctx.host.path(dest)
+    if not place.parent.is_dir():
+        if not makedirs:
+            return ""
+        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, place, data, Attributes())
+    return dest
+
+
+def _rendered_names(ctx: Context, path: str, dest: str, saltenv: str | None, template: str | None) -> tuple[str, str]:
+    if not template:
+        return path, dest
+    render = ctx.templates.render
+    environment = saltenv or ctx.saltenv
+    return render(path, template, {}, saltenv=environment), render(dest, template, {}, saltenv=environment)
+
+
+def _wanted(name: str, include: str | None, exclude: str | None) -> bool:
+    return (not include or _fits(name, include)) and not (exclude and _fits(name, exclude))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    if pattern.startswith("E@"):
+        return re.search(pattern[2:], name) is not None
+    return fnmatch.fnmatch(name, pattern)

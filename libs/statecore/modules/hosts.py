@@ -1,0 +1,165 @@
+"""The hosts file of the managed host (Salt's ``hosts`` module): addresses and the names they have.
+
+The file is the option ``hosts.file``. A line is ``address names... # comment``; lines of one address are taken together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+
+
+def list_hosts(ctx: Context) -> dict[str, Any]:
+    """Address -> ``{"aliases": [...], "comment": text}`` (no comment, no key); ``comment-N`` -> a line that is one.
+
+    CLI Example:
+
+        salt '*' hosts.list_hosts
+    """
+    return _parsed(_text(ctx))
+
+
+def get_ip(ctx: Context, host: str) -> str:
+    """The first address of a name, "" when it has none."""
+    return next((address for address, names in _addresses(ctx).items() if host in names), "")
+
+
+def get_alias(ctx: Context, ip: str) -> list[str]:
+    """The names of an address, in the file's order."""
+    return list(_addresses(ctx).get(ip, ()))
+
+
+def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
+    """Whether the address has this name, or all of these."""
+    names = _addresses(ctx).get(ip)
+    if names is None:
+        return False
+    return set(alias) <= set(names) if isinstance(alias, list) else alias in names
+
+
+def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> bool:
+    """Makes ``alias`` (names with blanks between) all the names of an address; none removes it. Other lines stay as they are.
+
+    CLI Example:
+
+        salt '*' hosts.set_host 10.0.0.1 'db1 db1.example.com'
+    """
+    note = f"\t\t# {comment}" if comment else ""
+    new = f"{ip}\t\t{alias}{note}\n" if alias.strip() else ""
+    lines: list[str] = []
+    done = False
+    for line in _text(ctx).splitlines(keepends=True):
+        words = line.split()
+        if words and words[0] == ip:
+            lines.append("" if done else new)
+            done = True
+        else:
+            lines.append(line)
+    if not done:
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        lines.append(new)
+    return _write(ctx, "".join(lines))
+
+
+def rm_host(ctx: Context, ip: str, alias: str) -> bool:
+    """Takes a name from an address; an address without names goes."""
+    if not has_pair(ctx, ip, alias):
+        return True
+    return _write(ctx, "".join(_without(line, ip, alias) for line in _text(ctx).splitlines(keepends=True)))
+
+
+def add_host(ctx: Context, ip: str, alias: str) -> bool:
+    """Gives an address one more name.
+
+    CLI Example:
+
+        salt '*' hosts.add_host 10.0.0.1 db1
+    """
+    if has_pair(ctx, ip, alias):
+        return True
+    hosts = list_hosts(ctx)
+    hosts.setdefault(ip, {}).setdefault("aliases", []).append(alias)
+    return _write(ctx, _rendered(hosts))
+
+
+def set_comment(ctx: Context, ip: str, comment: str) -> bool:
+    """Puts a comment behind the line of an address; False when there is no such address."""
+    hosts = list_hosts(ctx)
+    if not isinstance(hosts.get(ip), dict):
+        return False
+    if hosts[ip].get("comment") == comment:
+        return True
+    hosts[ip]["comment"] = comment
+    return _write(ctx, _rendered(hosts))
+
+
+def _addresses(ctx: Context) -> dict[str, list[str]]:
+    return {key: entry["aliases"] for key, entry in list_hosts(ctx).items() if isinstance(entry, dict)}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    comments = 0
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line:
+            continue
+        if line.startswith("#"):
+            found[f"comment-{comments}"] = [line]
+            comments += 1
+            continue
+        entry, _, comment = line.partition("#")
+        address, *names = entry.split()
+        host = found.setdefault(address, {})
+        host.setdefault("aliases", []).extend(names)
+        if comment.strip():
+            host["comment"] = comment.strip()
+    return found
+
+
+def _rendered(hosts: Mapping[str, Any]) -> str:
+    lines = []
+    for address, host in hosts.items():
+        if isinstance(host, list):
+            lines.append("".join(host))
+            continue
+        note = f"\t\t# {host['comment']}" if "comment" in host else ""
+        lines.append(f"{address}\t\t{' '.join(host['aliases'])}{note}".strip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _without(line: str, ip: str, alias: str) -> str:
+    entry, _, comment = line.strip().partition("#")
+    words = entry.split()
+    if not words or words[0] != ip:
+        return line
+    names = [name for name in words[1:] if name != alias]
+    if not names:
+        return ""
+    note = f"# {comment.lstrip()}" if comment.strip() else ""
+    return f"{ip}\t\t{''.join(f'{name} ' for name in names)}{note}\n"
+
+
+def _place(ctx: Context) -> str:
+    return str(ctx.call("config.option", "hosts.file") or "/etc/hosts")
+
+
+def _text(ctx: Context) -> str:
+    name = _place(ctx)
+    try:
+        data = managed_file.read(ctx.host.path(name), name)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}") from error
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _write(ctx: Context, text: str) -> bool:
+    data = text.encode("utf-8", "surrogateescape")
+    managed_file.replace(ctx.host, ctx.host.path(_place(ctx)), data, Attributes())
+    return True

@@ -1,0 +1,392 @@
+"""SSH keys of the managed host's users and of the hosts they know (Salt's ``ssh`` module).
+
+Files are read and written here; only asking another host for its keys takes a program, ``ssh-keyscan``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import accounts, ssh_keys
+from statecore.managed_file import Attributes
+
+_AUTHORIZED = ".ssh/authorized_keys"
+_KNOWN = ".ssh/known_hosts"
+_KNOWN_TO_ALL = "/etc/ssh/ssh_known_hosts"
+_HOST_KEY = re.compile(r"ssh_host_(?P<type>.+)_key(?P<pub>(?P<cert>-cert)?\.pub)?")
+_KEY_NAMES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
+
+#: Times that a host is asked for its keys before it counts as silent.
+_ATTEMPTS = 5
+
+# --------------------------------------------------------------------------------------------------------------- authorized keys
+
+
+def auth_keys(
+    ctx: Context, user: Any = None, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
+) -> dict[str, Any]:
+    """key -> enc, comment, options, fingerprint of a user; of several users (a list, none for all) the same by user.
+
+    CLI Example:
+
+        salt '*' ssh.auth_keys root
+    """
+    users = user if isinstance(user, list) else [user] if user else ctx.call("user.list_users")
+    keys = {}
+    for each in users:
+        if accounts.find(ctx.host, str(each)) is None:
+            continue
+        name = _config(ctx, str(each), config)
+        if (data := managed_file.read(ctx.host.path(name), name)) is not None:
+            keys[each] = ssh_keys.authorized(data.decode("utf-8", "surrogateescape"), fingerprint_hash_type)
+    return keys.get(user, {}) if isinstance(user, str) else keys
+
+
+def check_key(
+    ctx: Context,
+    user: str,
+    key: str,
+    enc: str,
+    comment: str,
+    options: list[str] | None,
+    config: str = _AUTHORIZED,
+    cache_keys: Any = None,
+    fingerprint_hash_type: str | None = None,
+) -> str:
+    """What is to be done about a key: "add", "update" or nothing ("exists"). Raises CommandError for an unknown type."""
+    wanted = ssh_keys.authorized_line(key, ssh_keys.key_type(enc), comment, options)
+    has = auth_keys(ctx, user, config, fingerprint_hash_type).get(key)
+    if has is None:
+        return "add"
+    return "exists" if ssh_keys.authorized_line(key, has["enc"], has["comment"], has["options"]) == wanted else "update"
+
+
+def check_key_file(
+    ctx: Context,
+    user: str,
+    source: str,
+    config: str = _AUTHORIZED,
+    saltenv: str = "base",
+    fingerprint_hash_type: str | None = None,
+) -> dict[str, str]:
+    """key -> what is to be done about it, of all keys in a file; {} when there are none."""
+    return {
+        key: check_key(ctx, user, key, each["enc"], each["comment"], each["options"], config)
+        for key, each in _keys_of(ctx, source, saltenv, fingerprint_hash_type).items()
+    }
+
+
+def set_auth_key(
+    ctx: Context,
+    user: str,
+    key: str,
+    enc: str = "ssh-rsa",
+    comment: str = "",
+    options: list[str] | None = None,
+    config: str = _AUTHORIZED,
+    cache_keys: Any = None,
+    fingerprint_hash_type: str | None = None,
+) -> str:
+    """Lets a key in: "new", "replace", "no change"; "fail" (no such user, or no home), "invalid", "Invalid public key".
+
+    CLI Example:
+
+        salt '*' ssh.set_auth_key root AAAAB3... enc=ssh-rsa comment=ann@one
+    """
+    if len(key.split()) > 1:
+        return "invalid"
+    enc = ssh_keys.key_type(enc)
+    account = accounts.find(ctx.host, user)
+    if account is None:
+        return "fail"
+    if ssh_keys.fingerprint(key, fingerprint_hash_type) is None:
+        return "Invalid public key"
+    status = check_key(ctx, user, key, enc, comment, options, config)
+    if status == "exists":
+        return "no change"
+    name = _config(ctx, user, config)
+    if name.startswith(account.home) and not ctx.host.path(account.home).is_dir():
+        return "fail"
+    _directory(ctx, name, account.uid, account.gid)
+    text = ssh_keys.with_key(_text(ctx, name), key, ssh_keys.authorized_line(key, enc, comment, options))
+    _write(ctx, name, text, account.uid, account.gid)
+    return "replace" if status == "update" else "new"
+
+
+def set_auth_key_from_file(
+    ctx: Context,
+    user: str,
+    source: str,
+    config: str = _AUTHORIZED,
+    saltenv: str = "base",
+    fingerprint_hash_type: str | None = None,
+    **kwargs: Any,
+) -> str:
+    """The same for every key of a file."""
+    options = kwargs.get("options")
+    done = [
+        set_auth_key(ctx, user, key, each["enc"], each["comment"], options or each["options"], config)
+        for key, each in _keys_of(ctx, source, saltenv, fingerprint_hash_type).items()
+    ]
+    return next((word for word in ("fail", "replace", "new") if word in done), "no change") if done else "fail"
+
+
+def rm_auth_key(
+    ctx: Context, user: str, key: str, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
+) -> str:
+    """Shuts a key out: "Key removed" or "Key not present"."""
+    if key not in auth_keys(ctx, user, config, fingerprint_hash_type):
+        return "Key not present"
+    name = _config(ctx, user, config)
+    _write(ctx, name, ssh_keys.without_key(_text(ctx, name), key))
+    return "Key removed"
+
+
+def rm_auth_key_from_file(
+    ctx: Context,
+    user: str,
+    source: str,
+    config: str = _AUTHORIZED,
+    saltenv: str = "base",
+    fingerprint_hash_type: str | None = None,
+) -> str:
+    """The same for every key of a file."""
+    keys = _keys_of(ctx, source, saltenv, fingerprint_hash_type)
+    done = [rm_auth_key(ctx, user, key, config) for key in keys]
+    return "Key removed" if "Key removed" in done else "Key not present" if done else "fail"
+
+
+def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any = None) -> dict[str, dict[str, str]]:
+    """user -> file name -> text of the keys in its home; False for a kind leaves it out."""
+    names = [pubfile] if pubfile else [] if pubfile is False else [f"{name}.pub" for name in _KEY_NAMES]
+    names += [prvfile] if prvfile else [] if prvfile is False else list(_KEY_NAMES)
+    found: dict[str, dict[str, str]] = {}
+    for each in user if isinstance(user, list) else [user] if user else ctx.call("user.list_users"):
+        account = accounts.find(ctx.host, str(each))
+        for name in names if account else []:
+            place = name if name.startswith("/") else f"{account.home}/.ssh/{name}" if account else ""
+            if (data := managed_file.read(ctx.host.path(place), place)) is not None:
+                found.setdefault(str(each), {})[Path(name).name] = data.decode("utf-8", "replace").strip()
+    return found
+
+
+def host_keys(ctx: Context, keydir: str | None = None, private: bool = True, certs: bool = True) -> dict[str, str]:
+    """type (``rsa``, ``rsa.pub``, ``rsa-cert.pub``) -> text of the host's own keys."""
+    directory = ctx.host.path(keydir or "/etc/ssh")
+    keys: dict[str, str] = {}
+    for path in sorted(directory.iterdir()) if directory.is_dir() else []:
+        found = _HOST_KEY.fullmatch(path.name)
+        if found is None or (not found["pub"] and not private) or (found["cert"] and not certs):
+            continue
+        data = managed_file.read(path, path.name) or b""
+        keys[found["type"] + (found["pub"] or "")] = data.decode("utf-8", "replace").strip()
+    return keys
+
+
+# ------------------------------------------------------------------------------------------------------------------- known hosts
+
+
+def get_known_host_entries(
+    ctx: Context,
+    user: str | None,
+    hostname: str,
+    config: str | None = None,
+    port: int | None = None,
+    fingerprint_hash_type: str | None = None,
+) -> list[dict[str, str]] | None:
+    """What a user (none: everybody) knows of a host; None for nothing. Raises CommandError."""
+    found = ssh_keys.known(_text(ctx, _known(ctx, user, config)), ssh_keys.ssh_name(hostname, port))
+    return ssh_keys.entries((words for _, words in found), fingerprint_hash_type) or None
+
+
+def recv_known_host_entries(
+    ctx: Context,
+    hostname: str,
+    enc: str | None = None,
+    port: int | None = None,
+    hash_known_hosts: bool = True,
+    timeout: int = 5,
+    fingerprint_hash_type: str | None = None,
+) -> list[dict[str, str]] | None:
+    """The keys that a host shows when it is asked; None when it is silent."""
+    words = ["ssh-keyscan", *(["-p", str(port)] if port else []), *(["-t", enc] if enc else [])]
+    words += [*(["-H"] if hash_known_hosts else []), "-T", str(timeout), hostname]
+    for _ in range(_ATTEMPTS):
+        lines = [line for line in ctx.host.run(words).stdout.splitlines() if not line.startswith("#")]
+        if lines:
+            return ssh_keys.entries((line.split() for line in lines), fingerprint_hash_type) or None
+    return None
+
+
+def check_known_host(
+    ctx: Context,
+    user: str | None = None,
+    hostname: str | None = None,
+    key: str | None = None,
+    fingerprint: str | None = None,
+    config: str | None = None,
+    port: int | None = None,
+    fingerprint_hash_type: str | None = None,
+) -> str:
+    """What is to be done about a known host: "add", "update" or nothing ("exists")."""
+    known = get_known_host_entries(ctx, user, hostname or "", config, port, fingerprint_hash_type)
+    if not known:
+        return "add"
+    wanted, column = (key, "key") if key else (fingerprint, "fingerprint")
+    return "exists" if not wanted or wanted in [each[column] for each in known] else "update"
+
+
+def set_known_host(
+    ctx: Context,
+    user: str | None = None,
+    hostname: str | None = None,
+    fingerprint: str | None = None,
+    key: str | None = None,
+    port: int | None = None,
+    enc: str | None = None,
+    config: str | None = None,
+    hash_known_hosts: bool = True,
+    timeout: int = 5,
+    fingerprint_hash_type: str | None = None,
+) -> dict[str, Any]:
+    """Makes a host known, by a key or by what it shows: ``status`` "exists", "updated" (with ``old``, ``new``) or "error"."""
+    if not hostname:
+        return _error("hostname argument required")
+    if port not in (None, 22) and hash_known_hosts:
+        return _error("argument port can not be used in conjunction with argument hash_known_hosts")
+    stored = get_known_host_entries(ctx, user, hostname, config, port, fingerprint_hash_type)
+    keys = [each["key"] for each in stored or () if enc is None or each["enc"] == enc]
+    right_print = not fingerprint or fingerprint in [each["fingerprint"] for each in stored or ()]
+    current = bool(stored) and right_print and (not key or key in keys)
+    if current and (key or fingerprint):
+        return {"status": "exists", "keys": keys}
+    new: list[dict[str, Any]] = [{"hostname": hostname, "enc": enc or "ssh-rsa", "key": key}] if key else []
+    if not key:
+        new = recv_known_host_entries(ctx, hostname, enc, port, hash_known_hosts, timeout, fingerprint_hash_type) or []
+        if not new:
+            return _error("Unable to receive remote host keys")
+        if fingerprint and fingerprint not in [each["fingerprint"] for each in new]:
+            return _error(
+                "Remote host public keys found but none of their fingerprints match the one you have provided"
+            )
+        if current and {each["key"] for each in new} == set(keys):
+            return {"status": "exists", "keys": keys}
+    name = _known(ctx, user, config)
+    text = _without_host(_text(ctx, name), ssh_keys.ssh_name(hostname, port), enc)
+    for each in new:
+        shown = each["hostname"]
+        if port not in (None, 22) and ":" not in shown:
+            each["port"], shown = port, f"[{shown}]:{port}"
+        text += f"{shown} {each['enc']} {each['key']}\n"
+    _write_known(ctx, user, name, ssh_keys.hashed(text) if key and hash_known_hosts else text)
+    return {"status": "updated", "old": stored, "new": new}
+
+
+def rm_known_host(
+    ctx: Context,
+    user: str | None = None,
+    hostname: str | None = None,
+    config: str | None = None,
+    port: int | None = None,
+) -> dict[str, Any]:
+    """Forgets a host; the file as it was stays beside it as ``.old``. ``status`` "removed" or "error"."""
+    if not hostname:
+        return _error("hostname argument required")
+    name = _known(ctx, user, config)
+    if not ctx.host.path(name).is_file():
+        return _error(f"Known hosts file {name} does not exist")
+    text = _text(ctx, name)
+    shown = ssh_keys.ssh_name(hostname, port)
+    at = [number for number, _ in ssh_keys.known(text, shown)]
+    if not at:
+        return {"status": "removed", "comment": f"Host {shown} not found in {name}"}
+    managed_file.keep_beside(ctx.host, ctx.host.path(name), ".old")
+    _write_known(ctx, user, name, _without_host(text, shown, None))
+    found = [f"# Host {shown} found: line {number + 1}" for number in at]
+    told = [*found, f"{name} updated.", f"Original contents retained as {name}.old"]
+    return {"status": "removed", "comment": "\n".join(told)}
+
+
+def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, Any]:
+    """Hashes the names of all hosts that a user knows."""
+    name = _known(ctx, user, config)
+    if not ctx.host.path(name).is_file():
+        return _error(f"Known hosts file {name} does not exist")
+    _write_known(ctx, user, name, ssh_keys.hashed(_text(ctx, name)))
+    return {"status": "updated", "comment": f"{name} updated."}
+
+
+# ------------------------------------------------------------------------------------------------------------------------- files
+
+
+def _keys_of(ctx: Context, source: str, saltenv: str, hash_type: str | None) -> dict[str, dict[str, Any]]:
+    cached = ctx.call("cp.cache_file", source, saltenv)
+    if not cached:
+        raise CommandError("Failed to pull key file from salt file server")
+    return ssh_keys.authorized(Path(cached).read_text("utf-8", "surrogateescape"), hash_type)
+
+
+def _config(ctx: Context, user: str, config: str) -> str:
+    """authorized_keys of a user: ``%u``, ``%h`` and ``%%`` as sshd has them, relative to the user's home."""
+    account = accounts.find(ctx.host, user)
+    if account is None:
+        raise CommandError(f"User '{user}' does not exist")
+    tokens = {"%%": "%", "%u": user, "%h": account.home}
+    if unknown := [each for each in re.findall(r"%.?", config) if each not in tokens]:
+        raise CommandError(f'AuthorizedKeysFile path: unknown token character "{unknown[0]}"')
+    return str(Path(account.home) / re.sub(r"%.", lambda each: tokens[each[0]], config))
+
+
+def _known(ctx: Context, user: str | None, config: str | None) -> str:
+    place = Path(config or (_KNOWN if user else _KNOWN_TO_ALL))
+    if place.is_absolute():
+        return str(place)
+    account = accounts.find(ctx.host, user) if user else None
+    if account is None:
+        raise CommandError(f"User {user} does not exist" if user else "Cannot determine absolute path to file.")
+    return str(Path(account.home) / place)
+
+
+def _text(ctx: Context, name: str) -> str:
+    return (managed_file.read(ctx.host.path(name), name) or b"").decode("utf-8", "surrogateescape")
+
+
+def _directory(ctx: Context, name: str, uid: int | None, gid: int | None) -> None:
+    """The directory of a key file: its owner's alone, where it has to be made."""
+    place = ctx.host.path(name).parent
+    if not place.is_dir():
+        root = os.geteuid() == 0
+        own = Attributes(uid if root else None, gid if root else None, 0o700)
+        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+        managed_file.make_directories(ctx.host, place, own, ctx.host.root)
+
+
+def _write(ctx: Context, name: str, text: str, uid: int | None = None, gid: int | None = None) -> None:
+    place = ctx.host.path(name)
+    root = os.geteuid() == 0
+    new = Attributes(uid if root else None, gid if root else None, 0o600)
+    data = text.encode("utf-8", "surrogateescape")
+    managed_file.replace(ctx.host, place, data, Attributes() if place.exists() else new)
+
+
+def _write_known(ctx: Context, user: str | None, name: str, text: str) -> None:
+    account = accounts.find(ctx.host, user) if user else None
+    uid, gid = (account.uid, account.gid) if account else (None, None)
+    _directory(ctx, name, uid, gid)
+    _write(ctx, name, text, uid, gid)
+
+
+def _without_host(text: str, name: str, enc: str | None) -> str:
+    drop = {number for number, words in ssh_keys.known(text, name) if enc is None or words[1] == enc}
+    lines = text.splitlines()
+    return "".join(f"{line}\n" for number, line in enumerate(lines) if number not in drop)
+
+
+def _error(why: str) -> dict[str, Any]:
+    return {"status": "error", "error": why}

@@ -1,0 +1,184 @@
+"""Cron tables of users (Salt's ``cron`` state). A job is known by its identifier, which is its command unless given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError, SlsError, StateFailure
+from statecore.hostfiles import accounts, cron_spool, cron_table
+from statecore.types import FileChange, Outcome, Plan, Step
+
+
+def present(
+    ctx: Context,
+    name: str,
+    user: str = "root",
+    minute: Any = "*",
+    hour: Any = "*",
+    daymonth: Any = "*",
+    month: Any = "*",
+    dayweek: Any = "*",
+    comment: str | None = None,
+    commented: bool = False,
+    identifier: Any = False,
+    special: str | None = None,
+) -> Plan:
+    """A job in a user's table.
+
+    minute, hour, daymonth, month, dayweek
+        as in a cron table; ``random`` draws a number when the job is added
+    special
+        ``@hourly``, ``@reboot`` and so on, in place of the times
+    comment, commented
+        a comment above the job; the job switched off (``#DISABLED#``)
+    identifier
+        by what the job is found again when its command changes
+    """
+    cmd = str(name).strip()
+    known_as = cmd if identifier is False else identifier
+    about = {"cmd": cmd, "identifier": known_as, "comment": comment, "commented": commented is True}
+    columns = dict(zip(cron_table.TIMES, (minute, hour, daymonth, month, dayweek), strict=True))
+    when = {key: str(value).lower() for key, value in columns.items()} if special is None else {"spec": special}
+    wanted = {**when, **about, "identifier": None if known_as is None else str(known_as)}
+    table = ctx.call("cron.list_tab", user)
+    status = cron_table.status(table["crons" if special is None else "special"], wanted)
+    if status == "present":
+        return Plan.unchanged(f"Cron {cmd} already present")
+
+    def work() -> Outcome:
+        if special is None:
+            done = ctx.call("cron.set_job", user, **columns, **about)
+        else:
+            done = ctx.call("cron.set_special", user, special, **about)
+        return _outcome(done, "Cron", cmd, user, "\n")
+
+    return Plan.change(f"Cron {cmd} is set to be {_WILL[status]}", [Step(f"set a cron job of {user}", work)])
+
+
+def absent(
+    ctx: Context, name: str, user: str = "root", identifier: Any = False, special: str | None = None, **kwargs: Any
+) -> Plan:
+    """A job that is not in a user's table; ``special`` means the one with that time. Times are taken, and not looked at."""
+    cmd = str(name).strip()
+    known_as = cmd if identifier is False else identifier
+    table = ctx.call("cron.list_tab", user)
+    entries = table["crons"] if special is None else [each for each in table["special"] if each["spec"] == special]
+    if not any(cron_table.matches(entry, cmd, known_as) for entry in entries):
+        # Salt has a sentence for each mode.
+        return Plan.unchanged(f"Cron {cmd} {'is' if ctx.test else 'already'} absent")
+
+    def work() -> Outcome:
+        if special is None:
+            done = ctx.call("cron.rm_job", user, cmd, identifier=known_as)
+        else:
+            done = ctx.call("cron.rm_special", user, cmd, special=special, identifier=known_as)
+        return _outcome(done, "Cron", cmd, user, "")
+
+    return Plan.change(f"Cron {cmd} is set to be removed", [Step(f"remove a cron job of {user}", work)])
+
+
+def file(
+    ctx: Context,
+    name: Any,
+    source_hash: str = "",
+    source_hash_name: str | None = None,
+    user: str = "root",
+    template: str | None = None,
+    context: Mapping[str, Any] | None = None,
+    replace: bool = True,
+    defaults: Mapping[str, Any] | None = None,
+    backup: Any = "",
+) -> Plan:
+    """A user's whole table, from a source as ``file.managed`` takes it (``name``: salt://, a path, or a list).
+
+    ``replace: False`` leaves a table that is there.
+    """
+    if backup:
+        return Plan.failed("not supported: backup (a cron table is no file of the host's own)")
+    if accounts.find(ctx.host, user) is None:
+        return Plan.failed(f"Could not identify group for user {user}")
+    now = ctx.call("cron.raw_cron", user)
+    if not replace and now.strip():
+        return Plan.unchanged(f"User {user} already has a crontab. No changes made")
+    old = (now if now.endswith("\n") else f"{now}\n").encode("utf-8", "surrogateescape")
+    try:
+        new = _source(ctx, name, source_hash, template, {**(defaults or {}), **(context or {})})
+    except (CommandError, InvocationError, SlsError) as error:
+        return Plan.failed(f"Unable to manage file: {error}")
+    if new == old:
+        return Plan.unchanged(f"Crontab for user {user} is in the correct state")
+    changes = {"diff": managed_file.unified(old, new)}
+
+    def work() -> Outcome:
+        if error := cron_spool.install(ctx.host, user, new.decode("utf-8", "surrogateescape")):
+            return Outcome(f"Unable to update user {user} crontab. Error: {error}", ok=False)
+        return Outcome(f"Crontab for user {user} was updated", changes)
+
+    would = f"The following values are set to be changed:\ndiff: {changes['diff']}\n"
+    step = Step(f"replace the cron table of {user}", work, FileChange(f"crontab of {user}", old, new))
+    return Plan.change(would, [step])
+
+
+def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") -> Plan:
+    """A variable in a user's table."""
+    wanted = cron_table.env_value(value)
+    there = [each["value"] for each in ctx.call("cron.list_tab", user)["env"] if each["name"] == name]
+    if there and there[0] == wanted:
+        return Plan.unchanged(f"Cron env {name} already present")
+    would = f"Cron env {name} is set to be {_WILL['update' if there else 'absent']}"
+
+    def work() -> Outcome:
+        return _outcome(ctx.call("cron.set_env", user, name, value), "Cron env", name, user, "\n")
+
+    return Plan.change(would, [Step(f"set a variable in the cron table of {user}", work)])
+
+
+def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
+    """A variable that is not in a user's table."""
+    variable = str(name).strip()
+    if not any(each["name"] == variable for each in ctx.call("cron.list_tab", user)["env"]):
+        return Plan.unchanged(f"Cron env {variable} {'is' if ctx.test else 'already'} absent")
+
+    def work() -> Outcome:
+        return _outcome(ctx.call("cron.rm_env", user, variable), "Cron env", variable, user, "")
+
+    return Plan.change(
+        f"Cron env {variable} is set to be removed", [Step(f"remove a variable from the cron table of {user}", work)]
+    )
+
+
+def _source(ctx: Context, name: Any, source_hash: str, template: str | None, values: Mapping[str, Any]) -> bytes:
+    """The bytes of the first source that exists, verified and rendered. Raises CommandError, InvocationError, SlsError."""
+    sources = [str(each) for each in (name if isinstance(name, list) else [name])]
+    found = next(((each, place) for each in sources if (place := ctx.call("cp.cache_file", each))), None)
+    if found is None:
+        raise CommandError(f"Source file {', '.join(sources)} not found in saltenv '{ctx.saltenv}'")
+    address, place = found
+    if source_hash:
+        algorithm, wanted = managed_file.parse_digest(source_hash)
+        if (digest := managed_file.digest(Path(place), algorithm)) != wanted:
+            raise CommandError(f"{address} has the {algorithm} {digest}, and not {wanted} as source_hash says")
+    data = Path(place).read_bytes()
+    if not template:
+        return data
+    return ctx.templates.render(data.decode(), template, values, saltenv=ctx.saltenv, source=address).encode()
+
+
+_WILL: Mapping[str, str] = {"absent": "added", "update": "updated"}
+
+#: What the module answers -> how the comment ends.
+_DONE: Mapping[str, str] = {"new": "added to", "removed": "removed from"}
+
+
+def _outcome(done: str, kind: str, name: str, user: str, gap: str) -> Outcome:
+    if done == "updated":
+        return Outcome(f"{kind} {name} updated", {user: name})
+    if done in _DONE:
+        return Outcome(f"{kind} {name} {_DONE[done]} {user}'s crontab", {user: name})
+    if done in ("present", "absent"):
+        return Outcome(f"{kind} {name} already {done}")
+    raise StateFailure(f"{kind} {name} for user {user} failed to commit with error {gap}{done}")

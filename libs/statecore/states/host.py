@@ -1,0 +1,107 @@
+"""Names and addresses in the hosts file (Salt's ``host`` state)."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from statecore.context import Context
+from statecore.types import Outcome, Plan, Step
+
+
+def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = False) -> Plan:
+    """A name that has these addresses.
+
+    ip
+        an address or a list of them
+    comment
+        what stands behind the address as a comment
+    clean
+        other addresses lose the name; without it they are warned of
+    """
+    addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
+    if wrong := [f"Invalid IP Address for {name} ({each})" for each in addresses if not _is_address(each)]:
+        return Plan.failed("\n".join(wrong))
+    known = ctx.call("hosts.list_hosts")
+    has = {address for address, host in known.items() if isinstance(host, dict) and name in host["aliases"]}
+    add = [address for address in addresses if address not in has]
+    remark = [address for address in addresses if comment and known.get(address, {}).get("comment") != comment]
+    other = [address for address in known if address in has and address not in addresses]
+    notes = [f"Host {name} ({address}) already present" for address in addresses if address not in {*add, *remark}]
+    remove = other if clean else []
+    warnings = () if clean else tuple(_warning(name, address) for address in other)
+    would = [
+        *(f"Host {name} ({address}) would be added" for address in add),
+        *(f"Comment for {address} ({comment}) would be added" for address in remark),
+        *(f"Host {name} ({address}) would be removed" for address in remove),
+    ]
+    changes: dict[str, Any] = {
+        key: {address: [value] for address in each}
+        for key, each, value in (("added", add, name), ("comment_added", remark, comment), ("removed", remove, name))
+        if each
+    }
+    if not would:
+        return Plan(True, "\n".join(notes), warnings=warnings)
+
+    def work() -> Outcome:
+        told = []
+        for address in add:
+            ctx.call("hosts.add_host", address, name)
+            told.append(f"Added host {name} ({address})")
+        for address in remark:
+            ctx.call("hosts.set_comment", address, comment)
+            told.append(f"Set comment for host {address} ({comment})")
+        for address in remove:
+            ctx.call("hosts.rm_host", address, name)
+            told.append(f"Removed host {name} ({address})")
+        return Outcome("\n".join(told), changes)
+
+    steps = (Step(f"change the addresses of {name} in the hosts file", work),)
+    return Plan(True, "\n".join(would), changes, steps, tuple(notes), warnings)
+
+
+def absent(ctx: Context, name: str, ip: Any) -> Plan:
+    """A name that has none of these addresses (one, or a list)."""
+    addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
+    there = [address for address in addresses if ctx.call("hosts.has_pair", address, name)]
+    notes = [f"Host {name} ({address}) already absent" for address in addresses if address not in there]
+    if not there:
+        return Plan.unchanged("\n".join(notes))
+
+    def work() -> Outcome:
+        for address in there:
+            ctx.call("hosts.rm_host", address, name)
+        return Outcome("\n".join(f"Removed host {name} ({address})" for address in there), {"host": name})
+
+    would = "\n".join(f"Host {name} ({address}) needs to be removed" for address in there)
+    return Plan.change(would, [Step(f"remove {name} from the hosts file", work)], {}, notes)
+
+
+def only(ctx: Context, name: str, hostnames: Any) -> Plan:
+    """An address that has these names (one, or a list), in this order, and no other; no names remove the address."""
+    names = [hostnames] if isinstance(hostnames, str) else list(hostnames or ())
+    old = " ".join(ctx.call("hosts.get_alias", name))
+    new = " ".join(str(each).strip() for each in names)
+    if old == new:
+        return Plan.unchanged(f'IP address {name} already set to "{new}"')
+
+    def work() -> Outcome:
+        ctx.call("hosts.set_host", name, new)
+        return Outcome(f'successfully changed {name} from "{old}" to "{new}"', {name: {"old": old, "new": new}})
+
+    return Plan.change(f'Would change {name} from "{old}" to "{new}"', [Step(f"set the names of {name}", work)])
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _warning(name: str, address: str) -> str:
+    return (
+        f"Host {name} present for IP address {address}. To get rid of this warning, either run this state with 'clean' "
+        f"set to True to remove {name} from {address}, or add {address} to the 'ip' argument."
+    )

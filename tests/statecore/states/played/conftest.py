@@ -1,0 +1,271 @@
+"""States of a whole host as cases: a directory is the host's root, scripts in ``programs`` are its programs.
+
+A case (``cases/*.yaml``) tells what the host has, the call, and what came of it in test mode, applied, and applied again. Real
+Salt plays the same cases (``salt_played.py``): whatever it opens below the host's directories is looked for in the case's
+directory, and it finds the same programs. Keys of a case:
+
+``have``
+    path -> content, ``/`` for a directory, ``-> target`` for a link
+``state``, ``args``
+    the call
+``would``, ``does``, ``again``
+    result, changes and comment of each phase (``again`` left out: as ``does``)
+``left``
+    what differs from ``have`` afterwards: path -> "mode content", ``gone`` for what is there no more
+``differs``
+    why Salt's answer is another, and ``in`` what: ``would.comment``, ``left``, ...; that much is not compared with Salt's
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from statecore.context import Context
+from statecore.engine.call import finish
+from statecore.files import LocalFiles
+from statecore.host import Host
+from statecore.loader import Loader
+from statecore.loader.tables import attached
+from statecore.local import LocalMinion, NoEvents, NoJobs
+from statecore.ports import CommandResult
+from statecore.render import SlsTree
+
+_HERE = Path(__file__).parent
+PROGRAMS = _HERE / "programs"
+
+#: Phase -> whether it is in test mode.
+PHASES: Mapping[str, bool] = {"would": True, "does": False, "again": False}
+
+#: What every host has.
+COMMON: Mapping[str, str] = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nweb:x:33:33:Web:/home/web:/bin/sh\n",
+    "etc/group": "root:x:0:\nweb:x:33:\n",
+    "root": "/",
+    "home/web": "/",
+    "tmp": "/",
+    "spool": "/",
+}
+
+GRAINS: Mapping[str, Any] = {"os": "Debian", "os_family": "Debian", "kernel": "Linux", "osfinger": "Debian-12"}
+
+#: The state tree of all cases.
+TREE: Mapping[str, str] = {
+    "tab": "MAILTO=ops\n0 1 * * * /bin/job\n",
+    "tab.jinja": "0 {{ hour }} * * * /bin/job\n",
+    "keys/two.pub": "# team\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7 ann@one\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1x bob@two\n",
+    "keys/none.pub": "no key at all\n",
+}
+
+_UNUSED: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case, as in the file."""
+
+    id: str
+    state: str
+    args: Mapping[str, Any]
+    would: Mapping[str, Any] = field(default_factory=dict)
+    does: Mapping[str, Any] = field(default_factory=dict)
+    again: Mapping[str, Any] | None = None
+    have: Mapping[str, str] = field(default_factory=dict)
+    left: Mapping[str, str] = field(default_factory=dict)
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    differs: Mapping[str, Any] = field(default_factory=dict)
+
+    def expected(self) -> dict[str, Any]:
+        return {"would": self.would, "does": self.does, "again": self.again or self.does, "left": dict(self.left)}
+
+    def agreed(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What was told, without that in which ours and Salt's differ; lines in any order, as Salt keeps sets of them."""
+        flat = {f"{phase}.{key}": value for phase in PHASES for key, value in told[phase].items()}
+        flat["left"] = told["left"]
+        for phase in PHASES:
+            flat[f"{phase}.comment"] = sorted(flat[f"{phase}.comment"].split("\n"))
+        return {key: value for key, value in flat.items() if key not in self.differs.get("in", ())}
+
+
+def load() -> list[Case]:
+    """All cases, ids "file/case"."""
+    found = []
+    for path in sorted((_HERE / "cases").glob("*.yaml")):
+        for name, case in yaml.safe_load(path.read_text()).items():
+            found.append(Case(id=f"{path.stem}/{name}", **{**case, "without": tuple(case.get("without", ()))}))
+    return found
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "played" in metafunc.fixturenames:
+        cases = load()
+        assert len(cases) > 20, "the case files are not found"
+        metafunc.parametrize("played", cases, ids=[case.id for case in cases])
+
+
+class PlayedHost(Host):
+    """A mounted host whose programs are the scripts; whatever else is asked of it is the mounted host's own."""
+
+    def __init__(self, root: Path, without: Sequence[str] = ()) -> None:
+        super().__init__(root)
+        self._without = without
+
+    def which(self, program: str) -> str | None:
+        name = program.rpartition("/")[2]
+        return f"/usr/bin/{name}" if (PROGRAMS / name).is_file() and name not in self._without else None
+
+    def run(self, cmd: str | Sequence[str], **options: Any) -> CommandResult:
+        argv = ["/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
+        env = {"PATH": f"{PROGRAMS}:/usr/bin:/bin", "PLAYED": str(self.root), **(options.get("env") or {})}
+        given = options.get("stdin") or b""
+        data = given.encode() if isinstance(given, str) else given
+        # A shell looks for programs on the PATH that it is given, exec on ours.
+        done = subprocess.run(["/bin/sh", "-c", 'exec "$@"', "sh", *argv], input=data, capture_output=True, env=env)
+        return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode(), 1)
+
+
+def play(case: Case, directory: Path, tree: Path) -> dict[str, Any]:
+    """What our states tell of a case."""
+    before = lay_out(case, directory)
+    host, files, unused = PlayedHost(directory, case.without), LocalFiles({"base": [tree]}), _UNUSED
+    grains = {**GRAINS, **case.grains}
+    opts = {"id": "web1", "cachedir": str(directory.with_name("cache"))}
+    told: dict[str, Any] = {}
+    for phase, test in PHASES.items():
+        ctx = Context(
+            host=host,
+            grains=grains,
+            pillar={},
+            opts=opts,
+            files=files,
+            templates=SlsTree(files, opts=opts, grains=grains, pillar={}, functions={}).templates,
+            events=NoEvents(),
+            jobs=NoJobs(),
+            minion=LocalMinion(),
+            catalog=unused,
+            state_system=unused,
+            functions={},
+            states={},
+            test=test,
+        )
+        ctx = attached(ctx, Loader(), finish)
+        told[phase] = shown(ctx.states[case.state](**case.args), directory)
+        if test:
+            assert changed(before, directory) == {}, "test mode has changed something"
+    return told | {"left": changed(before, directory)}
+
+
+def lay_out(case: Case, directory: Path) -> dict[str, str]:
+    """Makes the case's host; what is there now."""
+    for name, text in {**COMMON, **case.have}.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text == "/":
+            path.mkdir(exist_ok=True)
+        elif text.startswith("-> "):
+            path.symlink_to(text[3:])
+        else:
+            path.write_text(text)
+            path.chmod(0o644)
+    return _tree(directory)
+
+
+def changed(before: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """What differs from ``before`` now."""
+    now = _tree(directory)
+    gone = {name: "gone" for name in before if name not in now}
+    return {name: text for name, text in now.items() if before.get(name) != text} | gone
+
+
+def shown(entry: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """result, changes, comment (and warnings) with the host's own paths."""
+    kept = {key: entry[key] for key in ("result", "changes", "comment", "warnings") if key in entry}
+    text: dict[str, Any] = json.loads(json.dumps(kept).replace(str(directory), ""))
+    return text | {"comment": text["comment"].rstrip()}
+
+
+def write_tree(directory: Path) -> None:
+    """The state tree."""
+    for name, text in TREE.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _tree(directory: Path) -> dict[str, str]:
+    return {path.relative_to(directory).as_posix(): _told(path) for path in sorted(directory.rglob("*"))}
+
+
+def _told(path: Path) -> str:
+    if path.is_symlink():
+        return f"-> {path.readlink()}"
+    mode = f"{stat.S_IMODE(path.stat().st_mode):04o}"
+    return f"{mode} /" if path.is_dir() else f"{mode} {path.read_bytes().decode('utf-8', 'backslashreplace')}"
+
+
+@pytest.fixture(autouse=True)
+def usual_umask():
+    """The cases tell modes."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def ours(tmp_path: Path):
+    """Plays a case with our states."""
+    write_tree(tmp_path / "tree")
+    return lambda case: play(case, tmp_path / "host", tmp_path / "tree")
+
+
+@pytest.fixture(scope="module")
+def salts(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Salt tells of all cases, by id: asked once, in one process."""
+    return ask_salt(oracle.venv, tmp_path_factory.mktemp("salt"))
+
+
+def ask_salt(venv: Path, directory: Path) -> dict[str, Any]:
+    """Plays all cases with real Salt."""
+    write_tree(directory / "tree")
+    old = os.umask(0o022)
+    told: dict[str, Any] = {}
+    try:
+        cases = [case for case in load() if not case.differs.get("all")]
+        before = {case.id: lay_out(case, directory / "hosts" / str(at)) for at, case in enumerate(cases)}
+        asked = {
+            "directory": str(directory),
+            "programs": str(PROGRAMS),
+            "grains": dict(GRAINS),
+            "phases": list(PHASES.values()),
+            "cases": [
+                [case.state, case.args, dict(case.grains), list(case.without), str(directory / "hosts" / str(at))]
+                for at, case in enumerate(cases)
+            ],
+        }
+        done = subprocess.run(
+            [venv / "bin/python", _HERE / "salt_played.py"],
+            input=json.dumps(asked),
+            text=True,
+            capture_output=True,
+            timeout=110,
+        )
+        assert done.returncode == 0, done.stderr
+        for at, (case, answers) in enumerate(zip(cases, json.loads(done.stdout), strict=True)):
+            host = directory / "hosts" / str(at)
+            told[case.id] = {phase: shown(entry, host) for phase, entry in zip(PHASES, answers, strict=True)}
+            told[case.id]["left"] = changed(before[case.id], host)
+    finally:
+        os.umask(old)
+        shutil.rmtree(directory / "cache", ignore_errors=True)
+    return told
