@@ -165,7 +165,6 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
     "statecore.__main__": Room(("statecore.commands",)),
-    "statecore.modules": Room(NATIVE, {"statecore.values": _VALUES}, open_inside=False),
     "statecore.edits": Room(GROUND),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules": Room(
@@ -173,7 +172,6 @@ ROOMS: Mapping[str, Room] = {
         {"statecore.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
         open_inside=False,
     ),
-    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.modules.grains": Room(
         NATIVE,
         {
