@@ -168,12 +168,14 @@ class Zygote:
 
     def _refresh_pillar(self, tries: int = 0) -> None:
         """Compiles the pillar anew and announces it; tries until it succeeds, or at most ``tries`` times."""
+        options = self._options
+        pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
         attempt = 0
         while True:
             attempt += 1
             try:
-                with Channel(self._options, self._identity, self._credentials) as channel:
-                    pillar = channel.pillar(self._runtime.grains, self._options.saltenv, self._options.pillarenv, None)
+                with Channel(options, self._identity, self._credentials) as channel:
+                    pillar = channel.pillar(self._runtime.grains, options.saltenv, pillarenv, None)
             except ChannelError as error:
                 _LOG.error("no pillar: %s", error)
                 if tries and attempt >= tries:
