@@ -6,6 +6,7 @@ An arrow leads from what comes first to what waits for it, and is named by the r
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ class Box(NamedTuple):
     sls: str
     #: ``file:line``; "" where it is not known.
     at: str
+    #: What tells it from the others: its ID, or, of several states that share one, its name.
+    label: str = ""
 
 
 class Arrow(NamedTuple):
@@ -53,6 +56,8 @@ def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
     order = [node.position for node in graph.order if not node.check]
     number = {position: place for place, position in enumerate(order, 1)}
     boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
+    shared = Counter((box.id, box.function) for box in boxes)
+    boxes = [box._replace(label=box.name if shared[box.id, box.function] > 1 else box.id) for box in boxes]
     arrows = dict.fromkeys(each for position in order for each in _arrows(graph, position, number))
     return Diagram(tuple(boxes), tuple(sorted(arrows)))
 
@@ -70,7 +75,7 @@ def mermaid(drawn: Diagram) -> str:
     lines = ["flowchart TD"]
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines.append(f'  subgraph s{at}["{_mermaid(sls)}"]')
-        lines += [f'    n{box.number}["{_mermaid(_title(box))}<br/>{_mermaid(box.id)}"]' for box in boxes]
+        lines += [f'    n{box.number}["{_mermaid(_title(box))}<br/>{_mermaid(box.label or box.id)}"]' for box in boxes]
         lines.append("  end")
     lines += [f'  n{arrow.first} -->|"{_mermaid(arrow.kind)}"| n{arrow.then}' for arrow in drawn.arrows]
     return "\n".join(lines) + "\n"
@@ -82,7 +87,7 @@ def dot(drawn: Diagram) -> str:
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines += [f"  subgraph cluster_{at} {{", f"    label={_dot(sls)};"]
         lines += [
-            f"    n{box.number} [label={_dot(f'{_title(box)}{chr(10)}{box.id}')}, tooltip={_dot(box.at)}];"
+            f"    n{box.number} [label={_dot(f'{_title(box)}{chr(10)}{box.label or box.id}')}, tooltip={_dot(box.at)}];"
             for box in boxes
         ]
         lines.append("  }")

@@ -124,7 +124,7 @@ def _legend(kinds: Sequence[str], height: float) -> Iterator[str]:
 
 
 def _lines(box: Box) -> tuple[str, str, str]:
-    return _cut(f"{box.number}. {box.function}"), _cut(box.id), _cut(box.sls)
+    return _cut(f"{box.number}. {box.function}"), _cut(box.label or box.id), _cut(box.sls)
 
 
 def _width(box: Box) -> float:

@@ -89,6 +89,7 @@ def test_data() -> None:
         "name": "/etc/motd",
         "sls": "web",
         "at": "web.sls:3",
+        "label": "",
     }
     assert data["requisites"][0] == {"first": 1, "then": 2, "kind": "require"}
 

@@ -185,6 +185,23 @@ def test_graph_and_explain(shell: Shell) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("examples/srv/salt", "--pillar", "examples/srv/pillar"),
+        *(
+            (f"examples/formulas/{name}", "--pillar", f"examples/formulas/{name}/pillar.example")
+            for name in ("accounts", "releases", "webserver")
+        ),
+    ],
+    ids=lambda words: words[0].rpartition("/")[2],
+)
+def test_our_own_examples_are_clean(shell: Shell, words: tuple[str, ...]) -> None:
+    paths = [word if word.startswith("--") else str(ROOT / word) for word in words]
+    code, out, _ = shell.run("check", *paths, "--grains", "grains.yaml", "--warnings")
+    assert code == 0, out
+
+
 #: Words of the command line -> (exit code, what stderr says).
 WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "nothing": ((), 64, "usage: statecore"),

@@ -51,3 +51,8 @@ def test_graphs(minion: MakeMinion) -> None:
         told = [f"{named[arrow.first]} {arrow.kind} {named[arrow.then]}" for arrow in found.arrows]
         assert sorted(told) == sorted(arrows), name
         assert all(made.short(box.at).partition(":")[0] in ("a.sls", "many.sls") for box in found.boxes)
+
+
+def test_states_of_one_id_are_told_apart_by_their_names(minion: MakeMinion) -> None:
+    made = minion({"a.sls": "x: {test.nop: [{names: [one, two]}]}\ny: {test.nop: [{name: other}]}\n"})
+    assert [box.label for box in drawn(made.bench(), ["a"]).boxes] == ["one", "two", "y"]
