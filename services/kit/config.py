@@ -269,8 +269,9 @@ Options = TypeVar("Options", bound=StateOptions)
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
-    """Options for a master role or a command. Raises ConfigError."""
-    return _load(MasterOptions, "master", config_dir, os.environ if env is None else env)
+    """Options for a master role or a command, with ``gpg_keydir`` filled in. Raises ConfigError."""
+    options = _load(MasterOptions, "master", config_dir, os.environ if env is None else env)
+    return dataclasses.replace(options, gpg_keydir=_gpg_keys(options, config_dir, env))
 
 
 def load_client(config_dir: str | None = None) -> ClientOptions:
@@ -279,13 +280,18 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
 
 
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
-    """Options for the minion and salt-call, with ``id`` and ``grains_file`` filled in. Raises ConfigError."""
+    """Options for the minion and salt-call, with ``id``, ``grains_file`` and ``gpg_keydir`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     return dataclasses.replace(
         options,
         id=options.id or socket.getfqdn(),
         grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
+        gpg_keydir=_gpg_keys(options, config_dir, env),
     )
+
+
+def _gpg_keys(options: StateOptions, config_dir: str | None, env: Mapping[str, str] | None) -> str:
+    return options.gpg_keydir or str(config_directory(config_dir, env) / "gpgkeys")
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:

@@ -38,8 +38,8 @@ def files(tmp_path: Path) -> Files:
 
 
 def test_without_files_the_defaults_hold(tmp_path: Path) -> None:
-    assert load_master(str(tmp_path), {}) == MasterOptions()
-    assert load_master(str(tmp_path / "missing"), {}) == MasterOptions()
+    for directory in (tmp_path, tmp_path / "missing"):
+        assert load_master(str(directory), {}) == MasterOptions(gpg_keydir=str(directory / "gpgkeys"))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_every_option_has_a_type_that_its_default_fits_and_a_sentence(
     import yaml
 
     # Set, because empty ones are filled in.
-    given: dict[str, Any] = {"id": "m"} | ({"grains_file": "/g"} if kind is MinionOptions else {})
+    given: dict[str, Any] = {"id": "m", "gpg_keydir": "/k"} | ({"grains_file": "/g"} if kind is MinionOptions else {})
     defaults = {item.name: getattr(kind(), item.name) for item in dataclasses.fields(kind)}
     loaded = load(files({name: yaml.safe_dump(defaults | given)}), {})
     assert loaded == kind(**given)

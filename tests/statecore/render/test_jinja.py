@@ -173,6 +173,13 @@ def test_rendered(planted: Plant, text: str, expected: object) -> None:
     assert tree.render("a", "base").high == expected
 
 
+def test_a_key_twice_names_both_lines_of_the_template(planted: Plant) -> None:
+    tree = planted({"a.sls": "{% for n in [1, 2, 3] %}\nid{{ n }}: 1\n{% endfor %}\nx: 1\n{# a\ncomment #}\nid2: 3\n"})
+    place, message, _ = fault_of(lambda: tree.render("a", "base"))
+    assert place == "a.sls:7"
+    assert message.endswith("found conflicting ID 'id2'; the first one is in line 2")
+
+
 def test_an_imported_file_knows_where_it_is(planted: Plant) -> None:
     tree = planted(
         {
