@@ -27,8 +27,8 @@ _ECHOES = re.compile(
     r"Referenced state does not exist|Recursive requisites were found"
 )
 
-#: Before a quoted value.
-_QUOTED = re.compile(r'(?<=Illegal requisite ")|(?<=Requisite declaration )')
+#: Before what each writes in a way of its own: a value, an ID where Salt has the name.
+_QUOTED = re.compile(r'(?<=Illegal requisite ")|(?<=Requisite declaration )|(?<=\]) in state ')
 
 _DOTTED = re.compile(r"Invalid requisite in \w+: \S+ for (.*?),? in SLS")
 

@@ -89,7 +89,7 @@ class Tree:
                 file = directory / name / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
-        # Real Salt looks for users' modules where they were fetched to; ours fetches them.
+        # Users' modules as they were fetched for an earlier run.
         for path in (path for path in self.files if path.startswith("_")):
             fetched = directory / "extmods" / path.removeprefix("_")
             fetched.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +117,7 @@ def ours(tree: Tree, directory: Path, parts: Sequence[str] = PARTS) -> dict[str,
         **tree.write(directory),
         "id": "web1",
         "cachedir": str(directory / "cache"),
+        "extension_modules": str(directory / "extmods"),
         "grains": {**GRAINS, **tree.grains},
     }
     runtime = local_runtime(opts)
