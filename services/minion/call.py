@@ -23,10 +23,10 @@ from statecore.runtime import Returned, Runtime, local_runtime
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "services.minion.call_remote"
 
-#: What knows the jobs of this host, and the functions that without a master are worth loading it for: who runs states, or asks
-#: who runs.
+#: What knows the jobs of this host, and the functions that without a master are not worth loading it for: they run nothing that
+#: others would have to know of.
 _PROCS = "services.minion.call_jobs"
-_AMONG_JOBS = ("state.", "saltutil.")
+_ALONE = ("test.", "grains.", "config.", "pillar.", "match.", "sys.")
 
 _USAGE = "salt-call [options] <function> [arguments]"
 
@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> int:
     printer.heed([{"__kwarg__": True, **keywords}])
     local = flags.local or options.file_client == "local"
     remote = None if local else importlib.import_module(_REMOTE)
-    procs = importlib.import_module(_PROCS).directory(options) if remote or fun.startswith(_AMONG_JOBS) else None
+    procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
     runtime = _local(options, procs) if remote is None else remote.runtime_of(options, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())

@@ -10,8 +10,8 @@ from services.kit.config import MinionOptions
 from services.minion.procs import ProcDirectory
 
 
-def directory(options: MinionOptions) -> ProcDirectory | None:
-    """Where jobs are known to each other; None where this user may not write, which is said in the log."""
+def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
+    """Where jobs are known to each other; None where this user may not write, which the log tells who runs states."""
     place = Path(options.cachedir) / "proc"
     try:
         procs = ProcDirectory(place)
@@ -20,7 +20,8 @@ def directory(options: MinionOptions) -> ProcDirectory | None:
         writable = False
     if writable:
         return procs
-    logging.getLogger("saltern.minion").warning(
+    logging.getLogger("saltern.minion").log(
+        logging.WARNING if fun.startswith("state.") else logging.INFO,
         "other jobs on this host are not known here, nor is this one to them: %s is not for this user to write to",
         place,
     )

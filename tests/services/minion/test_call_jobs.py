@@ -101,6 +101,18 @@ def test_runs_that_wait_go_in_their_order(minion: Minion, slow: Any, eventually:
     assert (minion.directory / "log").read_text() == "0\n1\n"
 
 
+def test_a_users_function_that_applies_states_takes_its_turn(minion: Minion, slow: Any) -> None:
+    (minion.directory / "tree/_modules").mkdir()
+    (minion.directory / "tree/_modules/deploy.py").write_text("def now():\n    return __salt__['state.apply']('fails')\n")
+    assert "modules.deploy" in minion.call("saltutil.sync_modules")[0]
+    told, code = minion.call("deploy.now")
+    assert told[0].startswith('The function "state.apply" is running as PID ')
+    assert code == 1
+    (minion.directory / "end").touch()
+    minion.ended(slow[0])
+    assert minion.call("deploy.now")[1] == 2
+
+
 def test_a_killed_run_is_in_nobodys_way(minion: Minion, slow: Any) -> None:
     process, _ = slow
     process.kill()

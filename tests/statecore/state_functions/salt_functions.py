@@ -6,6 +6,7 @@ told as a minion tells it.
 """
 
 import json
+import logging
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import salt.loader
 import salt.loader.lazy
 import salt.payload
 import salt.pillar
+import salt.utils.entrypoints
 import salt.utils.optsdict
 import salt.utils.secret
 
@@ -41,6 +43,8 @@ def spare_repetition():
 
     salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
     salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
+    salt.utils.entrypoints.iter_entry_points = lambda group, name=None: []
+    logging.disable(logging.CRITICAL)
 
 
 def scene_of(defaults, scene):
@@ -48,6 +52,8 @@ def scene_of(defaults, scene):
     opts = {
         **defaults,
         "id": "web1",
+        # A call uses the pillar that there is, where it brings none of its own.
+        "__cli": "salt-call",
         "file_client": "local",
         "local": True,
         "root_dir": root,
@@ -66,7 +72,8 @@ def scene_of(defaults, scene):
     for job in scene["running"]:
         Path(opts["cachedir"], "proc", job["jid"]).write_bytes(salt.payload.dumps(job))
     pillar = salt.pillar.get_pillar(opts, opts["grains"], "web1", opts.get("saltenv"), pillarenv=opts.get("pillarenv"))
-    opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar())
+    # An empty one would be compiled again.
+    opts["pillar"] = salt.utils.secret.expose(pillar.compile_pillar()) or {"unused": None}
     context = {}
     functions = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts), context=context)
     return [called(functions, context, **call) for call in scene["calls"]]
