@@ -11,8 +11,14 @@ from statecore.errors import SlsFault
 #: What names another state and is turned round or resolved elsewhere; a map is as good as a list.
 _BACKWARD = frozenset(REQUISITES_IN) | {"listen_in", "use", "use_in"}
 
+#: All whose value is references.
+_REFERRING = REQUISITES | _BACKWARD
+
 #: Arguments that say where a chunk is from.
 _ORIGIN = ("__id__", "__sls__", "__env__")
+
+#: Arguments that have a form to keep.
+_FORMED = _REFERRING | {"names", *_ORIGIN}
 
 
 def check(draft: Draft) -> Draft:
@@ -39,7 +45,7 @@ def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFaul
         else:
             yield from _of_functions(draft, name, body, state, run)
             for item in run:
-                if isinstance(item, Mapping):
+                if isinstance(item, Mapping) and not _plain(item):
                     yield from _of_argument(draft, name, body, state, item)
 
 
@@ -69,6 +75,14 @@ def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, 
         )
 
 
+def _plain(item: Mapping[Any, Any]) -> bool:
+    """Whether it is one argument whose value is the state's own business, as most are."""
+    if len(item) != 1:
+        return False
+    (key,) = item
+    return isinstance(key, str) and key not in _FORMED
+
+
 def _of_argument(
     draft: Draft, name: str, body: Mapping[str, Any], state: str, item: Mapping[Any, Any]
 ) -> Iterator[SlsFault]:
@@ -85,7 +99,7 @@ def _of_argument(
             yield draft.fault(_several(name, sls), body, name, state, each)
     if key == "names":
         yield from _of_names(draft, name, body, state, item[key])
-    if key not in REQUISITES | _BACKWARD:
+    if key not in _REFERRING:
         return
     if not isinstance(item[key], list) and not (key in _BACKWARD and isinstance(item[key], Mapping)):
         text = f"The {key} statement in state '{name}' in SLS '{sls}' needs to be formed as a list"
