@@ -1,0 +1,112 @@
+"""INI files with their comments, order and unknown lines kept. Pure text.
+
+A section is a dict: option -> value, section -> dict; keys that begin with ``#`` are comments and lines of no known form. Where an
+option is added of which a commented line is there, it takes that line's place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+Section: TypeAlias = dict[str, Any]
+
+_HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*(#|;)\s*(.*)")
+_INDENTED = re.compile(r"(\s+)(.*)")
+
+
+def parse(text: str, separator: str = "=") -> Section:
+    """What a file holds; what stands before its first section is at the top."""
+    first, *parts = _HEADER.split("\n".join(text.splitlines()))
+    top = _options(first, separator)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        options = _options(body, separator)
+        if isinstance(top.get(name), dict):
+            top[name].update(options)
+        else:
+            top[name] = options
+    return top
+
+
+def plain(section: Mapping[str, Any]) -> Section:
+    """Options and sections alone."""
+    return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
+
+
+def update(section: Section, wanted: Mapping[str, Any], separator: str = "=") -> dict[str, Any]:
+    """Sets options and sections; what has changed, by name: ``{"before": …, "after": …}``."""
+    changes: dict[str, Any] = {}
+    for name, value in ((str(key), each) for key, each in wanted.items()):
+        old = section.get(name)
+        if isinstance(value, Mapping):
+            if isinstance(old, dict):
+                if inner := update(old, value, separator):
+                    changes[name] = inner
+                continue
+            section[name] = {str(key): str(each) for key, each in value.items()}
+            changes[name] = {"before": old, "after": dict(section[name])}
+        elif old != str(value):
+            changes[name] = {"before": old, "after": str(value)}
+            _put(section, name, str(value), separator)
+    return changes
+
+
+def render(top: Mapping[str, Any], separator: str = "=", *, no_spaces: bool = False) -> str:
+    """The text of a file: options of the top, then each section behind an empty line."""
+    sign = separator.strip()
+    sign = " " if not sign else sign if no_spaces else f" {sign} "
+    return "".join(_lines(top, sign)).lstrip("\n")
+
+
+def _options(body: str, separator: str) -> Section:
+    section: Section = {}
+    option = _pattern(separator)
+    indent, comments = "", 0
+    for line in body.strip("\n").split("\n") if body.strip("\n") else ():
+        if _COMMENT.match(line):
+            comments += 1
+            section[f"#comment{comments}"] = line
+            continue
+        indented = _INDENTED.match(line)
+        if indented and section and indented.group(1).expandtabs(4) > indent:
+            last = next(reversed(section))
+            section[last] = f"{section[last]}\n{line}"
+            continue
+        found = option.match(line)
+        if found is None:
+            section[f"#unknown{len(section)}"] = line
+            continue
+        indent = found.group(1).expandtabs(4)
+        _put(section, found.group(2), found.group(3), separator)
+    return section
+
+
+def _put(section: Section, name: str, value: str, separator: str) -> None:
+    """Sets an option; a new one in place of its commented line, if it has one."""
+    if name not in section:
+        option = _pattern(separator)
+        lines = [(key, line) for key, line in section.items() if key.startswith("#comment")]
+        for key, line in lines:
+            found = option.match(line.lstrip("#"))
+            if found and found.group(2) == name:
+                items = [(name, value) if each == key else (each, old) for each, old in section.items()]
+                section.clear()
+                section.update(items)
+                return
+    section[name] = value
+
+
+def _pattern(separator: str) -> re.Pattern[str]:
+    return re.compile(rf"(\s*)(.+?)\s*{re.escape(separator)}\s*(.*)\s*")
+
+
+def _lines(section: Mapping[str, Any], sign: str) -> Iterator[str]:
+    for name, value in section.items():
+        if not isinstance(value, dict):
+            yield f"{value}\n" if name.startswith("#") else f"{name}{sign}{value}\n"
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield f"\n[{name}]\n"
+            yield from _lines(value, sign)

@@ -1,0 +1,102 @@
+"""INI files of the managed host (Salt's ``ini`` module)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import ini
+from statecore.managed_file import Attributes
+
+
+def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:
+    """Options and sections of a file; {} when there is none.
+
+    CLI Example:
+
+        salt '*' ini.get_ini /etc/app.ini
+    """
+    return ini.plain(_read(ctx, file_name, separator, encoding))
+
+
+def get_section(
+    ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
+) -> dict[str, Any]:
+    """The options of a section; {} when there is none."""
+    found = get_ini(ctx, file_name, separator, encoding).get(section)
+    return found if isinstance(found, dict) else {}
+
+
+def get_option(
+    ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
+) -> Any:
+    """The value of an option, of a section or of the top; None when there is none."""
+    top = get_ini(ctx, file_name, separator, encoding)
+    holder = top.get(section) if section else top
+    return holder.get(option) if isinstance(holder, dict) else None
+
+
+def set_option(
+    ctx: Context,
+    file_name: str,
+    sections: Mapping[str, Any] | None = None,
+    separator: str = "=",
+    encoding: str | None = None,
+    no_spaces: bool = False,
+) -> dict[str, Any]:
+    """Sets options: ``{section: {option: value}, option: value}``. What has changed; without a change nothing is written.
+
+    CLI Example:
+
+        salt '*' ini.set_option /etc/app.ini '{server: {port: 80}}'
+    """
+    top = _read(ctx, file_name, separator, encoding)
+    changes = ini.update(top, sections or {}, separator)
+    if changes:
+        _write(ctx, file_name, top, separator, encoding, no_spaces=no_spaces)
+    return changes
+
+
+def remove_option(
+    ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
+) -> Any:
+    """Removes an option; the value that it had, None when there was none."""
+    top = _read(ctx, file_name, separator, encoding)
+    holder = top.get(section) if section else None
+    value = (holder if isinstance(holder, dict) else top).pop(option, None)
+    if value is not None:
+        _write(ctx, file_name, top, separator, encoding)
+    return value
+
+
+def remove_section(
+    ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
+) -> dict[str, Any] | None:
+    """Removes a section; the options that it had, None when there was none."""
+    top = _read(ctx, file_name, separator, encoding)
+    if not isinstance(top.get(section), dict):
+        return None
+    value = ini.plain(top.pop(section))
+    _write(ctx, file_name, top, separator, encoding)
+    return value
+
+
+def _read(ctx: Context, name: str, separator: str, encoding: str | None) -> ini.Section:
+    data = managed_file.read(ctx.host.path(name), name)
+    try:
+        return ini.parse((data or b"").decode(encoding or "utf-8"), separator)
+    except (LookupError, UnicodeDecodeError) as error:
+        raise CommandError(f"Unable to open file '{name}'. Exception: {error}") from error
+
+
+def _write(
+    ctx: Context, name: str, top: ini.Section, separator: str, encoding: str | None, *, no_spaces: bool = False
+) -> None:
+    place = ctx.host.path(name)
+    if not place.parent.is_dir():
+        raise CommandError(f"Unable to write file '{name}'. Exception: there is no directory for it")
+    text = ini.render(top, separator, no_spaces=no_spaces)
+    managed_file.replace(ctx.host, place, text.encode(encoding or "utf-8"), Attributes())

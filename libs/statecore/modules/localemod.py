@@ -1,0 +1,139 @@
+"""Locales of the managed host (Salt's ``locale`` module).
+
+Where systemd runs, ``localectl`` sets the system's locale; elsewhere, and on a mounted host, the file that the distribution
+reads at the start does.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+
+VIRTUAL = "locale"
+
+_CONF = "/etc/locale.conf"
+
+#: Family -> older file and variable of the system's locale; Debian's is the one that counts.
+_FILES = {
+    "Debian": ("/etc/default/locale", "LANG"),
+    "RedHat": ("/etc/sysconfig/i18n", "LANG"),
+    "Suse": ("/etc/sysconfig/language", "RC_LANG"),
+}
+_GENERATED = "/etc/locale.gen"
+_SUPPORTED = "/usr/share/i18n/SUPPORTED"
+_SOURCES = "/usr/share/i18n/locales"
+
+#: ``language_TERRITORY.codeset@modifier charmap``
+_PARTS = re.compile(
+    r"^(?P<language>[^_.@ ]*)(?:_(?P<territory>[^.@ ]*))?(?:\.(?P<codeset>[^@ ]*))?(?:@(?P<modifier>[^ ]*))?"
+)
+
+
+def list_avail(ctx: Context) -> list[str]:
+    """Names of the locales that programs can use."""
+    return ctx.host.run(["locale", "-a"]).stdout.splitlines()
+
+
+def get_locale(ctx: Context) -> str:
+    """The system's locale, "" where none is set.
+
+    CLI Example:
+
+        salt '*' locale.get_locale
+    """
+    if _localectl(ctx):
+        found = re.search(r"\bLANG=(\S+)", ctx.host.run(["localectl", "status"]).stdout)
+        return found[1] if found else ""
+    name, key = _file(ctx)
+    found = re.search(rf"^{key}=[\"']?([^\"'\n]*)", _text(ctx, name), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def set_locale(ctx: Context, locale: str) -> bool:
+    """Makes this the system's locale."""
+    if _localectl(ctx) and ctx.host.run(["localectl", "set-locale", f"LANG={locale}"]).retcode == 0:
+        return True
+    name, key = _file(ctx)
+    line = f"{key}={locale}" if name == _CONF else f'{key}="{locale}"'
+    text, count = re.subn(rf"^{key}=.*$", line, _text(ctx, name), flags=re.MULTILINE)
+    if not count:
+        text += ("" if not text or text.endswith("\n") else "\n") + f"{line}\n"
+    place = ctx.host.path(name)
+    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, place, text.encode(), Attributes())
+    return True
+
+
+def avail(ctx: Context, locale: str) -> bool:
+    """Whether programs can use a locale, however its codeset is spelled."""
+    return _normal(locale) in {_normal(each) for each in list_avail(ctx)}
+
+
+def gen_locale(ctx: Context, locale: str, **kwargs: Any) -> Any:
+    """Makes a locale that programs can use; False for one that the host cannot make. ``verbose`` gives what was said.
+
+    CLI Example:
+
+        salt '*' locale.gen_locale 'de_DE.UTF-8 UTF-8'
+    """
+    name, _, charmap = locale.partition(" ")
+    parts = _PARTS.match(name)
+    source = f"{parts['language']}_{parts['territory']}" if parts else name
+    codeset = (parts["codeset"] if parts else "") or ""
+    full = f"{name} {charmap or codeset}".strip()
+    supported = _text(ctx, _SUPPORTED).splitlines()
+    if full not in supported if supported else not ctx.host.path(f"{_SOURCES}/{source}").is_file():
+        return False
+    if ctx.host.path(_GENERATED).is_file():
+        _list(ctx, full)
+    if ctx.host.which("locale-gen"):
+        words = ["locale-gen", full]
+    elif ctx.host.which("localedef"):
+        words = ["localedef", "--force", "-i", source, "-f", codeset, f"{source}.{codeset}"]
+        words.append("--verbose" if kwargs.get("verbose") else "--quiet")
+    else:
+        raise CommandError('Command "locale-gen" or "localedef" was not found on this system.')
+    result = ctx.host.run(words)
+    if kwargs.get("verbose"):
+        return {"retcode": result.retcode, "stdout": result.stdout, "stderr": result.stderr, "pid": result.pid}
+    return result.retcode == 0
+
+
+def _localectl(ctx: Context) -> bool:
+    booted = not ctx.host.mounted and ctx.host.path("/run/systemd/system").is_dir()
+    return booted and ctx.host.which("localectl") is not None
+
+
+def _file(ctx: Context) -> tuple[str, str]:
+    name, key = _FILES.get(str(ctx.grains.get("os_family")), (_CONF, "LANG"))
+    if name != _FILES["Debian"][0] and not ctx.host.path(name).is_file():
+        return _CONF, "LANG"
+    return name, key
+
+
+def _list(ctx: Context, full: str) -> None:
+    """Has a locale in the list of those that are made."""
+    text = _text(ctx, _GENERATED)
+    if full in (line.strip() for line in text.splitlines()):
+        return
+    text, count = re.subn(rf"^[ \t]*#[ \t]*{re.escape(full)}[ \t]*$", full, text, flags=re.MULTILINE)
+    if not count:
+        text += ("" if not text or text.endswith("\n") else "\n") + f"{full}\n"
+    managed_file.replace(ctx.host, ctx.host.path(_GENERATED), text.encode(), Attributes())
+
+
+def _normal(locale: str) -> str:
+    parts = _PARTS.match(locale.strip())
+    if parts is None:
+        return locale
+    codeset = (parts["codeset"] or "").lower().replace("-", "")
+    return f"{parts['language']}_{(parts['territory'] or '').upper()}.{codeset}@{parts['modifier'] or ''}"
+
+
+def _text(ctx: Context, name: str) -> str:
+    return (managed_file.read(ctx.host.path(name), name) or b"").decode("utf-8", "replace")

@@ -1,0 +1,98 @@
+"""Kernel parameters of the managed host (Salt's ``sysctl`` module): the kernel's values, and those of a configuration file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+
+_HEAD = "#\n# Kernel sysctl configuration\n#\n"
+
+
+def default_config(ctx: Context) -> str:
+    """Where parameters are kept."""
+    booted = ctx.host.path("/run/systemd/system").is_dir()
+    return "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
+
+
+def show(ctx: Context, config_file: Any = False) -> Any:
+    """name -> value of a configuration file ([] when there is none), or of the kernel.
+
+    CLI Example:
+
+        salt '*' sysctl.show
+    """
+    if not config_file:
+        rows = (line.partition(" = ") for line in ctx.host.run(["sysctl", "-a"]).stdout.splitlines())
+        return {name: value for name, sign, value in rows if sign}
+    data = managed_file.read(ctx.host.path(config_file), config_file)
+    if data is None:
+        return []
+    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+    pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
+    return {name.rstrip(): value.lstrip() for name, _, value in pairs}
+
+
+def get(ctx: Context, name: str) -> str:
+    """The kernel's value, "" for a parameter that it has not.
+
+    CLI Example:
+
+        salt '*' sysctl.get net.ipv4.ip_forward
+    """
+    result = ctx.host.run(["sysctl", "-n", name])
+    return result.stdout.rstrip("\n") if result.retcode == 0 else ""
+
+
+def assign(ctx: Context, name: str, value: Any) -> dict[str, str]:
+    """Sets the kernel's value. Raises CommandError that says why it did not take it."""
+    _known(ctx, name)
+    result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
+    told = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
+    if told is None or "Invalid argument" in result.stderr:
+        raise CommandError(f"sysctl -w failed: {(result.stderr if result.retcode else result.stdout).strip()}")
+    return {name: str(value)}
+
+
+def persist(ctx: Context, name: str, value: Any, config: str | None = None) -> str:
+    """Sets the kernel's value, and writes it into a configuration file: "Updated" or "Already set"."""
+    file = config or default_config(ctx)
+    _known(ctx, name)
+    place = ctx.host.path(file)
+    text = (managed_file.read(place, file) or b"").decode("utf-8", "surrogateescape")
+    lines = (text if place.is_file() else _HEAD).splitlines(keepends=True)
+    done = False
+    for at, line in enumerate(lines):
+        key, sign, old = (part.strip() for part in line.partition("="))
+        if not sign or key != name:
+            continue
+        if _blanks(old) == _blanks(value):
+            if _blanks(get(ctx, name)) == _blanks(value):
+                return "Already set"
+            assign(ctx, name, value)
+            return "Updated"
+        lines[at] = f"{name} = {value}\n"
+        done = True
+    if not done:
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        lines.append(f"{name} = {value}\n")
+    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, place, "".join(lines).encode("utf-8", "surrogateescape"), Attributes())
+    assign(ctx, name, value)
+    return "Updated"
+
+
+def _known(ctx: Context, name: str) -> None:
+    # In the file system dots and slashes have each other's meaning: net.ipv4.conf.eth0/1.forwarding.
+    place = name.translate(str.maketrans("./", "/."))
+    if ".." in place.split("/") or not ctx.host.path(f"/proc/sys/{place}").exists():
+        raise CommandError(f"sysctl {name} does not exist")
+
+
+def _blanks(value: Any) -> str:
+    return re.sub(r"\s+", "\t", str(value))

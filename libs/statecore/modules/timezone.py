@@ -1,0 +1,161 @@
+"""Time zone and hardware clock of the managed host (Salt's ``timezone`` module).
+
+Where systemd runs, ``timedatectl`` does it; elsewhere, and on a mounted host, the files do.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+
+_LOCALTIME = "/etc/localtime"
+_ZONES = "/usr/share/zoneinfo"
+
+#: Family -> file and variable that name the zone.
+_SYSCONFIG = {"RedHat": ("/etc/sysconfig/clock", "ZONE"), "Suse": ("/etc/sysconfig/clock", "TIMEZONE")}
+_RCS = "/etc/default/rcS"
+_ADJTIME = "/etc/adjtime"
+
+
+def get_zone(ctx: Context) -> str:
+    """Name of the zone, such as ``Europe/Berlin``. Raises CommandError where nothing tells it.
+
+    CLI Example:
+
+        salt '*' timezone.get_zone
+    """
+    if _timedatectl(ctx):
+        found = re.search(r"^\s*Time ?zone:\s+(\S+)", _told(ctx), re.MULTILINE)
+        if found is None:
+            raise CommandError(f"timedatectl tells no time zone:\n{_told(ctx)}")
+        return found[1]
+    family = str(ctx.grains.get("os_family"))
+    if family in ("Debian", "Gentoo") and (name := _text(ctx, "/etc/timezone").strip()):
+        return name
+    if family in _SYSCONFIG and (name := _variable(ctx, *_SYSCONFIG[family])):
+        return name
+    link = ctx.host.path(_LOCALTIME, follow=False)
+    if link.is_symlink():
+        target = os.path.normpath(PurePosixPath("/etc", str(link.readlink())))
+        if target.startswith(f"{_ZONES}/"):
+            return target.removeprefix(f"{_ZONES}/")
+    raise CommandError("Unable to determine timezone")
+
+
+def get_zonecode(ctx: Context) -> str:
+    """Short name of the zone now, such as CET."""
+    return ctx.host.run(["date", "+%Z"]).stdout.strip()
+
+
+def get_offset(ctx: Context) -> str:
+    """How far the zone is from UTC now, such as +0100."""
+    return ctx.host.run(["date", "+%z"]).stdout.strip()
+
+
+def zone_compare(ctx: Context, timezone: str) -> bool:
+    """Whether the host's zone is this one, by name, or where it has no name by content."""
+    try:
+        return bool(timezone == get_zone(ctx))
+    except CommandError:
+        own, other = ctx.host.path(_LOCALTIME), _zone_file(ctx, timezone)
+        if not other.is_file():
+            raise InvocationError(f'Can\'t find a local timezone "{timezone}"') from None
+        if not own.is_file():
+            raise CommandError(f"Failed to read {_LOCALTIME} to determine current timezone") from None
+        return filecmp.cmp(own, other, shallow=False)
+
+
+def set_zone(ctx: Context, timezone: str) -> bool:
+    """Makes this the host's zone. Raises CommandError for one that it does not have.
+
+    CLI Example:
+
+        salt '*' timezone.set_zone Europe/Berlin
+    """
+    if not _zone_file(ctx, timezone).is_file():
+        raise CommandError(f"Zone does not exist: {_ZONES}/{timezone}")
+    if _timedatectl(ctx):
+        ctx.host.run(["timedatectl", "set-timezone", timezone])
+    _link(ctx, timezone)
+    return True
+
+
+def get_hwclock(ctx: Context) -> str | None:
+    """What the hardware clock shows: "UTC", "localtime" (or "LOCAL"), None where nothing tells."""
+    if _timedatectl(ctx):
+        found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _told(ctx), re.MULTILINE | re.IGNORECASE)
+        return "localtime" if found and found[1].lower() == "yes" else "UTC"
+    if ctx.grains.get("os_family") == "Debian" and (said := _variable(ctx, _RCS, "UTC")):
+        return "UTC" if said.lower() == "yes" else "localtime"
+    lines = _text(ctx, _ADJTIME).splitlines()
+    return lines[-1] if lines else None
+
+
+def set_hwclock(ctx: Context, clock: str) -> bool:
+    """Makes the hardware clock show "UTC" or "localtime"."""
+    if _timedatectl(ctx):
+        local = "true" if clock == "localtime" else "false"
+        return ctx.host.run(["timedatectl", "set-local-rtc", local]).retcode == 0
+    if ctx.host.path(_RCS).is_file():
+        _set_variable(ctx, _RCS, "UTC", "no" if clock == "localtime" else "yes", quote="")
+        return True
+    lines = (*_text(ctx, _ADJTIME).splitlines()[:2], "0.0 0 0.0", "0")
+    text = "\n".join((*lines[:2], "LOCAL" if clock == "localtime" else "UTC", ""))
+    managed_file.replace(ctx.host, ctx.host.path(_ADJTIME), text.encode(), Attributes())
+    return True
+
+
+def _timedatectl(ctx: Context) -> bool:
+    booted = not ctx.host.mounted and ctx.host.path("/run/systemd/system").is_dir()
+    return booted and ctx.host.which("timedatectl") is not None
+
+
+def _told(ctx: Context) -> str:
+    result = ctx.host.run(["timedatectl"])
+    if result.retcode:
+        raise CommandError(f"timedatectl failed: {result.stderr.strip()}")
+    return result.stdout
+
+
+def _zone_file(ctx: Context, timezone: str) -> Path:
+    return ctx.host.path(f"{_ZONES}/{timezone}")
+
+
+def _link(ctx: Context, timezone: str) -> None:
+    place = ctx.host.path(_LOCALTIME, follow=False)
+    trial = place.with_name(f".localtime.saltern-{os.urandom(6).hex()}")
+    try:
+        trial.symlink_to(f"{_ZONES}/{timezone}")
+        trial.replace(place)
+    except OSError as error:
+        trial.unlink(missing_ok=True)
+        raise CommandError(f"{_LOCALTIME} cannot be set: {error.strerror}") from error
+    family = str(ctx.grains.get("os_family"))
+    if family in ("Debian", "Gentoo"):
+        managed_file.replace(ctx.host, ctx.host.path("/etc/timezone"), f"{timezone}\n".encode(), Attributes())
+    elif family in _SYSCONFIG and ctx.host.path(_SYSCONFIG[family][0]).is_file():
+        _set_variable(ctx, *_SYSCONFIG[family], timezone, quote='"')
+
+
+def _text(ctx: Context, name: str) -> str:
+    return (managed_file.read(ctx.host.path(name), name) or b"").decode("utf-8", "replace")
+
+
+def _variable(ctx: Context, name: str, key: str) -> str:
+    found = re.search(rf"^\s*{key}\s*=\s*[\"']?([^\"'\n]*)", _text(ctx, name), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _set_variable(ctx: Context, name: str, key: str, value: str, *, quote: str) -> None:
+    line = f"{key}={quote}{value}{quote}"
+    text, count = re.subn(rf"^\s*{key}=.*$", line, _text(ctx, name), flags=re.MULTILINE)
+    if not count:
+        text = f"{text}{line}\n"
+    managed_file.replace(ctx.host, ctx.host.path(name), text.encode(), Attributes())

@@ -1,0 +1,93 @@
+"""Alternatives: which of several programs a common name means (Salt's ``alternatives`` state)."""
+
+from __future__ import annotations
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+ALIASES = {"set": "set_"}
+
+
+def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Plan:
+    """A program that is one of the group ``name``. ``link``: the common name; ``priority``: who wins by itself."""
+    if ctx.call("alternatives.check_exists", name, path):
+        return Plan.unchanged(f"Alternative {path} for {name} is already registered")
+    would = f"Alternative will be set for {name} to {path} with priority {priority}"
+
+    def work() -> Outcome:
+        try:
+            ctx.call("alternatives.install", name, link, path, priority)
+        except CommandError as error:
+            return Outcome(f"Alternative for {name} not installed: {error}", ok=False)
+        told = f"Setting alternative for {name} to {path} with priority {priority}"
+        if not ctx.call("alternatives.check_installed", name, path):
+            told = f"Alternative {path} for {name} registered with priority {priority} and not set to default"
+        return Outcome(told, {"name": name, "link": link, "path": path, "priority": priority})
+
+    return Plan.change(would, [Step(f"register the alternative {path}", work)])
+
+
+def remove(ctx: Context, name: str, path: str) -> Plan:
+    """A program that is not one of the group ``name``."""
+    if not ctx.call("alternatives.check_exists", name, path):
+        there = ctx.call("alternatives.show_current", name)
+        return Plan.unchanged(
+            f"Alternative for {name} is set to it's default path {there}"
+            if there
+            else f"Alternative for {name} doesn't exist"
+        )
+
+    def work() -> Outcome:
+        try:
+            ctx.call("alternatives.remove", name, path)
+        except CommandError as error:
+            return Outcome(str(error), ok=False)
+        if there := ctx.call("alternatives.show_current", name):
+            told = f"Alternative for {name} removed. Falling back to path {there}"
+            return Outcome(told, {"path": there})
+        return Outcome(f"Alternative for {name} removed", {"path": ""})
+
+    return Plan.change(f"Alternative for {name} will be removed", [Step(f"remove the alternative {path}", work)])
+
+
+def auto(ctx: Context, name: str) -> Plan:
+    """A group of which the priority decides."""
+    shown = ctx.call("alternatives.display", name)
+    first = shown.split("\n", 1)[0]
+    if first == f"{name} - auto mode":
+        return Plan.unchanged(f"{name} already in auto mode")
+    if not first.startswith(f"{name} - "):
+        return Plan.failed(f"Alternative for {name} doesn't exist")
+
+    def work() -> Outcome:
+        try:
+            return Outcome("", {"result": ctx.call("alternatives.auto", name)})
+        except CommandError as error:
+            return Outcome(str(error), ok=False)
+
+    return Plan.change(f"{name} will be put in auto mode", [Step(f"put {name} in auto mode", work)])
+
+
+def set_(ctx: Context, name: str, path: str) -> Plan:
+    """A group of which the name means this program."""
+    now = ctx.call("alternatives.show_current", name)
+    if now == path:
+        return Plan.unchanged(f"Alternative for {name} already set to {path}")
+    if not ctx.call("alternatives.check_exists", name, path):
+        if ctx.call("alternatives.display", name).startswith(f"{name} - "):
+            return Plan.failed(f"Alternative {path} for {name} doesn't exist")
+        return Plan.failed(f"Alternative for {name} doesn't exist")
+
+    def work() -> Outcome:
+        try:
+            ctx.call("alternatives.set", name, path)
+        except CommandError as error:
+            return Outcome(str(error), ok=False)
+        if ctx.call("alternatives.show_current", name) != path:
+            return Outcome(f"Alternative for {name} not updated", ok=False)
+        return Outcome(f"Alternative for {name} set to path {path}", {"path": path})
+
+    return Plan.change(
+        f"Alternative for {name} will be set to path {path}", [Step(f"set the alternative {path}", work)]
+    )

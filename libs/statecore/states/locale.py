@@ -1,0 +1,38 @@
+"""Locales (Salt's ``locale`` state)."""
+
+from __future__ import annotations
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+
+def system(ctx: Context, name: str) -> Plan:
+    """The system's locale is this one."""
+    try:
+        if ctx.call("locale.get_locale") == name:
+            return Plan.unchanged(f"System locale {name} already set")
+    except CommandError as error:
+        return Plan.failed(f"Failed to set system locale: {error}")
+
+    def work() -> Outcome:
+        try:
+            ctx.call("locale.set_locale", name)
+        except CommandError as error:
+            return Outcome(f"Failed to set system locale: {error}", ok=False)
+        return Outcome(f"Set system locale {name}", {"locale": name})
+
+    return Plan.change(f"System locale {name} needs to be set", [Step(f"set the locale {name}", work)])
+
+
+def present(ctx: Context, name: str) -> Plan:
+    """A locale that programs can use."""
+    if ctx.call("locale.avail", name):
+        return Plan.unchanged(f"Locale {name} is already present")
+
+    def work() -> Outcome:
+        if not ctx.call("locale.gen_locale", name):
+            return Outcome(f"Failed to generate locale {name}", ok=False)
+        return Outcome(f"Generated locale {name}", {"locale": name})
+
+    return Plan.change(f"Locale {name} needs to be generated", [Step(f"generate the locale {name}", work)])

@@ -1,0 +1,41 @@
+"""The time zone (Salt's ``timezone`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def system(ctx: Context, name: str, utc: bool = True) -> Plan:
+    """The host's time zone is this one. ``utc``: its hardware clock shows UTC; False leaves the clock as it is."""
+    try:
+        same = ctx.call("timezone.zone_compare", name)
+        in_utc = ctx.call("timezone.get_hwclock") not in ("localtime", "LOCAL")
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(f"Unable to compare desired timezone '{name}' to system timezone: {error}")
+    change_clock = bool(utc and not in_utc)
+    if same and not change_clock:
+        kept = [f"Timezone {name} already set", *([f"UTC already set to {name}"] if utc else [])]
+        return Plan.unchanged(", ".join(kept))
+    would = [
+        *([] if same else [f"Timezone {name} needs to be set"]),
+        *([f"UTC needs to be set to {utc}"] if change_clock else []),
+    ]
+
+    def work() -> Outcome:
+        told, changes = [], dict[str, Any]()
+        if not same:
+            ctx.call("timezone.set_zone", name)
+            changes["timezone"] = name
+            told.append(f"Set timezone {name}")
+        if change_clock:
+            if not ctx.call("timezone.set_hwclock", "UTC"):
+                return Outcome(", ".join([*told, f"Failed to set UTC to {utc}"]), changes, ok=False)
+            changes["utc"] = utc
+            told.append(f"Set UTC to {utc}")
+        return Outcome(", ".join(told), changes)
+
+    return Plan.change(", ".join(would), [Step(f"set the time zone {name}", work)])

@@ -1,0 +1,41 @@
+"""Environment variables of this process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from statecore.errors import InvocationError
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    monkeypatch.setattr(os, "environ", {"A": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "value", "left"),
+    [
+        ("get", ("A",), "1", {"A": "1"}),
+        ("get", ("B", "x"), "x", {"A": "1"}),
+        ("has_value", ("A",), True, {"A": "1"}),
+        ("has_value", ("A", "2"), False, {"A": "1"}),
+        ("item", (["A", "B"],), {"A": "1", "B": ""}, {"A": "1"}),
+        ("items", (), {"A": "1"}, {"A": "1"}),
+        ("setval", ("B", "2"), "2", {"A": "1", "B": "2"}),
+        ("setval", ("A", False), "", {"A": ""}),
+        ("setval", ("A", False, True), None, {}),
+        ("setval", ("A", 3), False, {"A": "1"}),
+        ("setenv", ({"B": "2"}, True, True), {"A": None, "B": "2"}, {"B": "2"}),
+        ("setenv", ({"B": 2, "C": "3"},), False, {"A": "1"}),
+    ],
+)
+def test_calls(plain, name, args, value, left):
+    assert plain.call(f"environ.{name}", *args) == value
+    assert os.environ == left
+
+
+def test_permanent_is_refused(plain):
+    with pytest.raises(InvocationError, match="not supported: permanent"):
+        plain.call("environ.setval", "A", "1", permanent=True)
