@@ -100,7 +100,7 @@ def sections_present(
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-        new = {each: {"before": None, "after": {}} for each in names if each not in now}
+        new: dict[str, Any] = {each: {"before": None, "after": {}} for each in names if each not in now}
         lines = [f"Created new section {each}." if each in new else f"Section unchanged {each}." for each in names]
         return lines, new
 

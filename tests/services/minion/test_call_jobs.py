@@ -103,7 +103,9 @@ def test_runs_that_wait_go_in_their_order(minion: Minion, slow: Any, eventually:
 
 def test_a_users_function_that_applies_states_takes_its_turn(minion: Minion, slow: Any) -> None:
     (minion.directory / "tree/_modules").mkdir()
-    (minion.directory / "tree/_modules/deploy.py").write_text("def now():\n    return __salt__['state.apply']('fails')\n")
+    (minion.directory / "tree/_modules/deploy.py").write_text(
+        "def now():\n    return __salt__['state.apply']('fails')\n"
+    )
     assert "modules.deploy" in minion.call("saltutil.sync_modules")[0]
     told, code = minion.call("deploy.now")
     assert told[0].startswith('The function "state.apply" is running as PID ')

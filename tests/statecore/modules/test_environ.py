@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
+from types import SimpleNamespace
 
 import pytest
 
 from statecore.errors import InvocationError
+from statecore.modules import environ
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch):
-    monkeypatch.setattr(os, "environ", {"A": "1"})
+def variables(monkeypatch):
+    """Variables of the module's own: pytest keeps some in those of the process."""
+    own = {"A": "1"}
+    monkeypatch.setattr(environ, "os", SimpleNamespace(environ=own))
+    return own
 
 
 @pytest.mark.parametrize(
@@ -31,9 +35,9 @@ def own(monkeypatch):
         ("setenv", ({"B": 2, "C": "3"},), False, {"A": "1"}),
     ],
 )
-def test_calls(plain, name, args, value, left):
+def test_calls(plain, variables, name, args, value, left):
     assert plain.call(f"environ.{name}", *args) == value
-    assert os.environ == left
+    assert variables == left
 
 
 def test_permanent_is_refused(plain):

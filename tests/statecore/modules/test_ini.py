@@ -36,9 +36,9 @@ def test_calls(plain):
 def test_what_cannot_be_read_or_written(plain):
     (plain.root / "etc").mkdir()
     (plain.root / "etc/a.ini").write_bytes(b"a = \xff\n")
-    with pytest.raises(CommandError, match="Unable to open file '/etc/a.ini'"):
+    with pytest.raises(CommandError, match="Unable to open file"):
         plain.call("ini.get_ini", "/etc/a.ini")
-    with pytest.raises(CommandError, match="Unable to write file '/no/a.ini'"):
+    with pytest.raises(CommandError, match="Unable to write file"):
         plain.call("ini.set_option", "/no/a.ini", {"a": 1})
 
 
