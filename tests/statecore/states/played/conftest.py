@@ -18,11 +18,14 @@ directory, and it finds the same programs. Keys of a case:
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import stat
 import subprocess
+import tarfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,10 +178,32 @@ def lay_out(case: Case, directory: Path) -> dict[str, str]:
             path.mkdir(exist_ok=True)
         elif text.startswith("-> "):
             path.symlink_to(text[3:])
+        elif name.endswith((".tar.gz", ".zip")):
+            pack(path, text)
         else:
             path.write_text(text)
             path.chmod(0o644)
     return _tree(directory)
+
+
+def pack(path: Path, names: str) -> None:
+    """Makes an archive of files that hold their own names; ``name/`` is a directory, ``name>target`` a link."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as made:
+            for name in names.split():
+                member = zipfile.ZipInfo(name)
+                member.external_attr = (0o40755 if name.endswith("/") else 0o100640) << 16
+                made.writestr(member, "" if name.endswith("/") else name)
+        return
+    with tarfile.open(path, "w:gz") as tar:
+        for name in names.split():
+            bare, _, target = name.partition(">")
+            entry = tarfile.TarInfo(bare.rstrip("/"))
+            entry.mode = 0o755 if name.endswith("/") else 0o640
+            entry.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.SYMTYPE if target else tarfile.REGTYPE
+            entry.linkname = target
+            entry.size = len(bare) if entry.isreg() else 0
+            tar.addfile(entry, io.BytesIO(bare.encode()))
 
 
 def changed(before: Mapping[str, str], directory: Path) -> dict[str, str]:

@@ -1,0 +1,164 @@
+"""Archives: what is in them, and taking it out without leaving the directory that it is meant for.
+
+A member that would lie outside (``..``, an absolute name, a link that leads out, or one that was there before) is refused before
+anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from statecore.errors import CommandError
+
+#: Name endings -> format.
+_ENDINGS = {
+    "tar": (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.lzma", ".tlz"),
+    "zip": (".zip", ".jar", ".war"),
+    "rar": (".rar",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Names as they are in the archive, sorted; of directories with a slash behind."""
+
+    dirs: tuple[str, ...]
+    files: tuple[str, ...]
+    links: tuple[str, ...]
+
+    @property
+    def top_dirs(self) -> tuple[str, ...]:
+        """Directories at the top, also those that other names imply."""
+        implied = {f"{name.split('/', 1)[0]}/" for name in (*self.dirs, *self.files, *self.links) if "/" in name}
+        return tuple(sorted(implied))
+
+    @property
+    def top_files(self) -> tuple[str, ...]:
+        return tuple(name for name in self.files if "/" not in name)
+
+    @property
+    def top_links(self) -> tuple[str, ...]:
+        return tuple(name for name in self.links if "/" not in name)
+
+
+def guess(name: str) -> str | None:
+    """The format that a file's name tells."""
+    lower = name.lower()
+    return next((form for form, endings in _ENDINGS.items() if lower.endswith(endings)), None)
+
+
+def contents(path: Path, form: str, strip: int = 0) -> Contents:
+    """What is in an archive, the first ``strip`` components of each name left out. Raises CommandError."""
+    kinds: dict[str, set[str]] = {"dir": set(), "file": set(), "link": set()}
+    for name, kind in _zip_names(path) if form == "zip" else _tar_names(path):
+        bare = name.rstrip("/")
+        short = bare.split("/", strip)[strip] if bare.count("/") >= strip else ""
+        if short:
+            kinds[kind].add(f"{short}/" if kind == "dir" else short)
+        if form == "zip" and "/" in bare:
+            # Zip archives may leave directories out.
+            parent = short.rpartition("/")[0]
+            kinds["dir"] |= {f"{parent}/"} if parent else set()
+    return Contents(*(tuple(sorted(kinds[kind])) for kind in ("dir", "file", "link")))
+
+
+def extract(
+    path: Path, form: str, target: Path, *, strip: int = 0, password: str | None = None, modes: bool = True
+) -> list[str]:
+    """Takes everything out into a directory; the names, in the archive's order. Raises CommandError."""
+    try:
+        if form == "zip":
+            return _unzip(path, target, password, modes=modes)
+        return _untar(path, target, strip)
+    except (OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{path.name} cannot be extracted: {error}") from error
+
+
+def encrypted(path: Path) -> bool:
+    """Whether a zip archive takes a password."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(member.flag_bits & 1 for member in archive.infolist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _tar_names(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                yield member.name, "link" if member.issym() else "dir" if member.isdir() else "file"
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise CommandError(f"Unable to list contents of {path.name}: {error}") from error
+
+
+def _zip_names(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                mode = member.external_attr >> 16
+                yield member.filename, "link" if stat.S_ISLNK(mode) else "dir" if member.is_dir() else "file"
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{path.name} is not a ZIP file: {error}") from error
+
+
+def _untar(path: Path, target: Path, strip: int) -> list[str]:
+    with tarfile.open(path) as archive:
+        members = archive.getmembers()
+        wanted = []
+        for member in members:
+            name = _stripped(member.name, strip)
+            if name:
+                link = _stripped(member.linkname, strip) if member.islnk() else member.linkname
+                wanted.append(member.replace(name=name, linkname=link, deep=False))
+        for member in wanted:
+            tarfile.data_filter(member, str(target))
+        archive.extractall(target, members=wanted, filter="data")
+        return [f"{each.name}/" if strip and each.isdir() else each.name for each in members]
+
+
+def _stripped(name: str, strip: int) -> str:
+    return name.split("/", strip)[strip] if name.count("/") >= strip else ""
+
+
+def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        archive.setpassword(password.encode() if password else None)
+        members = archive.infolist()
+        for member in members:
+            _within(target, target / member.filename, member.filename)
+        for member in members:
+            place = target / member.filename
+            # Again: a link may have been made since.
+            _within(target, place, member.filename)
+            mode = member.external_attr >> 16
+            if stat.S_ISLNK(mode):
+                leads = archive.read(member).decode()
+                _within(target, place.parent / leads, member.filename)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.unlink(missing_ok=True)
+                place.symlink_to(leads)
+                continue
+            if member.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.unlink(missing_ok=True)
+                with archive.open(member) as source, place.open("xb") as made:
+                    shutil.copyfileobj(source, made)
+            if modes and stat.S_IMODE(mode) & 0o777:
+                place.chmod(stat.S_IMODE(mode) & 0o777)
+        return [member.filename for member in members]
+
+
+def _within(target: Path, place: Path, name: str) -> None:
+    top = os.path.realpath(target)
+    if os.path.commonpath((top, os.path.realpath(place))) != top:
+        raise CommandError(f"'{name}' would lie outside of the directory: it is refused")
