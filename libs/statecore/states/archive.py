@@ -263,10 +263,8 @@ def _own(ctx: Context, wish: _Wish, found: archives.Contents) -> dict[str, Any]:
 
 
 def _source(ctx: Context, source: Any) -> tuple[str, Path]:
-    addresses = [
-        str(next(iter(each)) if isinstance(each, dict) else each)
-        for each in (source if isinstance(source, list) else [source])
-    ]
+    given = source if isinstance(source, list) else [source]
+    addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
     for address in addresses:
         if place := ctx.call("cp.cache_file", address):
             return address.removeprefix("file://"), Path(place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import stat
 import tarfile
 import zipfile
@@ -46,7 +45,7 @@ def test_calls(host):
     assert host.call("archive.is_encrypted", "/srv/a.zip") is False
     assert host.call("archive.unzip", "/srv/a.zip", "/srv/out") == ["a/x", "a/l"]
     assert (host.root / "srv/out/a/x").stat().st_mode & 0o777 == 0o750
-    assert os.readlink(host.root / "srv/out/a/l") == "x"
+    assert str((host.root / "srv/out/a/l").readlink()) == "x"
 
 
 @pytest.mark.parametrize(
