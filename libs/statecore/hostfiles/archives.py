@@ -130,7 +130,8 @@ def _stripped(name: str, strip: int) -> str:
 
 def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> list[str]:
     with zipfile.ZipFile(path) as archive:
-        archive.setpassword(password.encode() if password else None)
+        if password:
+            archive.setpassword(password.encode())
         members = archive.infolist()
         for member in members:
             _within(target, target / member.filename, member.filename)
