@@ -11,11 +11,13 @@ from pathlib import Path
 
 import salt.config
 import salt.fileclient
-import salt.loader.lazy
 import salt.pillar
 import salt.state
-import salt.utils.optsdict
 import salt.utils.secret
+
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from salt_minion import placed, spare_repetition
 
 #: With an empty pillar Salt would compile one again.
 UNUSED = {"unused": None}
@@ -31,35 +33,11 @@ def main() -> None:
         answers.flush()
 
 
-def spare_repetition() -> None:
-    """Salt looks at its module directories anew for each of some twenty loaders of each tree; here they never change."""
-    known = {}
-    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
-
-    def refresh(loader):
-        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
-        if key not in known:
-            look(loader)
-            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
-        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
-
-    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
-    # Whether options are empty is asked ten thousand times, each time by counting them.
-    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
-
-
 def told(defaults, tree):
     root = tree["directory"]
     opts = {
         **defaults,
-        "id": "web1",
-        "file_client": "local",
-        "root_dir": root,
-        "cachedir": f"{root}/cache",
-        "pki_dir": f"{root}/pki",
-        "sock_dir": f"{root}/sock",
-        "conf_file": f"{root}/minion",
-        "extension_modules": f"{root}/extmods",
+        **placed(root),
         "state_events": False,
         "autoload_dynamic_modules": False,
         "grains": tree["grains"],

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import salt.config
 import salt.loader
-import salt.loader.lazy
 import salt.pillar
 import salt.state
-import salt.utils.optsdict
 import salt.utils.secret
+
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from salt_minion import placed, spare_repetition
 
 
 def main() -> None:
@@ -30,34 +32,11 @@ def main() -> None:
         told.flush()
 
 
-def spare_repetition() -> None:
-    """Salt looks at its module directories anew for each loader; here those of one set of directories never change."""
-    known = {}
-    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
-
-    def refresh(loader):
-        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
-        if key not in known:
-            look(loader)
-            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
-        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
-
-    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
-    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
-
-
 def answer(defaults, case):
     root = case["directory"]
     opts = {
         **copy.deepcopy(defaults),
-        "id": "web1",
-        "file_client": "local",
-        "root_dir": root,
-        "cachedir": f"{root}/cache",
-        "pki_dir": f"{root}/pki",
-        "sock_dir": f"{root}/sock",
-        "conf_file": f"{root}/minion",
-        "extension_modules": f"{root}/extmods",
+        **placed(root),
         "grains": case["grains"],
         **case["opts"],
     }

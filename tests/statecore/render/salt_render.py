@@ -21,15 +21,17 @@ from pathlib import Path
 import jinja2.defaults
 import salt.config
 import salt.loader
-import salt.loader.lazy
 import salt.state
 import salt.template
 import salt.utils.jinja
-import salt.utils.optsdict
 import salt.utils.secret
 import salt.utils.stringio
 from jinja2.sandbox import SandboxedEnvironment
 from salt.utils.decorators.jinja import JinjaFilter, JinjaGlobal, JinjaTest
+
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from salt_minion import placed, spare_repetition
 
 
 class Asked:
@@ -37,14 +39,7 @@ class Asked:
         root = asked["directory"]
         self.opts = {
             **salt.config.DEFAULT_MINION_OPTS,
-            "id": "web1",
-            "file_client": "local",
-            "root_dir": root,
-            "cachedir": f"{root}/cache",
-            "pki_dir": f"{root}/pki",
-            "sock_dir": f"{root}/sock",
-            "conf_file": f"{root}/minion",
-            "extension_modules": f"{root}/extmods",
+            **placed(root),
             "grains": asked["grains"],
             "pillar": asked["pillar"],
             "file_roots": {"base": [f"{root}/base"]},
@@ -86,22 +81,6 @@ class Asked:
             "tests": sorted(JinjaTest.salt_jinja_tests),
             "globals": sorted(JinjaGlobal.salt_jinja_globals),
         }
-
-
-def spare_repetition():
-    """Salt looks at its module directories anew for each loader of each tree; here they never change."""
-    known = {}
-    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
-
-    def refresh(loader):
-        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
-        if key not in known:
-            look(loader)
-            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
-        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
-
-    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
-    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
 
 
 def main():

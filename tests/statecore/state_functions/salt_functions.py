@@ -13,55 +13,34 @@ from pathlib import Path
 import salt.config
 import salt.exceptions
 import salt.loader
-import salt.loader.lazy
 import salt.payload
 import salt.pillar
 import salt.utils.entrypoints
-import salt.utils.optsdict
 import salt.utils.secret
+
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from salt_minion import placed, spare_repetition
 
 
 def main():
     spare_repetition()
+    salt.utils.entrypoints.iter_entry_points = lambda group, name=None: []
+    logging.disable(logging.CRITICAL)
     asked = json.load(sys.stdin)
     defaults = salt.config.DEFAULT_MINION_OPTS.copy()
     told = [scene_of(defaults, scene) for scene in asked]
     sys.stdout.write(json.dumps(told, default=str))
 
 
-def spare_repetition():
-    """Salt looks at its module directories anew for each of some twenty loaders of each scene; here they never change."""
-    known = {}
-    look = salt.loader.lazy.LazyLoader._refresh_file_mapping
-
-    def refresh(loader):
-        key = (loader.tag, *(path for path in loader.module_dirs if Path(path).is_dir()))
-        if key not in known:
-            look(loader)
-            known[key] = (loader.file_mapping, loader.suffix_map, loader.suffix_order)
-        loader.file_mapping, loader.suffix_map, loader.suffix_order = (each.copy() for each in known[key])
-
-    salt.loader.lazy.LazyLoader._refresh_file_mapping = refresh
-    salt.utils.optsdict.OptsDict.__bool__ = lambda opts: True
-    salt.utils.entrypoints.iter_entry_points = lambda group, name=None: []
-    logging.disable(logging.CRITICAL)
-
-
 def scene_of(defaults, scene):
     root = scene["directory"]
     opts = {
         **defaults,
-        "id": "web1",
+        **placed(root),
         # A call uses the pillar that there is, where it brings none of its own.
         "__cli": "salt-call",
-        "file_client": "local",
         "local": True,
-        "root_dir": root,
-        "cachedir": f"{root}/cache",
-        "pki_dir": f"{root}/pki",
-        "sock_dir": f"{root}/sock",
-        "conf_file": f"{root}/minion",
-        "extension_modules": f"{root}/extmods",
         "state_events": False,
         "autoload_dynamic_modules": False,
         "grains": scene["grains"],
