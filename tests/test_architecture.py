@@ -208,6 +208,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     # A package: one state in several files.
     "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
+    "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),

@@ -1,0 +1,334 @@
+"""Git repositories on the managed host, through its ``git`` (Salt's ``git`` module).
+
+``identity`` is an SSH key without a passphrase, or a list of them. ``user`` is who git runs as.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.ports import CommandResult
+
+#: What an SSH that nobody answers is told.
+_SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "PasswordAuthentication=no", "-o", "BatchMode=yes")
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has git."""
+    return None if ctx.host.which("git") else "the host has no program git"
+
+
+def version(ctx: Context, versioninfo: bool = False) -> Any:
+    """Git's version: text, or with ``versioninfo`` a list of numbers."""
+    text = _do(ctx, None, ["--version"]).split()[2]
+    return [int(part) if part.isdecimal() else part for part in text.split(".")] if versioninfo else text
+
+
+def clone(
+    ctx: Context,
+    cwd: str,
+    url: str | None = None,
+    name: str | None = None,
+    opts: Any = "",
+    user: str | None = None,
+    identity: Any = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
+    **kwargs: Any,
+) -> bool:
+    """Clones into ``cwd``, or into ``name`` in it. Raises CommandError with what git said.
+
+    CLI Example:
+
+        salt '*' git.clone /srv/app https://git.example/app.git
+    """
+    target = f"{cwd.rstrip('/')}/{name}" if name else cwd
+    words = ["clone", *_words(opts), "--", _address(url or "", https_user, https_pass), target]
+    _do(ctx, None, words, user=user, identity=identity)
+    return True
+
+
+def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> bool:
+    """Whether a directory is a linked worktree."""
+    return ctx.host.path(f"{cwd}/.git").is_file()
+
+
+def revision(
+    ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: Any
+) -> str:
+    """The SHA1 of a revision. Raises CommandError for one that is not there."""
+    return rev_parse(ctx, cwd, rev, opts="--short" if short else "", user=user)
+
+
+def rev_parse(
+    ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+) -> str:
+    """What ``git rev-parse`` tells."""
+    return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *([rev] if rev else [])], user=user)
+
+
+def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> str:
+    """The branch that is checked out, "" when none is."""
+    return _try(ctx, cwd, ["symbolic-ref", "-q", "--short", "HEAD"], user=user).stdout.strip()
+
+
+def list_branches(ctx: Context, cwd: str, remote: bool = False, user: str | None = None, **kwargs: Any) -> list[str]:
+    """Names of the branches, or of those of remotes."""
+    return _do(
+        ctx, cwd, ["for-each-ref", "--format=%(refname:short)", f"refs/{'remotes' if remote else 'heads'}/"], user=user
+    ).split()
+
+
+def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> list[str]:
+    """Names of the tags."""
+    return _do(ctx, cwd, ["for-each-ref", "--format=%(refname:strip=2)", "refs/tags/"], user=user).split()
+
+
+def remotes(ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: Any) -> dict[str, Any]:
+    """name -> ``fetch`` and ``push`` addresses; passwords are hidden unless ``redact_auth`` is False."""
+    found: dict[str, Any] = {}
+    for line in _do(ctx, cwd, ["remote", "-v"], user=user).splitlines():
+        name, _, rest = line.partition("\t")
+        url, _, kind = rest.rpartition(" ")
+        found.setdefault(name, {})[kind.strip("()")] = _redacted(url) if redact_auth else url
+    return found
+
+
+def remote_set(
+    ctx: Context,
+    cwd: str,
+    url: str,
+    remote: str = "origin",
+    user: str | None = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
+    **kwargs: Any,
+) -> dict[str, str]:
+    """Makes this the address of a remote."""
+    if remote in remotes(ctx, cwd, user):
+        _do(ctx, cwd, ["remote", "rm", remote], user=user)
+    _do(ctx, cwd, ["remote", "add", remote, _address(url, https_user, https_pass)], user=user)
+    told: dict[str, str] = remotes(ctx, cwd, user)[remote]
+    return told
+
+
+def remote_refs(
+    ctx: Context,
+    url: str,
+    heads: bool = False,
+    tags: bool = False,
+    user: str | None = None,
+    identity: Any = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
+    **kwargs: Any,
+) -> dict[str, str]:
+    """ref -> SHA1 of a repository elsewhere. Raises CommandError with what git said."""
+    words = ["ls-remote", *(["--heads"] if heads else []), *(["--tags"] if tags else [])]
+    told = _do(ctx, None, [*words, _address(url, https_user, https_pass)], user=user, identity=identity)
+    pairs = (line.split(None, 1) for line in told.splitlines())
+    return {ref: sha for sha, ref in pairs}
+
+
+def fetch(
+    ctx: Context,
+    cwd: str,
+    remote: str | None = None,
+    force: bool = False,
+    refspecs: Any = None,
+    opts: Any = "",
+    user: str | None = None,
+    identity: Any = None,
+    **kwargs: Any,
+) -> str:
+    """Fetches; what git said of updated refs, "" for nothing."""
+    words = ["fetch", *(["--force"] if force else []), *_words(opts), *([remote] if remote else []), *_words(refspecs)]
+    result = _try(ctx, cwd, words, user=user, identity=identity)
+    _check(result, words)
+    return result.stderr.strip() if "->" in result.stderr else ""
+
+
+def checkout(
+    ctx: Context,
+    cwd: str,
+    rev: str | None = None,
+    force: bool = False,
+    opts: Any = "",
+    user: str | None = None,
+    **kwargs: Any,
+) -> str:
+    """Checks a revision out."""
+    words = ["checkout", *(["--force"] if force else []), *_words(opts), *([rev] if rev else [])]
+    return _do(ctx, cwd, words, user=user)
+
+
+def reset(ctx: Context, cwd: str, opts: Any = "", user: str | None = None, **kwargs: Any) -> str:
+    """Resets, as ``git reset`` with these options."""
+    return _do(ctx, cwd, ["reset", *_words(opts)], user=user)
+
+
+def merge(
+    ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+) -> str:
+    """Merges a revision."""
+    return _do(ctx, cwd, ["merge", *_words(opts), *([rev] if rev else [])], user=user)
+
+
+def branch(
+    ctx: Context, cwd: str, name: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+) -> bool:
+    """Makes or changes a branch, as ``git branch`` with these options."""
+    _do(ctx, cwd, ["branch", *_words(opts), *([name] if name else [])], user=user)
+    return True
+
+
+def tag_delete(ctx: Context, cwd: str, names: Sequence[str], user: str | None = None) -> bool:
+    """Removes tags."""
+    _do(ctx, cwd, ["tag", "-d", *names], user=user)
+    return True
+
+
+def is_ancestor(ctx: Context, cwd: str, old: str, new: str, user: str | None = None) -> bool:
+    """Whether ``new`` has all that ``old`` has."""
+    return _try(ctx, cwd, ["merge-base", "--is-ancestor", old, new], user=user).retcode == 0
+
+
+def has_changes(ctx: Context, cwd: str, user: str | None = None) -> bool:
+    """Whether tracked files differ from what is checked out."""
+    return bool(_try(ctx, cwd, ["diff", "HEAD"], user=user).stdout)
+
+
+def submodule(
+    ctx: Context, cwd: str, command: str, opts: Any = "", user: str | None = None, identity: Any = None, **kwargs: Any
+) -> str:
+    """``git submodule`` with a command."""
+    return _do(ctx, cwd, ["submodule", command, *_words(opts)], user=user, identity=identity)
+
+
+def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> dict[str, list[str]]:
+    """modified, new, deleted and untracked files."""
+    names = {"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}
+    found: dict[str, list[str]] = {}
+    for entry in _do(ctx, cwd, ["status", "-z", "--porcelain"], user=user).split("\0"):
+        if entry.strip():
+            sign, _, name = entry.strip().partition(" ")
+            found.setdefault(names.get(sign, names.get(sign[:1], sign)), []).append(name.strip())
+    return found
+
+
+def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None = None, **kwargs: Any) -> Any:
+    """The value of a key (``global=True``: of the user); ``all=True`` gives the list; None when there is none."""
+    words = ["config", *_scope(kwargs), "--get-all" if kwargs.get("all") else "--get", key]
+    result = _try(ctx, cwd, words, user=user)
+    values = result.stdout.splitlines()
+    if result.retcode or not values:
+        return None
+    return values if kwargs.get("all") else values[-1]
+
+
+def config_get_regexp(
+    ctx: Context,
+    key: str,
+    value_regex: str | None = None,
+    cwd: str | None = None,
+    user: str | None = None,
+    **kwargs: Any,
+) -> dict[str, list[str]]:
+    """key -> values of all keys that match."""
+    words = ["config", *_scope(kwargs), "--get-regexp", key, *([value_regex] if value_regex else [])]
+    found: dict[str, list[str]] = {}
+    for line in _try(ctx, cwd, words, user=user).stdout.splitlines():
+        name, _, value = line.partition(" ")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def config_set(
+    ctx: Context,
+    key: str,
+    value: Any = None,
+    multivar: Any = None,
+    cwd: str | None = None,
+    user: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Sets a key to a value, or to a list of them; the values then."""
+    wanted = [str(each) for each in multivar] if multivar is not None else [str(value)]
+    scope = _scope(kwargs)
+    _do(ctx, cwd, ["config", *scope, "--replace-all", key, wanted[0]], user=user)
+    for each in wanted[1:]:
+        _do(ctx, cwd, ["config", *scope, "--add", key, each], user=user)
+    return config_get(ctx, key, cwd, user, **{**kwargs, "all": True})
+
+
+def config_unset(
+    ctx: Context,
+    key: str,
+    value_regex: str | None = None,
+    cwd: str | None = None,
+    user: str | None = None,
+    **kwargs: Any,
+) -> bool:
+    """Removes the value of a key, with ``all=True`` all of them."""
+    words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", key]
+    _do(ctx, cwd, [*words, *([value_regex] if value_regex else [])], user=user)
+    return True
+
+
+def address(ctx: Context, url: str, https_user: str | None = None, https_pass: str | None = None) -> str:
+    """The address as git is given it: an https address with who asks. Raises CommandError."""
+    return _address(url, https_user, https_pass)
+
+
+def _address(url: str, user: str | None, password: str | None) -> str:
+    """An https address with who asks; other addresses have no place for it. Raises CommandError."""
+    if not user:
+        return url
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        raise CommandError("Basic Auth only supported for HTTPS")
+    who = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    return urlunsplit(parts._replace(netloc=f"{who}@{parts.netloc.rpartition('@')[2]}"))
+
+
+def _redacted(url: str) -> str:
+    """An address that may be shown."""
+    parts = urlsplit(url) if "://" in url else None
+    if parts is None or "@" not in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc=f"<redacted>@{parts.netloc.rpartition('@')[2]}"))
+
+
+def _scope(kwargs: Any) -> list[str]:
+    return ["--global"] if kwargs.get("global") else []
+
+
+def _words(opts: Any) -> list[str]:
+    return shlex.split(opts) if isinstance(opts, str) else [str(each) for each in opts or ()]
+
+
+def _do(ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: Any = None) -> str:
+    result = _try(ctx, cwd, words, user=user, identity=identity)
+    _check(result, words)
+    return result.stdout.strip()
+
+
+def _check(result: CommandResult, words: Sequence[str]) -> None:
+    if result.retcode:
+        said = (result.stderr or result.stdout).strip()
+        raise CommandError(said or f"git {words[0]} failed with {result.retcode}")
+
+
+def _try(
+    ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: Any = None
+) -> CommandResult:
+    env = {"GIT_TERMINAL_PROMPT": "0"}
+    keys = [identity] if isinstance(identity, str) else list(identity or ())
+    if keys:
+        env["GIT_SSH_COMMAND"] = shlex.join([*_SSH, *(word for key in keys for word in ("-i", str(key)))])
+    return ctx.host.run(["git", *words], cwd=cwd, runas=user, env=env)

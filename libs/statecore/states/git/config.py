@@ -1,0 +1,99 @@
+"""``git.config_set`` and ``git.config_unset``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+_NO_REPO = "Non-global config options require the 'repo' argument to be set"
+
+
+def config_set(
+    ctx: Context,
+    name: str,
+    value: Any = None,
+    multivar: Any = None,
+    repo: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    output_encoding: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A key of a repository (``repo``), or with ``global: True`` of a user, that has this value, or these (``multivar``)."""
+    if value is not None and multivar is not None:
+        return Plan.failed("Only one of 'value' and 'multivar' is permitted")
+    everywhere = bool(kwargs.pop("global", False))
+    if unknown := _unknown(kwargs):
+        return unknown
+    if not everywhere and not repo:
+        return Plan.failed(_NO_REPO)
+    many = multivar if isinstance(multivar, list) else str(multivar).split(",")
+    wanted = [str(value)] if multivar is None else [str(each) for each in many]
+    shown: Any = f"'{value}'" if multivar is None else wanted
+    scope = {"all": True, "global": everywhere, "user": user}
+    before = ctx.call("git.config_get", name, cwd=repo, **scope)
+    key = f"Global key '{name}'" if everywhere else f"'{name}'"
+    if before == wanted:
+        return Plan.unchanged(f"{key} is already set to {shown}")
+    how = "added as" if before is None else "set to"
+
+    def work() -> Outcome:
+        failed = f"Failed to set {key[0].lower()}{key[1:]} to {shown}"
+        try:
+            after = ctx.call("git.config_set", name, value=value, multivar=multivar and wanted, cwd=repo, **scope)
+        except CommandError as error:
+            return Outcome(f"{failed}: {error}", ok=False)
+        changes = {name: {"old": before, "new": after}}
+        return Outcome(f"{key} was {how} {shown}", changes) if after == wanted else Outcome(failed, changes, ok=False)
+
+    step = Step(f"set {name} of {repo or 'the user'}", work)
+    return Plan.change(f"{key} would be {how} {shown}", [step], {"old": before, "new": wanted})
+
+
+def config_unset(
+    ctx: Context,
+    name: str,
+    value_regex: str | None = None,
+    repo: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    output_encoding: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A key (an expression) that is not set, to a value that ``value_regex`` matches. ``all: True`` also removes several."""
+    everywhere, several = bool(kwargs.pop("global", False)), bool(kwargs.pop("all", False))
+    if unknown := _unknown(kwargs):
+        return unknown
+    if not everywhere and not repo:
+        return Plan.failed(_NO_REPO)
+    pattern = f"^{str(name).lstrip('^').rstrip('$')}$"
+    scope = {"global": everywhere, "user": user}
+    before = ctx.call("git.config_get_regexp", pattern, value_regex, cwd=repo, **scope)
+    if not before:
+        return Plan.unchanged("No matching keys are set")
+    greedy = [f"{key} ({', '.join(values)})" for key, values in before.items() if len(values) > 1]
+    if greedy and not several:
+        what = (
+            "Multivar(s) matched by the key expression"
+            if value_regex is None
+            else "Multiple values are matched by value_regex for the following keys"
+        )
+        return Plan.failed(f"{what} (set 'all' to True to force removal): {'; '.join(greedy)}")
+
+    def work() -> Outcome:
+        try:
+            for key in before:
+                ctx.call("git.config_unset", key, value_regex, cwd=repo, all=several, **scope)
+        except CommandError as error:
+            return Outcome(f"Failed to unset value(s): {error}", ok=False)
+        return Outcome("Value(s) successfully unset", before)
+
+    step = Step(f"unset {name} of {repo or 'the user'}", work)
+    return Plan.change(f"{len(before)} key(s) would have value(s) unset", [step], before)
+
+
+def _unknown(kwargs: dict[str, Any]) -> Plan | None:
+    return Plan.failed(f"The following keyword arguments are not valid: {', '.join(kwargs)}") if kwargs else None
