@@ -151,7 +151,14 @@ class _Driver:
         instruction = replace(instruction, low=self._aggregated(instruction, machine))
         self._initialise(instruction.low)
         number = self._number
-        children.start(instruction, lambda: {**self.call(instruction), "__run_num__": number})
+        try:
+            children.start(instruction, lambda: {**self.call(instruction), "__run_num__": number})
+        except OSError as error:
+            log.warning(
+                "No process for the parallel state %s, it runs in its place: %s", instruction.low["__id__"], error
+            )
+            self._record(instruction, self.call(instruction), machine)
+            return
         self.number()
         machine.begun(instruction)
 

@@ -42,7 +42,12 @@ class Children:
     def start(self, instruction: Call, work: Callable[[], RunningEntry]) -> None:
         """Forks; the child does the work. Raises OSError when there can be no more processes."""
         ours, theirs = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(ours)
+            os.close(theirs)
+            raise
         if not pid:
             os.close(ours)
             _serve(theirs, work)

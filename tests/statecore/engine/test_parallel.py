@@ -136,6 +136,17 @@ def test_events_tell_the_result(bench: Bench, own: Callable[..., Low]) -> None:
     assert data["ret"]["changes"] == {"x": 1}
 
 
+def test_where_there_can_be_no_more_processes_states_run_in_their_place(
+    bench: Bench, own: Callable[..., Low], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fork() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fork)
+    running = bench.run(own("a", "changes"), own("b", "done", require=[{"own": "a"}]))
+    assert [(entry["result"], entry["__run_num__"]) for entry in running.values()] == [(True, 0), (True, 1)]
+
+
 def test_no_child_is_left(bench: Bench, own: Callable[..., Low]) -> None:
     # Other tests may have servers of theirs.
     before = _children()
