@@ -170,6 +170,10 @@ class Host:
                 return int(line[2])
         raise HostError(f"Group {group} is not available")
 
+    def login_group(self, user: str | int) -> int:
+        """Numeric id of the group that a user has at login. Raises HostError for an unknown user."""
+        return self._account(str(user)).gid
+
     def user_name(self, uid: int) -> str:
         """Name of a user id, the number as text when it has none."""
         if not self._mounted:

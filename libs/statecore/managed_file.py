@@ -7,6 +7,7 @@ it. Owner and mode of the old file stay unless others are wanted.
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import os
 import shutil
@@ -170,7 +171,7 @@ def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
 
 def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> None:
     """Puts bytes in place of a file, atomically. Raises HostError when the place cannot be written."""
-    temporary = path.with_name(f".{path.name}.saltern-{os.urandom(6).hex()}")
+    temporary = _aside(path)
     try:
         # A link is replaced like something that is not there: what it leads to has no say, and may lie outside the root.
         old = path.lstat() if path.exists() and not path.is_symlink() else None
@@ -189,6 +190,43 @@ def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> N
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attributes) -> None:
+    """Puts a copy of a file or of a whole directory in place of what is there, whole or not at all.
+
+    What is in a directory gets the wanted owner and keeps its mode. Raises OSError, and HostError.
+    """
+    aside = _aside(place)
+    try:
+        if origin.is_dir():
+            shutil.copytree(origin, aside, symlinks=True)
+            for directory, names, files in os.walk(aside):
+                for name in (*names, *files):
+                    set_attributes(host, Path(directory, name), Attributes(wanted.user, wanted.group))
+        else:
+            shutil.copyfile(origin, aside)
+            shutil.copymode(origin, aside)
+        set_attributes(host, aside, wanted)
+        move_into_place(aside, place)
+    finally:
+        if os.path.lexists(aside):
+            remove(aside)
+
+
+def move_into_place(origin: Path, place: Path) -> None:
+    """Renames a file, link or directory over what is there. Raises OSError, and HostError."""
+    if os.path.lexists(place) and (_is_directory(place) or _is_directory(origin)):
+        # No rename replaces a directory that holds something, nor a file by a directory.
+        remove(place)
+    try:
+        origin.replace(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        aside = _aside(place)
+        shutil.move(origin, aside)
+        aside.replace(place)
 
 
 def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
@@ -243,6 +281,15 @@ def usual_mode() -> int:
 def directory_mode(mode: int) -> int:
     """Mode of a directory that files of this mode are made in: whoever may read may enter."""
     return mode | (mode & 0o444) >> 2
+
+
+def _aside(path: Path) -> Path:
+    """A name in the same directory that nobody has."""
+    return path.with_name(f".{path.name}.saltern-{os.urandom(6).hex()}")
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _keep_owner(path: Path, old: os.stat_result) -> None:

@@ -253,6 +253,10 @@ class ManagedHost(Protocol):
         """Numeric id by the host's /etc/group."""
         ...
 
+    def login_group(self, user: str | int) -> int:
+        """Numeric id of the group that a user has at login. Raises HostError for an unknown user."""
+        ...
+
     def user_name(self, uid: int) -> str:
         """Name of the id by the host's /etc/passwd; the number as text when it has none."""
         ...

@@ -67,7 +67,7 @@ TREE: Mapping[str, str] = {
     "stateful.sh": "#!/bin/sh\necho\necho 'changed=yes comment=done'\n",
 }
 
-PILLAR: Mapping[str, Any] = {"app": {"text": "from pillar", "more": "more\nlines\n"}}
+PILLAR: Mapping[str, Any] = {"app": {"text": "from pillar", "more": "more\nlines\n", "encoded": "aGVsbG8K"}}
 
 GRAINS: Mapping[str, Any] = {"motd": "from grains"}
 
@@ -372,6 +372,8 @@ def _told(path: Path, root: str) -> str:
     if path.is_symlink():
         return f"-> {path.readlink()}".replace(root, "ROOT")
     mode = f"{stat.S_IMODE(path.stat().st_mode):04o}"
+    if path.is_fifo():
+        return f"{mode} |"
     return f"{mode} /" if path.is_dir() else f"{mode} {path.read_bytes().decode('utf-8', 'backslashreplace')}"
 
 

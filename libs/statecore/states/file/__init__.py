@@ -9,14 +9,19 @@ from statecore.states.file import (
     accumulators,
     block,
     comments,
+    decoded,
     directory,
     edits,
     keyvalue,
     managed,
+    nodes,
+    placement,
     presence,
     recurse,
+    serialized,
     single_line,
     symlink,
+    tidying,
 )
 
 #: The modules whose functions make up this one.
@@ -32,4 +37,9 @@ PARTS = (
     single_line,
     keyvalue,
     accumulators,
+    placement,
+    serialized,
+    decoded,
+    tidying,
+    nodes,
 )

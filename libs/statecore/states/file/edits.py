@@ -32,6 +32,7 @@ def append(
     defaults: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
     ignore_whitespace: bool = True,
+    show_changes: bool = True,
 ) -> Plan:
     """The file holds this text; each text of a list that is missing is put at its end, whole."""
     try:
@@ -46,7 +47,7 @@ def append(
     gap = "" if not now or now.endswith("\n") else "\n"
     new = now + gap + "".join(f"{line}\n" for line in lines)
     diff = "\n".join(difflib.unified_diff(now.splitlines(), new.splitlines()))
-    return _Addition(ctx, name, place, makedirs, "Appended", len(lines)).plan(old, new, diff)
+    return _Addition(ctx, name, place, makedirs, "Appended", len(lines), show_changes).plan(old, new, diff)
 
 
 def prepend(
@@ -61,7 +62,8 @@ def prepend(
     source_hashes: Any = None,
     defaults: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
-    header: bool = False,
+    header: bool | None = None,
+    show_changes: bool = True,
 ) -> Plan:
     """The file holds this text; each text of a list that is missing is put before its first line, whole.
 
@@ -80,7 +82,7 @@ def prepend(
         lines = []
     new = "".join(f"{line}\n" for line in lines) + now
     diff = "".join(difflib.unified_diff(now.splitlines(keepends=True), new.splitlines(keepends=True)))
-    return _Addition(ctx, name, place, makedirs, "Prepended", len(lines)).plan(old, new, diff)
+    return _Addition(ctx, name, place, makedirs, "Prepended", len(lines), show_changes).plan(old, new, diff)
 
 
 def replace(
@@ -137,12 +139,13 @@ class _Addition:
     makedirs: bool
     verb: str
     count: int
+    show_changes: bool
 
     def plan(self, old: str | None, new: str, diff: str) -> Plan:
         """Writes ``new``, unless it is what is there."""
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
-        changes = {"diff": diff}
+        changes = {"diff": diff if self.show_changes else managed_file.HIDDEN_DIFF}
         content = new.encode("utf-8", "surrogateescape")
 
         def work() -> Outcome:
@@ -151,7 +154,9 @@ class _Addition:
             return Outcome(f"{self.verb} {self.count} lines", changes)
 
         before = None if old is None else old.encode("utf-8", "surrogateescape")
-        write = step(f"add {self.count} lines to {self.name}", work, FileChange(self.name, before, content))
+        write = step(
+            f"add {self.count} lines to {self.name}", work, FileChange(self.name, before, content, self.show_changes)
+        )
         if old is None:
             return Plan.change(f"File {self.name} is set to be created", (write,), {"new": self.name})
         return Plan.change(f"File {self.name} is set to be updated", (write,), changes)

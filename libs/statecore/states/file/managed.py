@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +103,21 @@ def managed(
         elif old is None and wish.mode is None and literal is None:
             # A file made from a source has its mode set, and told, though nobody asked for one; Salt does so.
             wish = Attributes(wish.user, wish.group, managed_file.usual_mode())
-        return _Write(
-            ctx, name, place, real, old, new, wish, makedirs, dir_mode, str(backup or ""), show_changes, check_cmd
+        return Write(
+            ctx=ctx,
+            name=name,
+            place=place,
+            real=real,
+            old=old,
+            new=new,
+            wish=wish,
+            makedirs=makedirs,
+            dir_mode=dir_mode,
+            backup=str(backup or ""),
+            show_changes=show_changes,
+            check_cmd=check_cmd,
+            tmp_dir=tmp_dir,
+            tmp_ext=tmp_ext,
         ).plan()
     except (Refused, InvocationError, HostError) as error:
         return Plan.failed(str(error))
@@ -114,8 +127,8 @@ def managed(
         return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
     """One file to be brought to a content and attributes."""
 
     ctx: Context
@@ -132,6 +145,11 @@ class _Write:
     backup: str
     show_changes: bool
     check_cmd: str | None = None
+    #: Directory of the host, and end of the name, of the file that ``check_cmd`` sees.
+    tmp_dir: str = ""
+    tmp_ext: str = ""
+    #: Told in place of what would be told under the same keys, where the file changes.
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def plan(self) -> Plan:
         """Nothing, or one step."""
@@ -156,6 +174,8 @@ class _Write:
             )
         if self.place.is_symlink():
             return {"diff": "Replace symbolic link with regular file"} | changes
+        if changes:
+            changes |= self.changes
         if self.old is not None:
             return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
         return changes
@@ -178,7 +198,7 @@ class _Write:
 
     def _check(self) -> None:
         """The check command sees the new content in a file of its own, before the real one is touched."""
-        trial = f"/tmp/.saltern-check-{os.urandom(6).hex()}"
+        trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
         place = self.ctx.host.path(trial)
         managed_file.make_directories(self.ctx.host, place.parent, Attributes(), self.ctx.host.root)
         managed_file.replace(self.ctx.host, place, self.new, Attributes(mode=0o600))
