@@ -151,7 +151,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
     "statecore.later": Room(WIRING),
-    "statecore.runtime": Room((*WIRING, "statecore.later")),
+    "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
+    "statecore.runtime": Room((*WIRING, "statecore.later", "statecore.runtime_ports")),
     "statecore.analysis": Room(
         COMPILE,
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +22,7 @@ from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl, StateSystem, Templates
+from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates
 from statecore.values import merge
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ class Runtime:
         self.files = files
         self.host: ManagedHost = host if host is not None else Host(str(self.opts.get("host_root") or "/"))
         self.loader = Loader(extension_dir, _directories(self.opts))
-        self.catalog = _Catalog(self)
+        self.catalog = LoaderCatalog(self)
         self._minion = minion if minion is not None else LocalMinion()
-        self._control = _Control(self, self._minion)
+        self._control = Control(self, self._minion)
         self._events = events if events is not None else NoEvents()
         self._jobs = jobs if jobs is not None else NoJobs()
         self._given_grains = dict(grains) if grains is not None else None
@@ -125,7 +126,7 @@ class Runtime:
     def context(self) -> Context:
         """The context of a call outside of a state run."""
         if self._base is None:
-            self._base = self._wired(self.opts, _LazyPillar(self), test=bool(self.opts.get("test")))[0]
+            self._base = self._wired(self.opts, LazyPillar(self), test=bool(self.opts.get("test")))[0]
         return self._base
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
@@ -270,7 +271,7 @@ class Runtime:
             pillar={},
             opts=self.opts,
             files=self.files,
-            templates=_NoTemplates(),
+            templates=NoTemplates(),
             events=self._events,
             jobs=self._jobs,
             minion=self._control,
@@ -306,83 +307,6 @@ class Runtime:
         if modules:
             self.loader.refresh()
         self._base = None
-
-
-class _LazyPillar(Mapping[str, Any]):
-    """The pillar in memory, compiled when it is first looked at: ``grains.get`` must not cost a pillar."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    def __getitem__(self, key: str) -> Any:
-        return self._runtime.pillar[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runtime.pillar)
-
-    def __len__(self) -> int:
-        return len(self._runtime.pillar)
-
-
-class _Control:
-    """Refreshes here what the minion refreshes for the jobs to come."""
-
-    def __init__(self, runtime: Runtime, minion: MinionControl) -> None:
-        self._runtime = runtime
-        self._minion = minion
-
-    def refresh_pillar(self) -> bool:
-        self._runtime.forget(pillar=isinstance(self._minion, LocalMinion))
-        return self._minion.refresh_pillar()
-
-    def refresh_modules(self) -> bool:
-        self._runtime.forget(modules=True)
-        return self._minion.refresh_modules()
-
-    def refresh_grains(self) -> bool:
-        self._runtime.forget(grains=isinstance(self._minion, LocalMinion))
-        return self._minion.refresh_grains()
-
-    def compile_pillar(
-        self,
-        saltenv: str | None,
-        pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
-
-    def master_tops(self) -> dict[str, list[str]]:
-        return self._minion.master_tops()
-
-
-class _Catalog:
-    """The port ``Catalog`` over the loader."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    def names(self, kind: str = "modules") -> list[str]:
-        if kind == "renderers":
-            users = {name.partition(".")[0] for name in self._runtime.loader.names(kind, self._runtime.context)}
-            return sorted(users.union(later.RENDERERS))
-        return self._runtime.loader.names(kind, self._runtime.context)
-
-    def doc(self, name: str, kind: str = "modules") -> str | None:
-        return self._runtime.loader.doc(kind, name, self._runtime.context)
-
-    def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
-        return self._runtime.loader.argspec(kind, name, self._runtime.context)
-
-
-class _NoTemplates:
-    """While grains are gathered there is nothing to render."""
-
-    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
-        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
-
-    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
-        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
 
 def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:

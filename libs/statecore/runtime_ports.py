@@ -1,0 +1,113 @@
+"""What a runtime is to the functions that it runs: its pillar, its catalog and its refreshes, as statecore's ports see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from statecore import later
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.loader import Loader
+from statecore.local import LocalMinion
+from statecore.ports import MinionControl
+
+
+class OwnRuntime(Protocol):
+    """The part of ``Runtime`` that is needed here."""
+
+    @property
+    def pillar(self) -> Mapping[str, Any]:
+        """The pillar in memory, compiled when it is first asked for."""
+        ...
+
+    @property
+    def context(self) -> Context:
+        """The context of a call outside of a state run."""
+        ...
+
+    @property
+    def loader(self) -> Loader:
+        """Where functions are found."""
+        ...
+
+    def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
+        """The next call sees these anew."""
+        ...
+
+
+class LazyPillar(Mapping[str, Any]):
+    """The pillar in memory, compiled when it is first looked at: ``grains.get`` must not cost a pillar."""
+
+    def __init__(self, runtime: OwnRuntime) -> None:
+        self._runtime = runtime
+
+    def __getitem__(self, key: str) -> Any:
+        return self._runtime.pillar[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runtime.pillar)
+
+    def __len__(self) -> int:
+        return len(self._runtime.pillar)
+
+
+class Control:
+    """Refreshes here what the minion refreshes for the jobs to come."""
+
+    def __init__(self, runtime: OwnRuntime, minion: MinionControl) -> None:
+        self._runtime = runtime
+        self._minion = minion
+
+    def refresh_pillar(self) -> bool:
+        self._runtime.forget(pillar=isinstance(self._minion, LocalMinion))
+        return self._minion.refresh_pillar()
+
+    def refresh_modules(self) -> bool:
+        self._runtime.forget(modules=True)
+        return self._minion.refresh_modules()
+
+    def refresh_grains(self) -> bool:
+        self._runtime.forget(grains=isinstance(self._minion, LocalMinion))
+        return self._minion.refresh_grains()
+
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
+
+    def master_tops(self) -> dict[str, list[str]]:
+        return self._minion.master_tops()
+
+
+class LoaderCatalog:
+    """The port ``Catalog`` over the loader."""
+
+    def __init__(self, runtime: OwnRuntime) -> None:
+        self._runtime = runtime
+
+    def names(self, kind: str = "modules") -> list[str]:
+        if kind == "renderers":
+            users = {name.partition(".")[0] for name in self._runtime.loader.names(kind, self._runtime.context)}
+            return sorted(users.union(later.RENDERERS))
+        return self._runtime.loader.names(kind, self._runtime.context)
+
+    def doc(self, name: str, kind: str = "modules") -> str | None:
+        return self._runtime.loader.doc(kind, name, self._runtime.context)
+
+    def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
+        return self._runtime.loader.argspec(kind, name, self._runtime.context)
+
+
+class NoTemplates:
+    """While grains are gathered there is nothing to render."""
+
+    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
+
+    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+        raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
