@@ -167,6 +167,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
+    "statecore.downloads": Room(GROUND),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules": Room(
         NATIVE,
@@ -208,7 +209,14 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES}, open_inside=False
     ),
     # A package: one state in several files.
-    "statecore.states.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
+    "statecore.states.file": Room(
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.edits": _EDITS,
+            "statecore.downloads": "a source may lie behind a URL",
+        },
+    ),
     "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),

@@ -30,6 +30,9 @@ _BLOCK = 1024 * 1024
 #: Length of a hexadecimal digest -> the algorithm that makes it.
 _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
+#: How long a digest may be, in hexadecimal digits.
+DIGEST_LENGTHS = frozenset(_ALGORITHMS)
+
 #: Bytes looked at to tell text from binary, as diff and git do.
 _SNIFF = 8192
 

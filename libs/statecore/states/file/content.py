@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import downloads, managed_file
 from statecore.context import Context
+from statecore.errors import CommandError
 from statecore.states.file.places import Refused
+from statecore.states.file.remote import Verification, fetched
 
 #: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
@@ -112,17 +114,19 @@ def wanted_bytes(
     source: Any,
     name: str,
     *,
-    skip_verify: bool,
-    source_hash: str,
+    wanted: Verification,
 ) -> tuple[bytes, int | None]:
     """The content that the file is to have, and the mode of its source."""
     if isinstance(literal, bytes):
         return literal, None
     if literal is not None:
         return spec.encoded(spec.rendered(ctx, literal, "", name) if spec.template else literal), None
-    address, place, source_mode = find_source(ctx, source, spec.saltenv)
-    if source_hash and not skip_verify:
-        _verify(place, source_hash, name)
+    address, place, source_mode = find_source(ctx, source, spec.saltenv, name, wanted)
+    digest = None if address.startswith(downloads.SCHEMES) else wanted.digest(ctx, address, name, spec.saltenv)
+    if digest is not None and (actual := managed_file.digest(place, digest[0])) != digest[1]:
+        raise Refused(
+            f"Specified {digest[0]} checksum for {name} ({digest[1]}) does not match actual checksum ({actual})"
+        )
     data = place.read_bytes()
     if spec.template or spec.encoding:
         try:
@@ -133,11 +137,20 @@ def wanted_bytes(
     return data, source_mode
 
 
-def find_source(ctx: Context, source: Any, saltenv: str) -> tuple[str, Path, int | None]:
-    """(address, local file, mode) of the first source that exists."""
+def find_source(
+    ctx: Context, source: Any, saltenv: str, name: str = "", wanted: Verification | None = None
+) -> tuple[str, Path, int | None]:
+    """(address, local file, mode) of the first source that exists. Without ``wanted`` none is looked for behind http."""
     tried = []
     for entry in source if isinstance(source, list) else [source]:
         address = str(next(iter(entry)) if isinstance(entry, Mapping) else entry)
+        if wanted is not None and address.startswith(downloads.SCHEMES):
+            own = replace(wanted, source_hash=str(entry[address])) if isinstance(entry, Mapping) else wanted
+            try:
+                return address, fetched(ctx, address, name, saltenv, own), None
+            except CommandError as error:
+                tried.append(f"Failed to cache {downloads.shown(address)}: {error}")
+                continue
         if address.startswith(("http://", "https://", "ftp://", "s3://", "swift://")):
             raise Refused(f"not supported: the source {address}; use salt://, file:// or a path of the host")
         env = address.partition("?saltenv=")[2] or saltenv
@@ -156,10 +169,3 @@ def find_source(ctx: Context, source: Any, saltenv: str) -> tuple[str, Path, int
     if isinstance(source, list):
         raise Refused("\n".join(["Unable to manage file: none of the specified sources were found", *tried]))
     raise Refused(f"Unable to manage file: {tried[0]}")
-
-
-def _verify(place: Path, source_hash: str, name: str) -> None:
-    algorithm, wanted = managed_file.parse_digest(source_hash)
-    found = managed_file.digest(place, algorithm)
-    if found != wanted:
-        raise Refused(f"Specified {algorithm} checksum for {name} ({wanted}) does not match actual checksum ({found})")

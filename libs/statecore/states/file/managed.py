@@ -25,6 +25,7 @@ from statecore.states.file.places import (
     refuse,
     step,
 )
+from statecore.states.file.remote import Verification
 from statecore.types import FileChange, Outcome, Plan
 
 #: Where ``backup: minion`` keeps copies, below the minion's cache directory.
@@ -65,19 +66,56 @@ def managed(
     check_cmd: str | None = None,
     skip_verify: bool = False,
     selinux: Any = None,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    verify_ssl: bool = True,
+    use_etag: bool = False,
+    signature: Any = None,
+    source_hash_sig: Any = None,
+    signed_by_any: Any = None,
+    signed_by_all: Any = None,
+    keyring: Any = None,
+    gnupghome: Any = None,
+    ignore_ordering: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_comment_characters: Any = None,
+    new_file_diff: bool = False,
+    sig_backend: str = "gpg",
     saltenv: str | None = None,
 ) -> Plan:
     """A file with this content, owner and mode.
 
     source
-        salt://, file:// or a path of the host, or a list of which the first that exists is taken
+        salt://, file://, http(s):// or a path of the host, or a list of which the first that can be had is taken
+    source_hash
+        a digest (``sha256=…``), or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
     contents, contents_pillar, contents_grains
         the content itself, or where it is
     mode
         octal digits, or ``keep``: the source's own
     """
     try:
-        refuse({"attrs": attrs, "selinux": selinux})
+        refuse(
+            {
+                "attrs": attrs,
+                "selinux": selinux,
+                "win_owner": win_owner,
+                "win_perms": win_perms,
+                "win_deny_perms": win_deny_perms,
+                "use_etag": use_etag,
+                "signature": signature,
+                "source_hash_sig": source_hash_sig,
+                "signed_by_any": signed_by_any,
+                "signed_by_all": signed_by_all,
+                "keyring": keyring,
+                "gnupghome": gnupghome,
+                "ignore_ordering": ignore_ordering,
+                "ignore_whitespace": ignore_whitespace,
+                "ignore_comment_characters": ignore_comment_characters,
+                "new_file_diff": new_file_diff,
+            }
+        )
         place, real = place_of(ctx, name, follow=follow_symlinks), place_of(ctx, name)
         if real.is_dir():
             raise Refused(f"Specified target {name} is a directory")
@@ -96,7 +134,12 @@ def managed(
         if no_content:
             return _empty(ctx, name, place, wish, makedirs, dir_mode)
         new, source_mode = wanted_bytes(
-            ctx, spec, literal, source, name, skip_verify=skip_verify, source_hash=source_hash
+            ctx,
+            spec,
+            literal,
+            source,
+            name,
+            wanted=Verification(source_hash, source_hash_name, skip_verify, verify_ssl),
         )
         if keep:
             wish = Attributes(wish.user, wish.group, source_mode)

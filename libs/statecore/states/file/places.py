@@ -16,7 +16,19 @@ from statecore.types import FileChange, Outcome, Step
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."
 
 #: Arguments of Salt that mean something on other systems, or that nothing here does yet; asking for them is refused.
-_UNSUPPORTED = {"attrs": "file attributes", "win_owner": "Windows", "win_perms": "Windows", "win_deny_perms": "Windows"}
+_UNSUPPORTED = {
+    "attrs": "file attributes",
+    **dict.fromkeys(("win_owner", "win_perms", "win_deny_perms"), "Windows"),
+    "use_etag": "use source_hash",
+    **dict.fromkeys(
+        ("signature", "source_hash_sig", "signed_by_any", "signed_by_all", "keyring", "gnupghome"),
+        "signatures are not verified here",
+    ),
+    **dict.fromkeys(
+        ("ignore_ordering", "ignore_whitespace", "ignore_comment_characters", "new_file_diff"),
+        "the difference of two files is shown whole",
+    ),
+}
 
 
 class Refused(Exception):

@@ -1,0 +1,99 @@
+"""Files behind http:// and https://, brought to the minion's own cache: streamed, bounded, whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import os
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from statecore.errors import CommandError
+
+SCHEMES = ("http://", "https://")
+
+#: Seconds that a server may say nothing.
+TIMEOUT = 60.0
+
+#: Bytes of a file beyond which it is not taken.
+LIMIT = 4 * 1024**3
+
+_BLOCK = 1024 * 1024
+
+
+def shown(url: str) -> str:
+    """A URL as people may read it: without the password in it."""
+    parts = urllib.parse.urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return urllib.parse.urlunsplit(parts._replace(netloc=f"<redacted>@{parts.netloc.rpartition('@')[2]}"))
+
+
+def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
+    """Where a file is kept. Raises CommandError for a URL that names none."""
+    parts = urllib.parse.urlsplit(url)
+    path = [part for part in urllib.parse.unquote(parts.path).split("/") if part not in ("", ".", "..")]
+    if not (parts.hostname and path) or "\0" in parts.path:
+        raise CommandError(f"{shown(url)} names no file of a server")
+    if parts.query:
+        path[-1] += f"?{parts.query.replace('/', '_')}"
+    return cachedir.joinpath("extrn_files", saltenv.replace("/", "_"), f"{parts.hostname}{parts.port or ''}", *path)
+
+
+def fetch(url: str, place: Path, *, verify_ssl: bool = True, timeout: float = TIMEOUT, limit: int = LIMIT) -> None:
+    """Brings a file to ``place``. Raises CommandError that names the URL and why not; what was there stays then."""
+    name = shown(url)
+    try:
+        request = _request(url)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{place.name[:100]}.{os.urandom(6).hex()}")
+        try:
+            with urllib.request.urlopen(request, timeout=timeout, context=_tls(verify_ssl)) as answer:
+                _stream(answer, temporary, name, limit)
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except urllib.error.HTTPError as error:
+        raise CommandError(f"{name}: HTTP {error.code}: {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise CommandError(f"{name}: {error.reason}") from error
+    except TimeoutError as error:
+        raise CommandError(f"{name}: no answer within {timeout:g} seconds") from error
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{name}: {error}") from error
+
+
+def _request(url: str) -> urllib.request.Request:
+    """A request; name and password of the URL go into a header, as servers expect them."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.username is None:
+        return urllib.request.Request(url)
+    plain = urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    request = urllib.request.Request(plain)
+    login = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+    request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
+    return request
+
+
+def _tls(verify_ssl: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if not verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _stream(answer: http.client.HTTPResponse, temporary: Path, name: str, limit: int) -> None:
+    length = answer.headers.get("Content-Length")
+    got = 0
+    with temporary.open("xb") as file:
+        while block := answer.read(_BLOCK):
+            got += len(block)
+            if got > limit:
+                raise CommandError(f"{name} is larger than {limit} bytes")
+            file.write(block)
+    if length is not None and length.isdecimal() and got != int(length):
+        raise CommandError(f"{name} ended after {got} of {length} bytes")

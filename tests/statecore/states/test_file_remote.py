@@ -1,0 +1,141 @@
+"""file.managed with sources behind HTTP: a loopback server, a mounted host."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from statecore import downloads
+from statecore.errors import CommandError
+from tests.statecore.states.conftest import Case
+
+DATA = b"from afar\n"
+SHA256 = hashlib.sha256(DATA).hexdigest()
+SERVED = {
+    "/page.txt": DATA,
+    "/page.jinja": b"{{ who }}\n",
+    "/SHA256SUMS": f"{'0' * 64}  other.txt\n{SHA256} *page.txt\n".encode(),
+    "/none": b"no digest here\n",
+}
+
+
+@pytest.fixture
+def server():
+    """(address, paths asked for)."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            data = SERVED.get(self.path)
+            self.send_response(404 if data is None else 200)
+            length = len(data or b"")
+            self.send_header("Content-Length", str(length + 5 if self.path == "/cut" else length))
+            self.end_headers()
+            self.wfile.write(data or b"")
+
+        def log_message(self, *args):
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{running.server_port}", asked
+        finally:
+            running.shutdown()
+            thread.join(10)
+
+
+#: Arguments (URL stands for the server), whether it works, what the file holds or the comment says.
+CASES = {
+    "hash": ({"source": "URL/page.txt", "source_hash": f"sha256={SHA256}"}, True, DATA.decode()),
+    "bare hash": ({"source": "URL/page.txt", "source_hash": SHA256}, True, DATA.decode()),
+    "hash file": ({"source": "URL/page.txt", "source_hash": "URL/SHA256SUMS"}, True, DATA.decode()),
+    "skip_verify": ({"source": "URL/page.txt", "skip_verify": True}, True, DATA.decode()),
+    "template": (
+        {"source": "URL/page.jinja", "skip_verify": True, "template": "jinja", "context": {"who": "me"}},
+        True,
+        "me\n",
+    ),
+    "second of a list": (
+        {"source": ["URL/nothing", "URL/page.txt"], "source_hash": SHA256},
+        True,
+        DATA.decode(),
+    ),
+    "list with a hash of its own": ({"source": [{"URL/page.txt": "URL/SHA256SUMS"}]}, True, DATA.decode()),
+    "no hash": ({"source": "URL/page.txt"}, False, "please set source_hash or set skip_verify to True"),
+    "wrong hash": ({"source": "URL/page.txt", "source_hash": "1" * 64}, False, f"actual checksum ({SHA256})"),
+    "not there": ({"source": "URL/nothing", "skip_verify": True}, False, "URL/nothing: HTTP 404"),
+    "hash file not there": ({"source": "URL/page.txt", "source_hash": "URL/gone"}, False, "URL/gone: HTTP 404"),
+    "hash file without one": ({"source": "URL/page.txt", "source_hash": "URL/none"}, False, "holds no digest"),
+    "no such server": ({"source": "http://127.0.0.1:1/x", "skip_verify": True}, False, "http://127.0.0.1:1/x"),
+    "password": ({"source": "http://me:secret@127.0.0.1:1/x", "skip_verify": True}, False, "<redacted>@127.0.0.1"),
+}
+
+
+def placed(value, url):
+    if isinstance(value, str):
+        return value.replace("URL", url)
+    if isinstance(value, list):
+        return [placed(each, url) for each in value]
+    return {placed(key, url): placed(each, url) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_source_behind_http(name, server, ours_mounted):
+    url, _asked = server
+    args, works, left = CASES[name]
+    told = ours_mounted.apply(Case(f"remote/{name}", "file.managed", placed(args, url), {}, {}))
+    if works:
+        assert [told[phase]["result"] for phase in ("would", "does", "again")] == [None, True, True]
+        assert told["again"]["changes"] == {}
+        assert told["left"] == {"f": f"0644 {left}"}
+    else:
+        assert [told[phase]["result"] for phase in ("would", "does", "again")] == [False] * 3
+        assert placed(left, url) in told["does"]["comment"]
+        assert "secret" not in str(told)
+        assert told["left"] == {}
+
+
+def test_what_is_in_the_cache_and_right_is_not_fetched_again(server, ours_mounted):
+    url, asked = server
+    args = {"source": f"{url}/page.txt", "source_hash": SHA256}
+    ours_mounted.apply(Case("remote/once", "file.managed", args, {}, {}))
+    assert asked == ["/page.txt"]
+
+
+def test_too_much_is_not_taken(server, tmp_path):
+    url, _ = server
+    (tmp_path / "f").write_text("old")
+    with pytest.raises(CommandError, match=r"page\.txt is larger than 3 bytes"):
+        downloads.fetch(f"{url}/page.txt", tmp_path / "f", limit=3)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"f": "old"}
+
+
+def test_a_file_cut_short_is_not_taken(server, tmp_path, monkeypatch):
+    url, _ = server
+    monkeypatch.setitem(SERVED, "/cut", DATA)
+    with pytest.raises(CommandError, match="/cut"):
+        downloads.fetch(f"{url}/cut", tmp_path / "f", timeout=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_url_cannot_leave_the_cache(tmp_path):
+    place = downloads.cached_at("http://host/a/../../..//etc/%2e%2e/x", tmp_path, "base")
+    assert place.is_relative_to(tmp_path)
+    assert ".." not in place.parts
+
+
+@pytest.mark.parametrize(
+    "argument", ["attrs", "selinux", "use_etag", "signature", "ignore_ordering", "new_file_diff", "win_owner"]
+)
+def test_what_is_not_supported_says_so_and_touches_nothing(argument, ours_mounted):
+    args = {"contents": "x", argument: True}
+    told = ours_mounted.apply(Case(f"remote/{argument}", "file.managed", args, {}, {}))
+    assert told["does"]["result"] is False
+    assert told["does"]["comment"].startswith(f"not supported: {argument} (")
+    assert told["left"] == {}
