@@ -1,0 +1,42 @@
+"""Space on the host's file systems (Salt's ``disk`` module), as its ``df`` tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+
+
+def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
+    """mount point -> filesystem, 1K-blocks, used, available, capacity; ``args`` are letters for df.
+
+    CLI Example:
+
+        salt '*' disk.usage
+    """
+    return _table(ctx, "-P", args, ("filesystem", "1K-blocks", "used", "available", "capacity"))
+
+
+def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
+    """mount point -> filesystem, inodes, used, free, use."""
+    return _table(ctx, "-iP", args, ("filesystem", "inodes", "used", "free", "use"))
+
+
+def percent(ctx: Context, args: str | None = None) -> Any:
+    """mount point -> how full it is; of one, where ``args`` names it."""
+    found = {place: row["capacity"] for place, row in usage(ctx).items()}
+    if not args:
+        return found
+    if args not in found:
+        raise CommandError(f"Problem parsing disk usage information: there is no file system at {args}")
+    return found[args]
+
+
+def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    flags = (args or "").lstrip("-")
+    if flags and not flags.isalnum():
+        raise CommandError(f"{args} are no letters for df")
+    words = ["df", option, *([f"-{flags}"] if flags else [])]
+    rows = (line.rsplit(None, 5) for line in ctx.host.run(words, env={"LC_ALL": "C"}).stdout.splitlines()[1:])
+    return {row[5]: dict(zip(names, row, strict=False)) for row in rows if len(row) == 6}
