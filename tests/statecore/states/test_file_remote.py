@@ -139,3 +139,39 @@ def test_what_is_not_supported_says_so_and_touches_nothing(argument, ours_mounte
     assert told["does"]["result"] is False
     assert told["does"]["comment"].startswith(f"not supported: {argument} (")
     assert told["left"] == {}
+
+
+@pytest.mark.parametrize(
+    ("args", "results", "says"),
+    [
+        ({"source_hash": SHA256}, [None, True, True], "File is already cached to "),
+        ({"source_hash": "URL/SHA256SUMS"}, [None, True, True], "File is already cached to "),
+        ({"skip_verify": True}, [None, True, True], "File is cached to "),
+        ({"source_hash": "1" * 64}, [None, False, False], f"the hash ({SHA256}) does not match"),
+        ({}, [False, False, False], "please set source_hash"),
+        ({"name": "URL/gone", "skip_verify": True}, [None, False, False], "Failed to cache URL/gone: HTTP 404"),
+        ({"name": "salt://plain.txt"}, [True, True, True], "File is cached to TREE/plain.txt"),
+        ({"name": "salt://gone.txt"}, [False, False, False], "there is no such file in saltenv 'base'"),
+        ({"name": "ROOT/f"}, [True, True, True], "File ROOT/f is present on the minion"),
+        ({"name": "ROOT/g"}, [False, False, False], "File ROOT/g is not present on the minion"),
+        ({"name": "ROOT/f", "source_hash": SHA256}, [False, False, False], "does not match the specified hash"),
+        ({"signature": "x", "use_etag": True}, [False, False, False], "'signature' is an invalid keyword argument"),
+        ({"use_etag": True}, [False, False, False], "not supported: use_etag"),
+    ],
+)
+def test_cached(args, results, says, server, ours_mounted):
+    url, _ = server
+    given = placed({"name": "URL/page.txt", **args}, url)
+    told = ours_mounted.apply(Case("remote/cached", "file.cached", given, {}, {}, have={"f": "x"}))
+    assert [told[phase]["result"] for phase in ("would", "does", "again")] == results
+    assert placed(says, url) in told["again"]["comment"]
+
+
+def test_cached_and_forgotten(server, ours_mounted):
+    url, _ = server
+    ctx = Case("remote/kept", "file.cached", {"name": f"{url}/page.txt", "source_hash": SHA256}, {}, {})
+    assert ours_mounted.apply(ctx)["does"]["changes"] == {"hash": {"old": None, "new": SHA256}}
+    (ours_mounted.place).rmdir()
+    told = ours_mounted.apply(Case("remote/forgotten", "file.not_cached", {"name": f"{url}/page.txt"}, {}, {}))
+    assert [told[phase]["changes"] for phase in ("would", "does", "again")] == [{"deleted": True}] * 2 + [{}]
+    assert told["again"]["comment"] == f"{url}/page.txt is not cached"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from statecore.states.file import (
     accumulators,
     block,
+    caching,
     comments,
     decoded,
     directory,
@@ -34,6 +35,7 @@ PARTS = (
     presence,
     comments,
     block,
+    caching,
     single_line,
     keyvalue,
     accumulators,

@@ -45,7 +45,7 @@ class Verification:
 
     def _hash_file(self, ctx: Context, given: str, saltenv: str) -> Path:
         if given.startswith(downloads.SCHEMES):
-            place = downloads.cached_at(given, _cache(ctx), saltenv)
+            place = downloads.cached_at(given, cache_of(ctx), saltenv)
             # A list of digests changes with what it lists: it is asked for each time.
             downloads.fetch(given, place, verify_ssl=self.verify_ssl)
             return place
@@ -65,7 +65,7 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verific
             "please set source_hash or set skip_verify to True"
         )
     digest = wanted.digest(ctx, address, name, saltenv)
-    place = downloads.cached_at(address, _cache(ctx), saltenv)
+    place = downloads.cached_at(address, cache_of(ctx), saltenv)
     if place.is_file() and digest is not None and managed_file.digest(place, digest[0]) == digest[1]:
         return place
     if digest is not None or not place.is_file() or wanted.skip_verify:
@@ -78,7 +78,8 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verific
     return place
 
 
-def _cache(ctx: Context) -> Path:
+def cache_of(ctx: Context) -> Path:
+    """The directory of the minion's cache."""
     return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion"))
 
 
