@@ -26,7 +26,7 @@ import stat
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,16 @@ def _told(path: Path) -> str:
         return f"-> {path.readlink()}"
     mode = f"{stat.S_IMODE(path.stat().st_mode):04o}"
     return f"{mode} /" if path.is_dir() else f"{mode} {path.read_bytes().decode('utf-8', 'backslashreplace')}"
+
+
+@pytest.fixture(autouse=True)
+def _own_environment() -> Iterator[None]:
+    """What a state sets in the environment of this process must not reach real Salt, nor other tests."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture(autouse=True)
