@@ -1,0 +1,100 @@
+"""Kernel modules (Salt's ``kmod`` module), and which of them are loaded at the next start."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.managed_file import Attributes
+
+ALIASES = {"available": "available_"}
+
+
+def available_(ctx: Context) -> list[str]:
+    """Names of all modules that the host has for the kernel that runs."""
+    top = ctx.host.path(f"/lib/modules/{os.uname().release}")
+    names = [path.name.partition(".ko")[0].replace("-", "_") for path in top.rglob("*.ko*")]
+    builtin = top / "modules.builtin"
+    if builtin.is_file():
+        names += [line.rpartition("/")[2].removesuffix(".ko") for line in builtin.read_text("utf-8").splitlines()]
+    return sorted(names)
+
+
+def check_available(ctx: Context, mod: str) -> bool:
+    """Whether the host has a module."""
+    return mod in available_(ctx)
+
+
+def lsmod(ctx: Context) -> list[dict[str, Any]]:
+    """module, size, depcount and deps of those that are loaded.
+
+    CLI Example:
+
+        salt '*' kmod.lsmod
+    """
+    rows = (line.split() for line in ctx.host.run(["lsmod"]).stdout.splitlines()[1:])
+    return [
+        {"module": row[0], "size": row[1], "depcount": row[2], "deps": row[3].split(",") if len(row) > 3 else []}
+        for row in rows
+        if len(row) > 2
+    ]
+
+
+def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
+    """Names of those that are loaded, or that are at the next start."""
+    if not only_persist:
+        return sorted(each["module"] for each in lsmod(ctx))
+    lines = (line.split() for line in _text(ctx).splitlines() if not line.strip().startswith("#"))
+    return sorted({words[0] for words in lines if words})
+
+
+def is_loaded(ctx: Context, mod: str) -> bool:
+    """Whether a module is loaded."""
+    return mod in mod_list(ctx)
+
+
+def load(ctx: Context, mod: str, persist: bool = False) -> Any:
+    """Loads a module: the names of what was loaded with it, or what modprobe complained of."""
+    before = set(mod_list(ctx))
+    result = ctx.host.run(["modprobe", *mod.split()])
+    if result.retcode:
+        return f"Error loading module {mod}: {result.stderr.strip()}"
+    new = set(mod_list(ctx)) - before
+    if persist and mod.split()[0] not in mod_list(ctx, True):
+        text, count = re.subn(rf"^#[\t ]*{re.escape(mod)}[\t ]*$", mod, _text(ctx), flags=re.MULTILINE)
+        gap = "" if not text or text.endswith("\n") else "\n"
+        _write(ctx, text if count else f"{text}{gap}{mod}\n")
+        new.add(mod.split()[0])
+    return sorted(new)
+
+
+def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> Any:
+    """Unloads a module; ``persist``: at the next start, too, its line a comment or gone. As ``load``."""
+    before = set(mod_list(ctx))
+    result = ctx.host.run(["rmmod", mod])
+    if result.retcode:
+        return f"Error removing module {mod}: {result.stderr.strip()}"
+    gone = before - set(mod_list(ctx))
+    if persist and mod.split()[0] in mod_list(ctx, True):
+        pattern = rf"^[\t ]*({re.escape(mod)}\b.*)$\n?"
+        _write(ctx, re.sub(pattern, r"#\1\n" if comment else "", _text(ctx), flags=re.MULTILINE))
+        gone.add(mod)
+    return sorted(gone)
+
+
+def _conf(ctx: Context) -> str:
+    return "/etc/modules-load.d/salt_managed.conf" if "systemd" in ctx.grains else "/etc/modules"
+
+
+def _text(ctx: Context) -> str:
+    name = _conf(ctx)
+    return (managed_file.read(ctx.host.path(name), name) or b"").decode("utf-8", "replace")
+
+
+def _write(ctx: Context, text: str) -> None:
+    place = ctx.host.path(_conf(ctx))
+    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, place, text.encode(), Attributes())
