@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import os
-import ssl
-import urllib.error
 import urllib.parse
-import urllib.request
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from statecore.errors import CommandError
+
+if TYPE_CHECKING:
+    import http.client
+    import ssl
+    import urllib.request
 
 SCHEMES = ("http://", "https://")
 
@@ -45,6 +47,10 @@ def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
 
 def fetch(url: str, place: Path, *, verify_ssl: bool = True, timeout: float = TIMEOUT, limit: int = LIMIT) -> None:
     """Brings a file to ``place``. Raises CommandError that names the URL and why not; what was there stays then."""
+    # Late: a third of the time that loading the file states takes, for sources that few of them have.
+    import urllib.error
+    import urllib.request
+
     name = shown(url)
     try:
         request = _request(url)
@@ -68,6 +74,8 @@ def fetch(url: str, place: Path, *, verify_ssl: bool = True, timeout: float = TI
 
 def _request(url: str) -> urllib.request.Request:
     """A request; name and password of the URL go into a header, as servers expect them."""
+    import urllib.request
+
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return urllib.request.Request(url)
@@ -79,6 +87,8 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def _tls(verify_ssl: bool) -> ssl.SSLContext:
+    import ssl
+
     context = ssl.create_default_context()
     if not verify_ssl:
         context.check_hostname = False
