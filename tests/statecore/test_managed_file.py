@@ -180,11 +180,14 @@ def test_owners(host, tmp_path):
     assert (link.lstat().st_uid, path.stat().st_uid) == (7, 1234)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may")
-def test_only_root_gives_files_away(host, tmp_path):
+def test_only_root_gives_files_away(host, tmp_path, monkeypatch):
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "lchown", refused)
     (tmp_path / "f").touch()
-    with pytest.raises(HostError, match=r"Failed to change owner of .* to 0: only root may"):
-        managed_file.set_attributes(host, tmp_path / "f", Attributes(user=0))
+    with pytest.raises(HostError, match=r"Failed to change owner of .* to 1234: only root may"):
+        managed_file.set_attributes(host, tmp_path / "f", Attributes(user=1234))
 
 
 def test_directories(host, tmp_path):
