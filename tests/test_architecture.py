@@ -168,6 +168,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
     "statecore.downloads": Room(GROUND),
+    "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules": Room(
         NATIVE,
@@ -191,6 +192,15 @@ ROOMS: Mapping[str, Room] = {
             "statecore.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
             " when somebody asks",
             "statecore.analysis": "it says what it saw in the words of the command",
+        },
+    ),
+    # A package: the verbs of one module in several files.
+    "statecore.modules.http": Room(
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.http_exchange": "what a request means is apart from how it is sent",
+            "statecore.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
     "statecore.modules.pkg_apt": Room(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ def fetch(url: str, place: Path, *, verify_ssl: bool = True, timeout: float = TI
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{place.name[:100]}.{os.urandom(6).hex()}")
         try:
-            with urllib.request.urlopen(request, timeout=timeout, context=_tls(verify_ssl)) as answer:
+            with urllib.request.urlopen(request, timeout=timeout, context=tls(verify_ssl)) as answer:
                 _stream(answer, temporary, name, limit)
             temporary.replace(place)
         finally:
@@ -81,18 +82,26 @@ def _request(url: str) -> urllib.request.Request:
         return urllib.request.Request(url)
     plain = urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     request = urllib.request.Request(plain)
-    login = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-    request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
+    login = basic(urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or ""))
+    request.add_unredirected_header("Authorization", login)
     return request
 
 
-def _tls(verify_ssl: bool) -> ssl.SSLContext:
+def basic(user: str, password: str) -> str:
+    """The header ``Authorization`` of a name and a password."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def tls(verify_ssl: bool, ca_bundle: Path | None = None, cert: Sequence[Path] = ()) -> ssl.SSLContext:
+    """What HTTPS is spoken with. ``cert``: files of our own certificate and, if it is another, of its key. Raises OSError."""
     import ssl
 
-    context = ssl.create_default_context()
+    context = ssl.create_default_context(cafile=None if ca_bundle is None else str(ca_bundle))
     if not verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    if cert:
+        context.load_cert_chain(*map(str, cert))
     return context
 
 

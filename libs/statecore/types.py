@@ -61,6 +61,8 @@ class Outcome:
     changes: Mapping[str, Any] = field(default_factory=dict)
     #: False stops the plan: later steps do not run and the state fails.
     ok: bool = True
+    #: What was found, for states that watch rather than change something (``http.query``): the entry's ``data``.
+    data: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ log = logging.getLogger(__name__)
 
 
 def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
-    """name, changes, result and comment of a plan, and ``warnings`` where it has any. In test mode no step runs and a
-    plan with steps has result None."""
+    """name, changes, result and comment of a plan; ``warnings`` and ``data`` where it has any. In test mode no step runs and
+    a plan with steps has result None."""
     warnings = {"warnings": list(plan.warnings)} if plan.warnings else {}
     return _settled(plan, name, test=test) | warnings
 
@@ -26,13 +26,18 @@ def _settled(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
         return _entry(name, plan.changes, None, [*plan.notes, plan.comment])
     comments = list(plan.notes)
     changes: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    result = plan.result
     for step in plan.steps:
         outcome = _run(step)
         comments.append(outcome.comment)
         changes.update(outcome.changes)
+        if outcome.data is not None:
+            found["data"] = outcome.data
         if not outcome.ok:
-            return _entry(name, changes, False, comments)
-    return _entry(name, changes, plan.result, comments)
+            result = False
+            break
+    return _entry(name, changes, result, comments) | found
 
 
 def _run(step: Step) -> Outcome:

@@ -1,0 +1,68 @@
+"""The file of authorities that servers' certificates are checked against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore import downloads, managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+
+#: Where systems keep it. Salt: utils/http.py.
+_PLACES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/tls/certs/ca-bundle.trust.crt",
+    "/etc/ssl/certs/ca-bundle.crt",
+    "/var/lib/ca-certificates/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+def update_ca_bundle(
+    ctx: Context, target: str | None = None, source: str | None = None, merge_files: Any = None
+) -> None:
+    """Puts what ``source`` gives in place of the host's bundle of authorities, ``merge_files`` behind it.
+
+    There is no source unless you name one (or the option ``ca_bundle_url``): whom to believe is not asked of just anybody.
+
+    CLI Example:
+
+        salt '*' http.update_ca_bundle source=https://example.com/cacerts.pem merge_files=/path/to/mycert.pem
+    """
+    source = source or ctx.call("config.get", "ca_bundle_url", None)
+    if not source:
+        raise InvocationError("http.update_ca_bundle needs a source: an https URL of a bundle that you trust")
+    named = [merge_files] if isinstance(merge_files, str) else [] if merge_files is None else merge_files
+    if not isinstance(named, list):
+        raise InvocationError(f"merge_files is a path, or a list of paths, not {merge_files!r}")
+    name = target or ctx.call("config.get", "ca_bundle", None) or _found(ctx)
+    place = ctx.host.path(str(name))
+    parts = [_fetched(ctx, str(source))]
+    for each in named:
+        data = managed_file.read(ctx.host.path(str(each)), str(each))
+        if data is None:
+            raise CommandError(f"merge_files: there is no file {each}")
+        parts.append(data)
+    managed_file.replace(ctx.host, place, b"\n".join(parts), Attributes())
+
+
+def _found(ctx: Context) -> str:
+    for name in _PLACES:
+        if ctx.host.path(name).is_file():
+            return name
+    raise CommandError("the host has no bundle of authorities where systems keep one; name a target")
+
+
+def _fetched(ctx: Context, source: str) -> bytes:
+    kept = Path(ctx.opts["cachedir"], "ca-bundle.pem")
+    downloads.fetch(source, kept)
+    try:
+        data = kept.read_bytes()
+    finally:
+        kept.unlink(missing_ok=True)
+    if b"-----BEGIN CERTIFICATE-----" not in data:
+        raise CommandError(f"{downloads.shown(source)} holds no certificate")
+    return data

@@ -1,0 +1,107 @@
+"""What a request carries: its body and its headers, given as they are, in a file, or as a template."""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+_SCHEME = "salt://"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Where a body (or headers) comes from; the file counts where there is one."""
+
+    data: Any
+    file: str | None
+    render: bool = False
+    renderer: str | None = None
+    values: Mapping[str, Any] | None = None
+
+    def content(self, ctx: Context) -> Any:
+        """What is given, a file's bytes, or what a template's renderers make of them. Raises CommandError, and SlsError."""
+        if self.file is None:
+            return self.data
+        data = _read(ctx, str(self.file))
+        if not self.render:
+            return data
+        if self.values is not None and not isinstance(self.values, Mapping):
+            raise InvocationError(f"template_dict is a map, not {self.values!r}")
+        pipe = self.renderer or str(ctx.opts.get("renderer") or "jinja|yaml")
+        text = data.decode("utf-8", "replace")
+        return ctx.templates.data(text, pipe, dict(self.values or {}), saltenv=ctx.saltenv, source=str(self.file))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A body as bytes, and the headers that it needs."""
+
+    data: bytes | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) -> Made:
+    """The bytes of a body: fields are encoded as a form has them; ``form`` (field, file name) sends it as a file."""
+    content = given.content(ctx)
+    if form is not None:
+        return _multipart(_bytes("" if content is None else content), *form)
+    return Made(None if content is None else _bytes(content))
+
+
+def headers_of(ctx: Context, named: Any, listed: Any, file: Body) -> dict[str, str]:
+    """Headers by name. A file's count more than those of its kind. Raises InvocationError."""
+    read = file.content(ctx)
+    if isinstance(read, Mapping):
+        named = read
+    elif read is not None:
+        listed = (read.decode("utf-8", "replace") if isinstance(read, bytes) else str(read)).splitlines()
+    if named is not None and not isinstance(named, Mapping):
+        raise InvocationError(f"header_dict is a map, not {named!r}")
+    if isinstance(listed, str) or not isinstance(listed or (), Sequence):
+        raise InvocationError(f"header_list is a list of 'Name: value', not {listed!r}")
+    found = {str(name): str(value) for name, value in (named or {}).items()}
+    for line in listed or ():
+        name, colon, value = str(line).partition(":")
+        if colon:
+            found[name.strip()] = value.strip()
+    for name, value in found.items():
+        if not name or any(each in name + value for each in "\r\n\0"):
+            raise InvocationError(f"the header {name!r} holds a line end, or has no name")
+    return found
+
+
+def _bytes(content: Any) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    if isinstance(content, Mapping):
+        return urllib.parse.urlencode(dict(content)).encode()
+    return str(content).encode()
+
+
+def _multipart(content: bytes, name: str, file_name: str | None) -> Made:
+    boundary = os.urandom(16).hex()
+    quoted = [each.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A") for each in (name, file_name or name)]
+    head = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{quoted[0]}"; filename="{quoted[1]}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    data = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return Made(data, {"Content-Type": f"multipart/form-data; boundary={boundary}"})
+
+
+def _read(ctx: Context, name: str) -> bytes:
+    if name.startswith(_SCHEME):
+        fetched = ctx.files.fetch(name.removeprefix(_SCHEME), ctx.saltenv)
+        data = None if fetched is None else fetched.read_bytes()
+    else:
+        data = managed_file.read(ctx.host.path(name), name)
+    if data is None:
+        raise CommandError(f"there is no file {name}")
+    return data

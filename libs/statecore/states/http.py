@@ -1,0 +1,128 @@
+"""What a server answers, as a state (Salt's ``http`` state): right, or failed. It changes nothing on the host."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.types import Outcome, Plan, Step
+
+_TYPES: Mapping[str, Sequence[str]] = {"match_type": ("string", "pcre"), "status_type": ("string", "pcre", "list")}
+
+#: Seconds between two requests when nothing else is said.
+_INTERVAL = 1.0
+
+
+def query(
+    ctx: Context,
+    name: str,
+    match: Any = None,
+    match_type: str = "string",
+    status: Any = None,
+    status_type: str = "string",
+    wait_for: float | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A server that answers as it should; what it answered is the entry's ``data``.
+
+    match, match_type
+        text that the answer has to hold; ``pcre``: a regular expression
+    status, status_type
+        its status; ``pcre``: a regular expression; ``list``: one of these
+    wait_for
+        seconds for which it is asked again while it answers with an error
+
+    Everything else is an argument of ``http.query``.
+    """
+    if wrong := _wrong(match, match_type, status, status_type):
+        return Plan.failed(wrong)
+    asked = {"decode": False, **kwargs, "text": True, "status": True}
+
+    def told(**more: Any) -> Outcome:
+        if wait_for:
+            data = ctx.call("http.wait_for_successful_query", name, wait_for=wait_for, **asked, **more)
+        else:
+            data = ctx.call("http.query", name, **asked, **more)
+        ok, comment = _verdict(data, match, match_type, status, status_type)
+        return Outcome(comment, ok=ok, data=data)
+
+    trial = "The query would be made (TEST MODE)"
+    if ctx.test and kwargs.get("test_url"):
+        trial = f"{told(test=True).comment} (TEST MODE, TEST URL WAS: {kwargs['test_url']})"
+    return Plan.change(trial, [Step(f"query {name}", told)])
+
+
+def wait_for_successful_query(
+    ctx: Context, name: str, wait_for: float = 300, request_interval: float = _INTERVAL, **kwargs: Any
+) -> Plan:
+    """``query`` until it is right, for so many seconds; the last answer counts. Arguments as there, but for one.
+
+    request_interval
+        seconds between two requests
+    """
+    times = {"wait_for": wait_for, "request_interval": request_interval}
+    for argument, value in times.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            return Plan.failed(f"{argument} is a number of seconds, not {value!r}")
+    plan = query(ctx, name, **kwargs)
+    if not plan.steps:
+        return plan
+    step = plan.steps[0]
+
+    def until() -> Outcome:
+        end = time.monotonic() + wait_for
+        while True:
+            outcome = step.run()
+            if outcome.ok or time.monotonic() + request_interval > end:
+                return outcome
+            time.sleep(request_interval)
+
+    return Plan.change(plan.comment, [Step(step.what, until)])
+
+
+def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | None:
+    if match is None and status is None:
+        return "Either match text (match) or a status code (status) is required."
+    for argument, value in (("match_type", match_type), ("status_type", status_type)):
+        if value not in _TYPES[argument]:
+            return f"{argument} is one of {', '.join(_TYPES[argument])}, not {value!r}"
+    if status_type == "list" and status is not None and not isinstance(status, list):
+        return f"status is a list where status_type is list, not {status!r}"
+    for argument, kind, pattern in (("match", match_type, match), ("status", status_type, status)):
+        try:
+            re.compile(str(pattern) if kind == "pcre" else "")
+        except re.error as error:
+            return f"{argument}: '{pattern}' is no regular expression: {error}"
+    return None
+
+
+def _verdict(data: Mapping[str, Any], match: Any, match_type: str, status: Any, status_type: str) -> tuple[bool, str]:
+    """Whether all that was asked for was found, and what was, in Salt's words."""
+    ok = True
+    told: list[str] = []
+    if match is not None:
+        text = str(data.get("text", ""))
+        found = str(match) in text if match_type == "string" else bool(re.search(str(match), text))
+        kind = "text" if match_type == "string" else "pattern"
+        told.append(f'Match {kind} "{match}" was {"" if found else "not "}found.')
+        ok = found
+    if status is not None:
+        answered = str(data.get("status", ""))
+        if status_type == "list":
+            hits = [each for each in status if str(each) == answered]
+            told += [f"Status {each} was found." for each in hits] or [f"Statuses {status} were not found."]
+            ok = ok and bool(hits)
+        elif status_type == "pcre":
+            found = bool(re.search(str(status), answered))
+            told.append(f'Status pattern "{status}" was {"" if found else "not "}found.')
+            ok = ok and found
+        else:
+            found = str(status) == answered
+            told.append(f"Status {status} was {'' if found else 'not '}found.")
+            ok = ok and found
+    if not ok and "error" in data:
+        told.append(f"The server's answer: {data['error']}")
+    return ok, " ".join(told)
