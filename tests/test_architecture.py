@@ -94,6 +94,7 @@ _HOSTFILES = "files of other programs have one form, in which states look at the
 _EDITS = "an edit means the same to the file state, which plans it, and to the file module, which does it"
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
+_SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: The longest name that a module starts with is its row. Every module has one.
@@ -167,6 +168,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
+    "statecore.scheduling": Room(),
     "statecore.downloads": Room(GROUND),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
@@ -206,6 +208,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.pkg_apt": Room(
         NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
     ),
+    "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
@@ -259,6 +262,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "importlib": (
         (
             *("statecore.loader", "statecore.__init__", "statecore.later", "services.entry", "services.minion.call"),
+            "services.minion.duties",
             "services.kit.output.__init__",
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from statecore.errors import CommandError
+
 #: (saltenv, pillarenv, override, external pillar on demand) -> pillar.
 PillarCompiler: TypeAlias = Callable[
     [str | None, str | None, Mapping[str, Any] | None, Mapping[str, Any] | None], dict[str, Any]
 ]
+
+#: (area, request) -> answer of the running minion. Raises CommandError.
+Manager: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 
 class NoEvents:
@@ -35,11 +40,16 @@ class LocalMinion:
     """Does in this process what a minion asks of its master or main process."""
 
     def __init__(
-        self, compile_pillar: PillarCompiler | None = None, tops: Callable[[], dict[str, list[str]]] | None = None
+        self,
+        compile_pillar: PillarCompiler | None = None,
+        tops: Callable[[], dict[str, list[str]]] | None = None,
+        manage: Manager | None = None,
     ) -> None:
-        """Without ``compile_pillar`` there is no pillar but the override; ``tops`` is what a master's tops would be."""
+        """Without ``compile_pillar`` there is no pillar but the override; ``tops`` is what a master's tops would be; ``manage``
+        asks the minion that runs beside this process."""
         self._compile_pillar = compile_pillar
         self._tops = tops
+        self._manage = manage
 
     def refresh_pillar(self) -> bool:
         """True: the runtime compiles it anew for the next call."""
@@ -68,3 +78,9 @@ class LocalMinion:
     def master_tops(self) -> dict[str, list[str]]:
         """What tops modules on this host assign."""
         return self._tops() if self._tops is not None else {}
+
+    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Asks the minion that runs here."""
+        if self._manage is None:
+            raise CommandError(f"no minion runs here that has a {area}")
+        return self._manage(area, request)

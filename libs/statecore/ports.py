@@ -134,6 +134,13 @@ class MinionControl(Protocol):
         """saltenv -> SLS references from the master's tops interface; {} where there is none."""
         ...
 
+    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Changes or shows what the running minion does by itself (``area``: schedule). The answer is a map by the area's verb.
+
+        Raises CommandError where no minion runs, or it refuses.
+        """
+        ...
+
 
 class Catalog(Protocol):
     """What the loader knows, for sys.* and for error hints."""

@@ -20,7 +20,7 @@ from statecore.loader.arguments import accepted, misfit, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
-from statecore.local import LocalMinion, NoEvents, NoJobs
+from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl, StateSystem, Templates
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates
 from statecore.values import merge
@@ -333,11 +333,12 @@ def local_runtime(
     grains: Mapping[str, Any] | None = None,
     pillar: Mapping[str, Any] | None = None,
     jobs: Jobs | None = None,
+    manage: Manager | None = None,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
-    ``jobs`` are those that run on this host meanwhile; None: nobody knows.
+    ``jobs`` are those that run on this host meanwhile; None: nobody knows. ``manage`` asks the minion that runs beside.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = Host(str(whole.get("host_root") or "/"))
@@ -370,7 +371,7 @@ def local_runtime(
         files=LocalFiles(whole["file_roots"], str(whole["hash_type"])),
         host=host,
         grains=grains,
-        minion=LocalMinion(compiled, tops),
+        minion=LocalMinion(compiled, tops, manage),
         jobs=jobs,
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )

@@ -29,6 +29,10 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEFAULT_CONFIG_DIR = "/etc/salt"
 ENV_PREFIX = "SALTERN_"
 
+#: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
+#: in Salt: one of them is what was saved of the whole.
+_JOINED = ("schedule",)
+
 #: Starts Salt's names for what is ``out_table`` here.
 _TABLE = "out.table."
 
@@ -269,6 +273,11 @@ class MinionOptions(StateOptions):
     minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
     spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
+    schedule: dict[str, Any] = option({}, "jobs that the minion runs by itself: name -> function, times, ...")
+    schedule_returner: list[str] | str = option("", "returners of all scheduled jobs")
+    schedule_file: str = option(
+        "", "where a changed schedule is kept; empty: <config dir>/minion.d/_schedule.conf, which is read at the start"
+    )
     command_shell: str = option("/bin/sh", "shell of cmd.run on the managed host")
 
 
@@ -290,12 +299,13 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
 
 
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
-    """Options for the minion and salt-call, with ``id``, ``grains_file`` and ``gpg_keydir`` filled in. Raises ConfigError."""
+    """Options for the minion and salt-call, with ``id``, the paths of files and ``gpg_keydir`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     return dataclasses.replace(
         options,
         id=options.id or socket.getfqdn(),
         grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
+        schedule_file=options.schedule_file or str(config_directory(config_dir, env) / "minion.d" / "_schedule.conf"),
         gpg_keydir=_gpg_keys(options, config_dir, env),
     )
 
@@ -329,9 +339,14 @@ def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapp
     names = {item.name for item in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
     directory = config_directory(config_dir, env)
+    joined: dict[str, Any] = {}
     for path in _config_files(directory, file_name):
         for name, value in _read_file(path).items():
-            values[name] = _checked(name, value, hints, names, partial(_place, path, name))
+            checked = _checked(name, value, hints, names, partial(_place, path, name))
+            if name in _JOINED and path.parent != directory:
+                checked = {**joined.get(name, {}), **checked}
+                joined[name] = checked
+            values[name] = checked
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
         # Variables for the other kind of process (a lab sources one file for all) are none of ours.

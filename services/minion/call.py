@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from statecore.runtime import Returned, Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "services.minion.call_remote"
+
+#: What asks the minion that runs on this host.
+_MINION = "services.minion.remote"
 
 #: What knows the jobs of this host, and the functions that without a master are not worth loading it for: they run nothing that
 #: others would have to know of.
@@ -139,8 +143,16 @@ def _with_synced_outputters(options: MinionOptions) -> MinionOptions:
 
 def _local(options: MinionOptions, procs: Any) -> Runtime:
     return local_runtime(
-        as_opts(options, file_client="local", extension_modules=str(extension_directory(options))), jobs=procs
+        as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
+        jobs=procs,
+        manage=partial(_manage, Path(options.cachedir)),
     )
+
+
+def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Asks the minion that runs on this host, if one does."""
+    answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
+    return answer
 
 
 def _load(

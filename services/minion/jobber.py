@@ -34,9 +34,11 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with procs.record(load):
+    # A job of the schedule may ask not to be seen among those that run.
+    with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
         result = run(runtime, load)
-        spool.put(result)
+        if load.get("return_job", True):
+            spool.put(result)
     # Without a main process to tell, the result waits for the next one's look into the spool.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         notify.send(SPOOLED)
@@ -45,6 +47,8 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     """The ``_return`` load of a job (protocol section 7.3); a multi-function job gets maps by function."""
     fun = load["fun"]
+    if "schedule" in load:
+        return _run_scheduled(runtime, load)
     base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
     base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
     if isinstance(fun, str):
@@ -58,8 +62,35 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _run_scheduled(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+    """The return of a job that the minion began itself: the master gives it a JID (``req``), or is asked to keep nothing of it.
+
+    Source: salt/utils/schedule.py.
+    """
+    positional = [one for one in load["arg"] if not _is_keywords(one)]
+    keywords = {
+        name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
+    }
+    returned = _guarded(runtime, load["fun"], positional, keywords)
+    kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
+    more = {name: load[name] for name in ("metadata", "ret_config", "ret_kwargs") if name in load}
+    return {
+        "cmd": "_return",
+        "jid": kept_as,
+        "fun": load["fun"],
+        "fun_args": [*positional, *([keywords] if keywords else [])],
+        "schedule": load["schedule"],
+        "pid": os.getpid(),
+        **more,
+        **_shape(returned),
+    }
+
+
 def _call(runtime: Runtime, fun: str, args: Sequence[Any]) -> Returned:
-    positional, keywords = split_arguments(args)
+    return _guarded(runtime, fun, *split_arguments(args))
+
+
+def _guarded(runtime: Runtime, fun: str, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Returned:
     try:
         return runtime.call(fun, positional, keywords)
     except SystemExit as error:
@@ -72,13 +103,17 @@ def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     for argument in args:
-        if isinstance(argument, Mapping) and argument.get("__kwarg__"):
+        if _is_keywords(argument):
             keywords |= {str(name): value for name, value in argument.items() if name != "__kwarg__"}
         elif isinstance(argument, str) and (pair := _keyword(argument)):
             keywords[pair[0]] = pair[1]
         else:
             positional.append(argument)
     return positional, keywords
+
+
+def _is_keywords(argument: Any) -> bool:
+    return isinstance(argument, Mapping) and bool(argument.get("__kwarg__"))
 
 
 def _keyword(text: str) -> tuple[str, str] | None:

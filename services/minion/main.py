@@ -34,6 +34,8 @@ from services.kit.logs import configure
 from services.kit.service import EX_CONFIG, Stop, catch_signals, open_probes, role_arguments
 from services.minion import zygote
 from services.minion.channel import endpoint, session_of, sign_in_once
+from services.minion.control import ControlSocket
+from services.minion.duties import Duties
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
 from services.minion.pair import Pair
@@ -80,6 +82,8 @@ class Minion:
         self._seen = SeenJobs(Path(options.cachedir) / "jids", options.minion_jid_queue_hwm)
         #: Jobs that the preloaded process has not taken yet: a new one gets them when it dies.
         self._handed: dict[str, dict[str, Any]] = {}
+        self._duties = Duties(options)
+        self._control = _control_socket(Path(options.cachedir))
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
         self._pair: Pair | None = None
@@ -103,6 +107,7 @@ class Minion:
             self._pair.close()
         if self._sub is not None:
             self._sub.close()
+        self._control.close()
         self._requests.close()
         self._context.term()
 
@@ -180,6 +185,7 @@ class Minion:
         # Jobs are taken only when the state engine has its pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
+        self._control.register(poller)
         ready = dict(poller.poll(_TICK))
         happened = ready.get(self._pair.fileno(), 0)
         if happened & zmq.POLLOUT:
@@ -193,6 +199,8 @@ class Minion:
             self._hear_master()
         if self._sub is not None and self._sub in ready:
             self._hear_publication()
+        self._control.serve(ready, self._duties.answer)
+        self._run_due()
         self._send_outbox()
 
     def _hear_publication(self) -> None:
@@ -204,11 +212,29 @@ class Minion:
             return
         jid = str(job["jid"])
         self._seen.add(jid)
-        if self._spool.size() > self._options.spool_max_bytes:
-            _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": job["jid"]})
+        if self._may_run(jid):
+            _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+            self._hand(job)
+
+    def _run_due(self) -> None:
+        """Jobs of the minion's own, which need its pillar like all others."""
+        if self._subject is None:
             return
-        _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
-        self._handed[jid] = job
+        for job in self._duties.due():
+            if self._may_run(str(job["jid"])):
+                self._hand(job)
+            else:
+                self._duties.ended(str(job["jid"]))
+
+    def _may_run(self, jid: str) -> bool:
+        if self._spool.size() <= self._options.spool_max_bytes:
+            return True
+        _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
+        return False
+
+    def _hand(self, job: Mapping[str, Any]) -> None:
+        """To the preloaded process, which forks it."""
+        self._handed[str(job["jid"])] = dict(job)
         self._tell({"job": job})
 
     def _opened(self, payload: bytes) -> dict[str, Any] | None:
@@ -312,10 +338,13 @@ class Minion:
             self._outbox.spooled()
         elif message.startswith(zygote.TAKEN):
             self._handed.pop(message[len(zygote.TAKEN) :].decode(), None)
+        elif message.startswith(zygote.ENDED):
+            self._duties.ended(message[len(zygote.ENDED) :].decode())
         elif message.startswith(zygote.READY):
             known = msgpack.unpackb(message[len(zygote.READY) :], strict_map_key=False)
             first = self._subject is None
             self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
+            self._duties.know(known["pillar"], known["grains"])
             if first:
                 self._announce()
 
@@ -325,6 +354,7 @@ class Minion:
             os.waitpid(self._zygote, 0)
         assert self._pair is not None
         self._pair.close()
+        self._duties.lost()
         self._start_zygote()
         for job in self._handed.values():
             self._tell({"job": job})
@@ -357,6 +387,13 @@ class Minion:
         waiting = len(self._spool.waiting())
         if waiting:
             _LOG.warning("%d returns stay in the spool until the next start", waiting)
+
+
+def _control_socket(directory: Path) -> ControlSocket:
+    try:
+        return ControlSocket(directory)
+    except OSError as error:
+        raise ConfigError(f"cachedir: {directory}: {error.strerror}") from error
 
 
 def _severity(answer: Answer) -> int:

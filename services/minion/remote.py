@@ -14,6 +14,7 @@ from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
 from services.kit.config import MinionOptions, as_opts
 from services.minion.channel import Channel, ChannelError
+from services.minion.control import NobodyThere, ask
 from services.minion.identity import Identity
 from statecore.errors import CommandError
 from statecore.ports import FileHash
@@ -203,6 +204,10 @@ class RemoteMinion(_Master):
             return {}
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
+    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What the running minion answers."""
+        return manage(Path(self._options.cachedir), area, request)
+
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         """Sends an event to the master's bus, where it carries this minion's id beside ``data`` (reactions look at it)."""
         load = {"cmd": "_minion_event", "tag": tag, "data": dict(data), "pretag": None}
@@ -214,6 +219,17 @@ class RemoteMinion(_Master):
         directory.mkdir(parents=True, exist_ok=True)
         (directory / f"refresh-{what}").touch()
         return True
+
+
+def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of the minion with this cache directory. Raises CommandError."""
+    try:
+        answer = ask(cachedir, {**request, "area": area})
+    except NobodyThere as error:
+        raise CommandError(str(error)) from error
+    if "error" in answer:
+        raise CommandError(str(answer["error"]))
+    return answer
 
 
 def _digest(path: Path, hash_type: str) -> str:

@@ -7,7 +7,8 @@ fork of it is safe. The main process sends msgpack maps with one key:
     {"credentials": ...}   from now on these
     {"end": seconds}       wait so long for jobbers, then end
 
-and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result waits in the spool), ``READY`` plus msgpack
+and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result waits in the spool), ``ENDED``
+plus a JID (a job of the schedule is over), ``READY`` plus msgpack
 (grains and pillar for targeting: at the start and after each refresh).
 """
 
@@ -48,6 +49,9 @@ READY = b"ready"
 #: Marks a message with the JID of a job that is about to be forked.
 TAKEN = b"taken"
 
+#: Marks a message with the JID of a job of the minion's own whose process is gone.
+ENDED = b"ended"
+
 #: Seconds between tries to get the pillar that a minion needs before it takes jobs.
 _PILLAR_RETRY = 5.0
 
@@ -80,7 +84,8 @@ class Zygote:
         self._spool = Spool(cachedir / "spool")
         self._refreshes = Refreshes(cachedir)
         self._runtime = self._new_runtime({})
-        self._jobbers: set[int] = set()
+        #: Process -> JID, empty where nobody waits for its end.
+        self._jobbers: dict[int, str] = {}
         self._ending = 0.0
 
     def run(self) -> None:
@@ -130,7 +135,7 @@ class Zygote:
         self._say(TAKEN + str(load["jid"]).encode())
         pid = os.fork()
         if pid:
-            self._jobbers.add(pid)
+            self._jobbers[pid] = str(load["jid"]) if "schedule" in load else ""
             return
         code = 1
         try:
@@ -145,7 +150,9 @@ class Zygote:
     def _reap(self) -> None:
         for pid in list(self._jobbers):
             if os.waitpid(pid, os.WNOHANG)[0]:
-                self._jobbers.discard(pid)
+                jid = self._jobbers.pop(pid)
+                if jid:
+                    self._say(ENDED + jid.encode())
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._credentials = Credentials(**value)

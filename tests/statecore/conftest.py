@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class Ports:
         self.jobs: list[dict[str, Any]] = []
         self.compiled: dict[str, Any] = {}
         self.answer: Any = {}
+        #: Area -> what the running minion answers.
+        self.managers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {}
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         self.asked.append((tag, dict(data)))
@@ -66,6 +68,9 @@ class Ports:
 
     def master_tops(self) -> dict[str, list[str]]:
         return {}
+
+    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self.managers[area](request)
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
         return text.replace("{{ name }}", str(context.get("name")))

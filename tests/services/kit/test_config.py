@@ -24,6 +24,9 @@ from services.kit.config import (
 #: Writes files {name: text} and gives their directory.
 Files: TypeAlias = Callable[[Mapping[str, str]], str]
 
+#: What a minion's configuration directory fills in where nothing is said.
+_FILLED = {"grains_file": "/g", "schedule_file": "/s"}
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
@@ -183,7 +186,7 @@ def test_every_option_has_a_type_that_its_default_fits_and_a_sentence(
     import yaml
 
     # Set, because empty ones are filled in.
-    given: dict[str, Any] = {"id": "m", "gpg_keydir": "/k"} | ({"grains_file": "/g"} if kind is MinionOptions else {})
+    given: dict[str, Any] = {"id": "m", "gpg_keydir": "/k"} | (_FILLED if kind is MinionOptions else {})
     defaults = {item.name: getattr(kind(), item.name) for item in dataclasses.fields(kind)}
     loaded = load(files({name: yaml.safe_dump(defaults | given)}), {})
     assert loaded == kind(**given)

@@ -1,0 +1,223 @@
+"""When a job is due: the clock and what is remembered of the job in, a verdict and what to remember out.
+
+Two clocks. Intervals go by one that is never set (``steady``, which also counts while the machine sleeps), so that they neither
+drift nor notice when the time of day is corrected. ``cron``, ``when`` and ``once`` go by the time of day:
+
+- Set forward past several times, a cron job runs once. A ``when`` or ``once`` that passed more than an hour ago is missed.
+- Set back by less than three hours (the end of summer time), what has run does not run again, unless it runs every hour; set back
+  further, all jobs go by the new time.
+- What passed before the minion began is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+
+from statecore.scheduling.dates import parse_date
+from statecore.scheduling.job import Job, Range
+
+_SECOND = timedelta(seconds=1)
+
+#: How late a date may be noticed: the machine slept, or its clock was set.
+_LATEST = timedelta(hours=1)
+
+#: Clocks that are set back by less are those of people: what has run is not run again. As in Vixie's cron.
+_SMALL_STEP_BACK = timedelta(hours=3)
+_TINY_STEP_BACK = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """One moment."""
+
+    #: The time of day here, without a zone.
+    wall: datetime
+    #: Seconds of a clock that nobody sets.
+    steady: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is remembered of a job between two looks."""
+
+    #: When it was looked at last.
+    looked: datetime | None = None
+    #: Steady time of the next run of an interval, without splay.
+    base: float | None = None
+    #: Time of day of the next run of any other job, without splay.
+    moment: datetime | None = None
+    #: The day on which ``moment`` was computed: on another one, "5pm" is another moment.
+    computed: date | None = None
+    #: Seconds that the next run is put off by; None: not drawn yet.
+    delay: int | None = None
+    #: A skipped run is made up at this time.
+    made_up: datetime | None = None
+    last_run: datetime | None = None
+    skip_reason: str = ""
+    skipped_at: datetime | None = None
+    #: When it will run, as people are told.
+    next_fire: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What holds for all jobs at a look."""
+
+    enabled: bool = True
+    #: Runs in the place of a job that is skipped for its range or an explicit skip.
+    skip_function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found."""
+
+    progress: Progress
+    #: Function to run now; empty: none.
+    function: str = ""
+
+
+#: (shortest, longest) -> a number between.
+Draw = Callable[[int, int], int]
+
+
+def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> Look:
+    """Raises ValueError for a date of the job that cannot be read any more (the 29th of February, without a year)."""
+    due, due_at, after = _timing(job, before, clock, draw)
+    starting = before.looked is None and job.run_on_start
+    explicit = any(_passed(one, before.looked, clock.wall) for one in job.run_explicit)
+    making_up = before.made_up is not None and clock.wall >= before.made_up
+    after = replace(
+        after, looked=clock.wall, skip_reason="", skipped_at=None, made_up=None if making_up else before.made_up
+    )
+    if not (due or starting or explicit or making_up):
+        kept = replace(after, skip_reason=before.skip_reason, skipped_at=before.skipped_at)
+        return Look(kept)
+    function, reason = job.function, ""
+    if not starting:
+        reason, replaceable = _gate(job, clock.wall, due_at)
+        if reason and replaceable and world.skip_function:
+            function, reason = world.skip_function, ""
+        if reason == "in_skip_range" and job.run_after_skip_range and job.skip_range is not None:
+            after = replace(after, made_up=job.skip_range.bounds(clock.wall)[1] + _SECOND)
+    if not (world.enabled and job.enabled):
+        reason = "disabled"
+    if reason:
+        return Look(replace(after, skip_reason=reason, skipped_at=clock.wall))
+    return Look(replace(after, last_run=clock.wall), function)
+
+
+def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
+    """The run that was to be did not take place after all (``maxrunning``)."""
+    return replace(progress, skip_reason=reason, skipped_at=now)
+
+
+# ------------------------------------------------------------------------------------------------------------ the next time
+
+
+def _timing(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
+    """Whether the job's own time has come, that time, and what is next."""
+    if job.interval:
+        return _interval(job, before, clock, draw)
+    if job.cron is not None or job.dates is not None:
+        return _moments(job, before, clock, draw)
+    return False, clock.wall, before
+
+
+def _interval(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
+    base = before.base if before.base is not None else clock.steady + job.interval
+    delay = _delay(job, before, draw)
+    due = clock.steady >= base + delay
+    due_at = clock.wall + timedelta(seconds=base + delay - clock.steady)
+    if not due:
+        return False, due_at, replace(before, base=base, delay=delay, next_fire=due_at)
+    # From the time that it was due, not from now: no drift. What was missed meanwhile is not made up.
+    base += job.interval * ((clock.steady - base) // job.interval + 1)
+    following = replace(before, base=base, delay=None)
+    delay = _delay(job, following, draw)
+    next_fire = clock.wall + timedelta(seconds=base + delay - clock.steady)
+    return True, due_at, replace(following, delay=delay, next_fire=next_fire)
+
+
+def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
+    # What runs every hour anyway must not pause for the hour that comes twice.
+    step_back = _TINY_STEP_BACK if job.cron is not None and job.cron.every_hour else _SMALL_STEP_BACK
+    set_back = before.looked is not None and before.looked - clock.wall > step_back
+    moment, computed = before.moment, before.computed
+    if set_back or before.looked is None or (moment is None and computed != clock.wall.date()):
+        since = before.looked if before.looked is not None and not set_back else clock.wall - _first_grace(job)
+        moment, computed = _next(job, since, clock.wall), clock.wall.date()
+        before = replace(before, delay=None)
+    if moment is None:
+        return False, clock.wall, replace(before, moment=None, computed=computed, next_fire=None)
+    delay = _delay(job, before, draw)
+    due_at = moment + timedelta(seconds=delay)
+    if clock.wall < due_at:
+        return False, due_at, replace(before, moment=moment, computed=computed, delay=delay, next_fire=due_at)
+    due = job.cron is not None or clock.wall - due_at <= _LATEST
+    following = _next(job, clock.wall, clock.wall)
+    after = replace(before, moment=following, computed=clock.wall.date(), delay=None)
+    if following is not None:
+        delay = _delay(job, after, draw)
+        after = replace(after, delay=delay, next_fire=following + timedelta(seconds=delay))
+    else:
+        after = replace(after, next_fire=None)
+    return due, due_at, after
+
+
+def _first_grace(job: Job) -> timedelta:
+    """A date that passed this moment still counts; cron has no such mercy in Salt."""
+    return timedelta() if job.cron is not None else _SECOND
+
+
+def _next(job: Job, since: datetime, now: datetime) -> datetime | None:
+    if job.cron is not None:
+        return job.cron.after(since)
+    assert job.dates is not None
+    # "5pm" has passed today, and will come tomorrow.
+    tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
+    return min((one for day in (now, tomorrow) for one in job.dates(day) if one > since), default=None)
+
+
+def _delay(job: Job, progress: Progress, draw: Draw) -> int:
+    if progress.delay is not None:
+        return progress.delay
+    return draw(*job.splay) if job.splay else 0
+
+
+# ------------------------------------------------------------------------------------------------------------------ the gates
+
+
+def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:
+    """Salt's word for why a job that is due does not run ("" when it does), and whether ``skip_function`` may run instead."""
+    if job.range is not None and (reason := _outside(job.range, now)):
+        return reason, not job.range.invert
+    if job.skip_range is not None and _inside(job.skip_range, now):
+        return "in_skip_range", True
+    if any(abs(due_at - one) <= _SECOND for one in job.skip_explicit):
+        return "skip_explicit", True
+    if job.until is not None and parse_date(job.until, now) <= now:
+        return "until_passed", False
+    if job.after is not None and parse_date(job.after, now) >= now:
+        return "after_not_passed", False
+    return "", False
+
+
+def _outside(span: Range, now: datetime) -> str:
+    start, end = span.bounds(now)
+    if span.invert:
+        return "in_skip_range" if start < now < end else ""
+    return "" if start <= now <= end else "not_in_range"
+
+
+def _inside(span: Range, now: datetime) -> bool:
+    start, end = span.bounds(now)
+    return start <= now <= end
+
+
+def _passed(moment: datetime, looked: datetime | None, now: datetime) -> bool:
+    """Whether it came since the last look."""
+    since = looked if looked is not None else now - _SECOND
+    return since < moment <= now and now - moment <= _LATEST

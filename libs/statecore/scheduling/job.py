@@ -1,0 +1,254 @@
+"""One job of a schedule as it is written: options by Salt's names, checked once, so that looking at the clock stays cheap.
+
+What is wrong is a ValueError that names the option. Source: salt/utils/schedule.py and the documentation of its options.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from statecore.scheduling.cron import Cron
+from statecore.scheduling.dates import parse_date
+
+#: Keys of a schedule that are no jobs, but hold for all of them.
+GLOBAL = ("enabled", "skip_function", "skip_during_range", "splay")
+
+INTERVALS: Mapping[str, int] = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+_MOMENTS = ("when", "cron", "once")
+
+#: Every option of a job. Names that begin with ``_`` are what a scheduler notes.
+OPTIONS = frozenset(
+    {
+        "name",
+        "function",
+        "func",
+        "fun",
+        "args",
+        "kwargs",
+        *INTERVALS,
+        *_MOMENTS,
+        "once_fmt",
+        "splay",
+        "range",
+        "skip_during_range",
+        "run_after_skip_range",
+        "skip_explicit",
+        "run_explicit",
+        "after",
+        "until",
+        "enabled",
+        "maxrunning",
+        "jid_include",
+        "return_job",
+        "returner",
+        "return_config",
+        "return_kwargs",
+        "metadata",
+        "run_on_start",
+        "dry_run",
+    }
+)
+
+#: Form of times in ``once``, ``skip_explicit`` and ``run_explicit``.
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
+
+#: Texts -> moments that they mean at that moment.
+DatesAt = Callable[[datetime], Sequence[datetime]]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From when to when; both are read anew at each look, so that times of day mean today."""
+
+    start: Any
+    end: Any
+    #: Outside of it instead.
+    invert: bool = False
+
+    def bounds(self, now: datetime) -> tuple[datetime, datetime]:
+        """Raises ValueError where the end is not later than the start."""
+        start, end = parse_date(self.start, now), parse_date(self.end, now)
+        if end <= start:
+            raise ValueError(f"the end of the range, {self.end}, must be later than its start, {self.start}")
+        return start, end
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that is well formed."""
+
+    name: str
+    function: str
+    #: Seconds between two runs; 0 where the job goes by the clock on the wall, or is only run by hand.
+    interval: int
+    cron: Cron | None
+    #: What ``when`` and ``once`` mean.
+    dates: DatesAt | None
+    #: (shortest, longest) seconds that a run is put off by; None: not at all.
+    splay: tuple[int, int] | None
+    range: Range | None
+    skip_range: Range | None
+    run_after_skip_range: bool
+    skip_explicit: tuple[datetime, ...]
+    run_explicit: tuple[datetime, ...]
+    after: Any
+    until: Any
+    run_on_start: bool
+    enabled: bool
+    maxrunning: int
+    jid_include: bool
+    dry_run: bool
+
+    @classmethod
+    def of(cls, name: str, data: Any, whole: Mapping[str, Any], named_dates: Mapping[str, Any], now: datetime) -> Job:
+        """``whole``: the schedule that the job is of, for what holds for all jobs. ``named_dates``: what a text in ``when``
+        may stand for (``whens`` of pillar or grains). ``now`` is for checking dates only. Raises ValueError."""
+        if not isinstance(data, Mapping):
+            raise ValueError(f"a job is a map of options, not {data!r}")
+        _check_names(data)
+        kinds = [key for key in (*INTERVALS, *_MOMENTS) if key in data]
+        used = {key if key in _MOMENTS else "an interval" for key in kinds}
+        if len(used) > 1:
+            raise ValueError(f"these cannot stand together: {', '.join(kinds)}")
+        interval = _interval(data) if "an interval" in used else 0
+        splay = data.get("splay") if data.get("splay") is not None else whole.get("splay")
+        skip_range = data.get("skip_during_range") or whole.get("skip_during_range")
+        job = cls(
+            name=name,
+            function=function_of(data),
+            interval=interval,
+            cron=_cron(data["cron"]) if "cron" in data else None,
+            dates=_dates(data, named_dates),
+            splay=_splay(splay) if splay else None,
+            range=_range("range", data["range"]) if data.get("range") else None,
+            skip_range=_range("skip_during_range", skip_range) if skip_range else None,
+            run_after_skip_range=bool(data.get("run_after_skip_range")),
+            skip_explicit=_explicit("skip_explicit", data),
+            run_explicit=_explicit("run_explicit", data),
+            after=data.get("after"),
+            until=data.get("until"),
+            run_on_start=bool(data.get("run_on_start", bool(interval))),
+            enabled=bool(data.get("enabled", True)),
+            maxrunning=_whole("maxrunning", data.get("maxrunning", 1), 1),
+            jid_include=bool(data.get("jid_include", True)),
+            dry_run=bool(data.get("dry_run")),
+        )
+        job.check(now)
+        return job
+
+    def check(self, now: datetime) -> None:
+        """Whether all dates can be read. Raises ValueError."""
+        if self.dates is not None:
+            self.dates(now)
+        for one in (self.range, self.skip_range):
+            if one is not None:
+                one.bounds(now)
+        for option in (self.after, self.until):
+            if option is not None:
+                parse_date(option, now)
+
+
+def function_of(data: Mapping[str, Any]) -> str:
+    """The function of a job; Salt knows three names for it. Raises ValueError."""
+    for key in ("function", "func", "fun"):
+        if isinstance(data.get(key), str) and data[key]:
+            return str(data[key])
+    raise ValueError("function is missing")
+
+
+def arguments_of(data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments. Raises ValueError."""
+    args, kwargs = data.get("args") or [], data.get("kwargs") or {}
+    if not isinstance(args, list | tuple):
+        raise ValueError(f"args is a list, not {args!r}")
+    if not isinstance(kwargs, Mapping):
+        raise ValueError(f"kwargs is a map, not {kwargs!r}")
+    return list(args), {str(key): value for key, value in kwargs.items()}
+
+
+def _check_names(data: Mapping[str, Any]) -> None:
+    for key in data:
+        if key not in OPTIONS and not str(key).startswith("_"):
+            near = difflib.get_close_matches(str(key), OPTIONS, n=1)
+            raise ValueError(f"'{key}' is no option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
+    arguments_of(data)
+
+
+def _interval(data: Mapping[str, Any]) -> int:
+    total = sum(_whole(key, data[key], 0) * factor for key, factor in INTERVALS.items() if data.get(key) is not None)
+    if total < 1:
+        raise ValueError("the interval must be at least one second")
+    return total
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, str) and value.isdecimal())):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    if int(value) < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
+def _cron(text: Any) -> Cron:
+    try:
+        return Cron.parse(text)
+    except ValueError as error:
+        raise ValueError(f"Invalid cron string: {error}") from error
+
+
+def _dates(data: Mapping[str, Any], named: Mapping[str, Any]) -> DatesAt | None:
+    if "once" in data:
+        moment = data["once"]
+        if not isinstance(moment, datetime):
+            moment = _strptime("once", moment, str(data.get("once_fmt", TIME_FORMAT)))
+        return lambda now: (moment,)
+    if "when" not in data:
+        return None
+    listed = data["when"] if isinstance(data["when"], list) else [data["when"]]
+    texts = [named.get(one, one) if isinstance(one, str) else one for one in listed]
+
+    def at(now: datetime) -> Sequence[datetime]:
+        try:
+            return [parse_date(text, now) for text in texts]
+        except ValueError as error:
+            raise ValueError(f"Invalid date string: {error}") from error
+
+    return at
+
+
+def _strptime(option: str, value: Any, form: str) -> datetime:
+    try:
+        return datetime.strptime(value, form)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{option}: Date string could not be parsed: {value}, {form}") from error
+
+
+def _splay(value: Any) -> tuple[int, int]:
+    if not isinstance(value, Mapping):
+        return 1, _whole("splay", value, 1)
+    if not {"start", "end"} <= set(value):
+        raise ValueError(f"splay is a number, or a map of start and end, not {value!r}")
+    start, end = _whole("splay: start", value["start"], 0), _whole("splay: end", value["end"], 0)
+    if end < start:
+        raise ValueError(f"Invalid Splay, end must be larger than start: {start}, {end}")
+    return start, end
+
+
+def _range(option: str, value: Any) -> Range:
+    if not isinstance(value, Mapping) or not {"start", "end"} <= set(value):
+        raise ValueError(f"{option} must be specified as a dictionary of start and end, not {value!r}")
+    return Range(value["start"], value["end"], bool(value.get("invert")))
+
+
+def _explicit(option: str, data: Mapping[str, Any]) -> tuple[datetime, ...]:
+    found = []
+    for one in data.get(option) or ():
+        if isinstance(one, Mapping):
+            found.append(_strptime(option, one.get("time"), str(one.get("time_fmt", TIME_FORMAT))))
+        else:
+            found.append(one if isinstance(one, datetime) else _strptime(option, one, TIME_FORMAT))
+    return tuple(sorted(found))

@@ -1,0 +1,54 @@
+"""The file that keeps a schedule over restarts: ``<config dir>/minion.d/_schedule.conf``, as Salt writes it.
+
+It is read with the rest of the minion's configuration. Here it is written, and read while the minion does not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class SavedError(Exception):
+    """The file cannot be read or written. str() names it and says why."""
+
+
+def load(file: Path, key: str = "schedule") -> dict[str, Any]:
+    """What is saved under ``key``, {} where there is no file. Raises SavedError."""
+    try:
+        saved = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+        raise SavedError(f"{file}: cannot be read: {error}") from error
+    whole = saved.get(key) if isinstance(saved, dict) else saved
+    if whole is None:
+        return {}
+    if not isinstance(whole, dict):
+        raise SavedError(f"{file}: must hold `{key}:` and a map, not {whole!r}")
+    return whole
+
+
+def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
+    """Replaces the file at once. Names that begin with ``_`` are not written. Raises SavedError."""
+    kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(yaml.safe_dump({key: kept}, allow_unicode=True), encoding="utf-8")
+        temporary.replace(file)
+    except (OSError, yaml.YAMLError) as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise SavedError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _without_notes(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        return data
+    return {key: value for key, value in data.items() if not str(key).startswith("_")}

@@ -1,0 +1,185 @@
+"""Jobs of the minion's schedule (Salt's ``schedule`` state)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.types import Outcome, Plan, Step
+
+
+def present(
+    ctx: Context,
+    name: str,
+    function: str | None = None,
+    seconds: Any = None,
+    minutes: Any = None,
+    hours: Any = None,
+    days: Any = None,
+    when: Any = None,
+    cron: Any = None,
+    once: Any = None,
+    once_fmt: str | None = None,
+    run_on_start: bool | None = None,
+    job_args: Any = None,
+    job_kwargs: Any = None,
+    maxrunning: Any = None,
+    jid_include: bool | None = None,
+    splay: Any = None,
+    range: Any = None,
+    enabled: bool | None = None,
+    return_job: Any = None,
+    metadata: Any = None,
+    returner: Any = None,
+    return_config: Any = None,
+    return_kwargs: Any = None,
+    after: Any = None,
+    until: Any = None,
+    skip_during_range: Any = None,
+    run_after_skip_range: bool | None = None,
+    dry_run: bool | None = None,
+    persist: bool = True,
+    offline: bool = False,
+) -> Plan:
+    """A job that is in the schedule, with these options.
+
+    function
+        what is run, with ``job_args`` and ``job_kwargs``
+    seconds, minutes, hours, days
+        how long after the last run; together they add up
+    when
+        a date or time of day (``5:00pm``, ``Monday 3:00pm``), or a list of them
+    cron
+        the same as in a crontab
+    once
+        one run, at a time in the form ``once_fmt`` (``%Y-%m-%dT%H:%M:%S``)
+    run_on_start
+        the first run is when the minion starts; so it is for intervals
+    maxrunning
+        so many of it may run at once (1)
+    splay
+        each run is put off by up to so many seconds; or a map of ``start`` and ``end``
+    range, skip_during_range
+        a map of ``start`` and ``end``: only, or never, in between; ``run_after_skip_range`` makes up for it
+    after, until
+        not before, not later than a date
+    enabled, dry_run
+        it is there and does not run
+    return_job
+        False: the master is not told what came of it; ``nocache``: it keeps nothing of it
+    returner, return_config, return_kwargs
+        where results go besides
+    persist
+        False: it goes when the minion ends
+    offline
+        the saved schedule is changed, of a minion that does not run
+    """
+    given = {
+        key: value
+        for key, value in {
+            "function": function,
+            "seconds": seconds,
+            "minutes": minutes,
+            "hours": hours,
+            "days": days,
+            "when": when,
+            "cron": cron,
+            "once": once,
+            "once_fmt": once_fmt,
+            "run_on_start": run_on_start,
+            "job_args": job_args,
+            "job_kwargs": job_kwargs,
+            "maxrunning": maxrunning,
+            "jid_include": jid_include,
+            "splay": splay,
+            "range": range,
+            "enabled": enabled,
+            "return_job": return_job,
+            "metadata": metadata,
+            "returner": returner,
+            "return_config": return_config,
+            "return_kwargs": return_kwargs,
+            "after": after,
+            "until": until,
+            "skip_during_range": skip_during_range,
+            "run_after_skip_range": run_after_skip_range,
+            "dry_run": dry_run,
+        }.items()
+        if value is not None
+    }
+    manners = {"persist": persist, "offline": offline}
+    jobs = _jobs(ctx, offline)
+    verb = "modify" if name in jobs else "add"
+    if verb == "modify":
+        item = ctx.call("schedule.build_schedule_item", name, **{"function": jobs[name].get("function"), **given})
+        if item.get("result") is False:
+            return Plan.failed(item["comment"])
+    predicted = ctx.call(f"schedule.{verb}", name, test=True, **given, **manners)
+    if not predicted["result"]:
+        return Plan.failed(predicted["comment"])
+    if verb == "modify" and not predicted["changes"]:
+        return Plan.unchanged(predicted["comment"])
+    word = "Modifying job {} in schedule" if verb == "modify" else "Adding new job {} to schedule"
+
+    def work() -> Outcome:
+        return _outcome(ctx.call(f"schedule.{verb}", name, **given, **manners), word.format(name))
+
+    step = Step(f"{verb} the job {name} of the schedule", work)
+    return Plan.change(predicted["comment"], [step], predicted["changes"] or {name: "added"})
+
+
+def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
+    """A job that is not in the schedule. ``persist=False``: it is there again when the minion starts."""
+    if name not in _jobs(ctx, offline):
+        return Plan.unchanged(f"Job {name} not present in schedule")
+
+    def work() -> Outcome:
+        done = ctx.call("schedule.delete", name, persist=persist, offline=offline)
+        return _outcome(done, f"Removed job {name} from schedule")
+
+    step = Step(f"remove the job {name} from the schedule", work)
+    return Plan.change(f"Job: {name} would be deleted from schedule.", [step], {name: "removed"})
+
+
+def enabled(ctx: Context, name: str, persist: bool = True) -> Plan:
+    """A job of the schedule that runs."""
+    return _switched(ctx, name, persist, on=True)
+
+
+def disabled(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
+    """A job of the schedule that does not run."""
+    if offline:
+        return Plan.failed(
+            "not supported: offline; schedule.present with enabled: False and offline: True says the same"
+        )
+    return _switched(ctx, name, persist, on=False)
+
+
+def _switched(ctx: Context, name: str, persist: bool, *, on: bool) -> Plan:
+    able = "enable" if on else "disable"
+    job = _jobs(ctx, offline=False).get(name)
+    if not isinstance(job, Mapping):
+        return Plan.unchanged(f"Job {name} not present in schedule")
+    comment = f"{able.capitalize()}d job {name} from schedule"
+    if bool(job["enabled"]) is on:
+        return Plan.unchanged(comment)
+
+    def work() -> Outcome:
+        return _outcome(ctx.call(f"schedule.{able}_job", name, persist=persist), comment)
+
+    would = f"Job: {name} would be {able}d in schedule."
+    return Plan.change(would, [Step(f"{able} the job {name} of the schedule", work)], {name: f"{able}d"})
+
+
+def _jobs(ctx: Context, offline: bool) -> Mapping[str, Any]:
+    jobs: Mapping[str, Any] = ctx.call("schedule.list", show_all=True, return_yaml=False, offline=offline)
+    return jobs
+
+
+def _outcome(done: Mapping[str, Any], comment: str) -> Outcome:
+    if not done["result"]:
+        return Outcome(str(done["comment"]), ok=False)
+    # What is changed but could not be saved is said.
+    unsaved = str(done["comment"]).partition(" It is not saved: ")[2]
+    return Outcome(f"{comment}. It is not saved: {unsaved}" if unsaved else comment, done["changes"])

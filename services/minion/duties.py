@@ -1,0 +1,80 @@
+"""What the minion does by itself, beside the jobs that the master publishes: its schedule.
+
+Nothing of it is loaded before there is something to do: an idle minion pays for a few attributes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from services.kit.config import MinionOptions
+from services.minion.procs import ProcDirectory
+
+if TYPE_CHECKING:
+    from services.minion.schedule import Schedule
+
+_SCHEDULE = "services.minion.schedule"
+
+
+class Duties:
+    """Belongs to the main process."""
+
+    def __init__(self, options: MinionOptions) -> None:
+        self._options = options
+        self._procs = ProcDirectory(Path(options.cachedir) / "proc")
+        self._pillar: Mapping[str, Any] = {}
+        self._grains: Mapping[str, Any] = {}
+        self._schedule: Schedule | None = None
+        #: Scheduled jobs from when they are handed out until their process ended: jid -> name of the job.
+        self._in_hand: dict[str, str] = {}
+
+    def know(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:
+        """Pillar and grains, at the start and whenever they were read anew."""
+        self._pillar, self._grains = pillar, grains
+        if self._schedule is not None:
+            self._schedule.know(pillar, grains)
+        elif self._options.schedule or pillar.get("schedule"):
+            self._make_schedule()
+
+    def due(self) -> Iterator[dict[str, Any]]:
+        """Loads of the jobs that are to run now."""
+        if self._schedule is None:
+            return
+        for load in self._schedule.due(self._running):
+            self._in_hand[load["jid"]] = load["schedule"]
+            yield load
+
+    def ended(self, jid: str) -> None:
+        """A job's process is gone."""
+        self._in_hand.pop(jid, None)
+
+    def lost(self) -> None:
+        """Who would tell of the end of jobs has died; those that still run have files of their own."""
+        self._in_hand.clear()
+
+    def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """To a request of a job or of salt-call. Raises ValueError for one that is none."""
+        area = request.get("area")
+        if area == "schedule":
+            return (self._schedule or self._make_schedule()).manage(request)
+        raise ValueError(f"the minion has no {area}")
+
+    def _make_schedule(self) -> Schedule:
+        options = self._options
+        returners = options.schedule_returner
+        self._schedule = importlib.import_module(_SCHEDULE).Schedule(
+            options.id,
+            options.schedule,
+            Path(options.schedule_file),
+            returners=returners if isinstance(returners, str) else ",".join(returners),
+        )
+        self._schedule.know(self._pillar, self._grains)
+        return self._schedule
+
+    def _running(self, name: str) -> int:
+        """How many jobs of this name run: those of an earlier start of the minion too."""
+        found = {str(job["jid"]) for job in self._procs.running() if job.get("schedule") == name}
+        return len(found.union(jid for jid, job in self._in_hand.items() if job == name))

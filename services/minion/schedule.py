@@ -1,0 +1,348 @@
+"""The minion's schedule while it runs: jobs of its configuration, of its pillar and of its own, what is known of each, and who
+may change them.
+
+As in Salt, a job of the configuration stands in for one of the same name in pillar; jobs of pillar cannot be changed here.
+What is changed is saved whole in ``schedule_file``. Jobs whose names begin with ``__`` are the minion's own.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from saltwire.jid import next_jid
+from statecore.scheduling.due import Clock, Look, Progress, World, look, skipped
+from statecore.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
+from statecore.scheduling.saved import SavedError, save
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Name of a job -> how many of it run now.
+Running = Callable[[str], int]
+
+
+@dataclass
+class Entry:
+    """One job and what is known of it."""
+
+    data: Mapping[str, Any]
+    job: Job | None
+    #: Why it is none.
+    error: str
+    progress: Progress = field(default_factory=Progress)
+
+
+def now() -> Clock:
+    """This moment."""
+    return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+class Schedule:
+    """All jobs. ``due`` is asked again and again; ``manage`` answers the module ``schedule``."""
+
+    def __init__(
+        self,
+        minion_id: str,
+        configured: Mapping[str, Any],
+        file: Path,
+        *,
+        own: Mapping[str, Any] | None = None,
+        returners: str = "",
+        draw: Callable[[int, int], int] = random.randint,
+        clock: Callable[[], Clock] = now,
+    ) -> None:
+        """``configured``: the option ``schedule``. ``own``: jobs of the minion. ``returners``: ``schedule_returner``."""
+        self._id = minion_id
+        self._file = file
+        self._own = dict(own or {})
+        self._returners = returners
+        self._draw = draw
+        self._clock = clock
+        self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
+        self._pillar: dict[str, Any] = {}
+        self._named_dates: dict[str, Any] = {}
+        self._entries: dict[str, Entry] = {}
+        #: Jobs that somebody asked for by name.
+        self._asked: list[str] = []
+        self._last_jid = ""
+        self._rebuild()
+
+    # ----------------------------------------------------------------------------------------------------------- its sources
+
+    def know(self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> None:
+        """Pillar and grains were read anew. Jobs that are as they were go on where they are."""
+        jobs = pillar.get("schedule") or {}
+        if not isinstance(jobs, Mapping):
+            _LOG.error("the schedule of the pillar is no map of jobs, and is left out: %r", jobs)
+            jobs = {}
+        self._pillar = dict(jobs)
+        if own is not None:
+            self._own = dict(own)
+        self._named_dates = {}
+        for place, source in (("grains", grains), ("pillar", pillar)):
+            named = source.get("whens") or {}
+            if isinstance(named, Mapping):
+                self._named_dates |= named
+            else:
+                _LOG.error("whens of the %s is no map of dates, and is left out: %r", place, named)
+        self._rebuild()
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """Jobs and what holds for all of them."""
+        return {**self._own, **self._pillar, **self._configured}
+
+    def _rebuild(self) -> None:
+        before, whole, clock = self._entries, self.whole, self._clock()
+        self._entries = {}
+        for name, data in whole.items():
+            if name in GLOBAL:
+                continue
+            entry = self._entry(str(name), data, whole, clock)
+            known = before.get(name)
+            if known is not None and _same_job(known.data, data):
+                entry.progress = known.progress
+            self._entries[name] = entry
+
+    def _entry(self, name: str, data: Any, whole: Mapping[str, Any], clock: Clock) -> Entry:
+        try:
+            return Entry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
+        except ValueError as error:
+            _LOG.error("the job %s of the schedule is left out: %s", name, error)
+            return Entry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
+
+    # ------------------------------------------------------------------------------------------------------------ what is due
+
+    def due(self, running: Running) -> Iterator[dict[str, Any]]:
+        """Loads of the jobs that are to run now."""
+        clock = self._clock()
+        world = World(
+            enabled=bool(self.whole.get("enabled", True)), skip_function=str(self.whole.get("skip_function") or "")
+        )
+        asked, self._asked = self._asked, []
+        for entry in [self._entries[name] for name in asked if name in self._entries]:
+            if entry.job is not None:
+                entry.progress, wanted = _unless_running(entry.job, entry.progress, clock, running)
+                if wanted:
+                    yield from self._load(entry.job, entry.data, entry.job.function)
+        for entry in self._entries.values():
+            if entry.job is None:
+                continue
+            seen = self._look(entry, entry.job, clock, world)
+            if seen.function:
+                entry.progress, wanted = _unless_running(entry.job, entry.progress, clock, running)
+                if wanted:
+                    yield from self._load(entry.job, entry.data, seen.function)
+
+    def _look(self, entry: Entry, job: Job, clock: Clock, world: World) -> Look:
+        try:
+            seen = look(job, entry.progress, clock, world, self._draw)
+        except ValueError as error:
+            # A date that was one yesterday.
+            _LOG.error("the job %s of the schedule is left out: %s", job.name, error)
+            entry.job, entry.error = None, f"{error}. Ignoring job {job.name}."
+            return Look(entry.progress)
+        entry.progress = seen.progress
+        return seen
+
+    def _load(self, job: Job, data: Mapping[str, Any], function: str) -> Iterator[dict[str, Any]]:
+        if job.dry_run:
+            _LOG.info("the job %s is due, and not run: dry_run", job.name)
+            return
+        args, kwargs = arguments_of(data)
+        self._last_jid = next_jid(time.time(), self._last_jid)
+        load: dict[str, Any] = {
+            "jid": self._last_jid,
+            "fun": function,
+            "arg": [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])],
+            "tgt": self._id,
+            "tgt_type": "glob",
+            "schedule": job.name,
+            "jid_include": job.jid_include,
+            "return_job": data.get("return_job", True),
+        }
+        returners = [*_listed(data.get("returner")), *_listed(self._returners)]
+        load["ret"] = ",".join(dict.fromkeys(returners))
+        for option, field_name in (("return_config", "ret_config"), ("return_kwargs", "ret_kwargs")):
+            if option in data:
+                load[field_name] = data[option]
+        if isinstance(data.get("metadata"), Mapping):
+            load["metadata"] = {**data["metadata"], **_time_marks()}
+        _LOG.info("runs the job %s of the schedule: %s", job.name, function, extra={"jid": load["jid"]})
+        yield load
+
+    # ------------------------------------------------------------------------------------------------------------- changes
+
+    def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers ``{"verb": ..., ...}``. Raises ValueError for a request that is none."""
+        verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+            "list": self._list,
+            "add": self._put,
+            "modify": self._put,
+            "delete": self._delete,
+            "enable_job": lambda asked: self._set_in_job(asked, {"enabled": True}),
+            "disable_job": lambda asked: self._set_in_job(asked, {"enabled": False}),
+            "enable": lambda asked: self._set_global(asked, {"enabled": True}),
+            "disable": lambda asked: self._set_global(asked, {"enabled": False}),
+            "postpone_job": self._postpone,
+            "skip_job": self._skip,
+            "run_job": self._ask_for,
+            "save": lambda asked: self._changed(persist=True),
+            "reload": self._reload,
+            "next_fire_time": self._next_fire_time,
+            "job_status": self._job_status,
+        }
+        verb = str(request.get("verb"))
+        if verb not in verbs:
+            raise ValueError(f"a schedule cannot {verb}; it can {', '.join(verbs)}")
+        return verbs[verb](request)
+
+    def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        sources = {"pillar": self._pillar, "opts": {**self._own, **self._configured}}
+        return {"schedule": sources.get(str(asked.get("where")), self.whole)}
+
+    def _put(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, data = str(asked.get("name")), asked.get("schedule")
+        Job.of(name, data, self.whole, self._named_dates, self._clock().wall)
+        if name in self._pillar:
+            raise ValueError(f"Cannot modify job {name}, it's in the pillar!")
+        self._configured[name] = data
+        # It begins anew, also where it is what it was.
+        self._entries.pop(name, None)
+        return self._changed(persist=bool(asked.get("persist", True)))
+
+    def _delete(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(asked.get("name"))
+        if self._configured.pop(name, None) is None and name in self._pillar:
+            _LOG.warning("Cannot delete job %s, it's in the pillar!", name)
+        return self._changed(persist=bool(asked.get("persist", True)))
+
+    def _set_in_job(self, asked: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(asked.get("name"))
+        if isinstance(self._configured.get(name), Mapping):
+            self._configured[name] = {**self._configured[name], **values}
+        elif name in self._pillar:
+            _LOG.warning("Cannot modify job %s, it's in the pillar!", name)
+        return self._changed(persist=bool(asked.get("persist", True)))
+
+    def _set_global(self, asked: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        self._configured |= values
+        return self._changed(persist=bool(asked.get("persist", True)))
+
+    def _skip(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return self._with_times(asked, {"skip_explicit": asked.get("time")})
+
+    def _postpone(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return self._with_times(asked, {"skip_explicit": asked.get("time"), "run_explicit": asked.get("new_time")})
+
+    def _with_times(self, asked: Mapping[str, Any], times: Mapping[str, Any]) -> dict[str, Any]:
+        data = self._configured.get(str(asked.get("name")))
+        if not isinstance(data, Mapping):
+            return self._set_in_job({**asked, "persist": False}, {})
+        form = asked.get("time_fmt") or TIME_FORMAT
+        values = {option: [*(data.get(option) or ()), {"time": at, "time_fmt": form}] for option, at in times.items()}
+        # As in Salt, it is not saved: it is about one day.
+        return self._set_in_job({**asked, "persist": False}, values)
+
+    def _ask_for(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(asked.get("name"))
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ValueError(f"Job {name} does not exist.")
+        if entry.job is None:
+            raise ValueError(entry.error)
+        self._asked.append(name)
+        return {"schedule": self.whole}
+
+    def _reload(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        jobs = asked.get("schedule")
+        if not isinstance(jobs, Mapping):
+            raise ValueError("a schedule is a map of jobs")
+        self._configured |= jobs
+        self._entries.clear()
+        return self._changed(persist=False)
+
+    def _changed(self, *, persist: bool) -> dict[str, Any]:
+        """Takes effect, and is saved; ``unsaved`` of the answer says why that did not work."""
+        self._rebuild()
+        unsaved = ""
+        if persist:
+            try:
+                save(self._file, self._configured)
+            except SavedError as error:
+                _LOG.error("%s", error)
+                unsaved = str(error)
+        return {"schedule": self.whole, "unsaved": unsaved}
+
+    # --------------------------------------------------------------------------------------------------------------- answers
+
+    def _next_fire_time(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        entry = self._entries.get(str(asked.get("name")))
+        moment = entry.progress.next_fire if entry is not None else None
+        return {"next_fire_time": moment.strftime(TIME_FORMAT) if moment is not None else None}
+
+    def _job_status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        entry = self._entries.get(str(asked.get("name")))
+        if entry is None:
+            return {"data": {}}
+        form = str(asked.get("time_fmt") or TIME_FORMAT)
+        return {"data": {**entry.data, **_noted(str(asked.get("name")), entry, form)}}
+
+
+def _noted(name: str, entry: Entry, form: str) -> dict[str, Any]:
+    """What Salt's scheduler writes into a job, by its names."""
+    progress = entry.progress
+
+    def shown(moment: datetime | None) -> str | None:
+        return moment.strftime(form) if moment is not None else None
+
+    noted: dict[str, Any] = {"name": entry.data.get("name", name), "_next_fire_time": shown(progress.next_fire)}
+    noted["_splay"] = shown(progress.next_fire) if progress.delay else None
+    if entry.error:
+        noted["_error"] = entry.error
+    if entry.job is not None:
+        noted["_run_on_start"] = entry.job.run_on_start and progress.looked is None
+        if entry.job.interval:
+            noted["_seconds"] = entry.job.interval
+    if progress.last_run is not None:
+        noted["_last_run"] = shown(progress.last_run)
+    if progress.skip_reason:
+        noted |= {"_skip_reason": progress.skip_reason, "_skipped": True, "_skipped_time": shown(progress.skipped_at)}
+    return noted
+
+
+def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running) -> tuple[Progress, bool]:
+    if job.jid_include and running(job.name) >= job.maxrunning:
+        _LOG.info("the job %s is not started: %d of it run already", job.name, job.maxrunning)
+        return skipped(progress, "maxrunning", clock.wall), False
+    return progress, True
+
+
+def _same_job(before: Any, after: Any) -> bool:
+    """Whether only what is looked up at the moment itself differs: the job goes on."""
+    passing = ("enabled", "skip_explicit", "run_explicit")
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return False
+    return {k: v for k, v in before.items() if k not in passing} == {k: v for k, v in after.items() if k not in passing}
+
+
+def _listed(returners: Any) -> list[str]:
+    if isinstance(returners, str):
+        return [one.strip() for one in returners.split(",") if one.strip()]
+    return [str(one) for one in returners] if isinstance(returners, list) else []
+
+
+def _time_marks() -> dict[str, str]:
+    """What Salt adds to the metadata of a scheduled job: offset, time here, and time in Greenwich in a form of its own."""
+    return {
+        "_TOS": time.strftime("%z"),
+        "_TS": time.ctime(),
+        "_TT": time.strftime("%Y %B %d %a %H %m", time.gmtime()),
+    }
