@@ -138,6 +138,15 @@ class Host:
             timed_out=timed_out,
         )
 
+    def mount_table(self) -> str:
+        """mountinfo(5) as a program of the host reads it: of a mounted host what is mounted in its root, by its own paths."""
+        try:
+            # Undecodable bytes of a path have to come back as they are when it is mounted again.
+            text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+        except OSError as error:
+            raise HostError(f"/proc/self/mountinfo cannot be read: {error.strerror}") from error
+        return _below(text, self._root) if self._mounted else text
+
     def which(self, program: str) -> str | None:
         """The host's absolute path of an executable, None when the host has none of this name."""
         candidates = [program] if program.startswith("/") else [f"{place}/{program}" for place in self._search_path()]
@@ -318,6 +327,18 @@ def _followed(path: str) -> Path:
         return place.resolve()
     except RuntimeError as error:
         raise HostError(f"'{path}': too many levels of symbolic links") from error
+
+
+def _below(table: str, root: Path) -> str:
+    """The lines of a mount table whose mount points lie in a root, told from it; what the kernel tells after a chroot."""
+    top = str(root).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011").replace("\n", "\\012")
+    kept = []
+    for line in table.splitlines():
+        words = line.split(" ")
+        if f"{words[4]}/".startswith(f"{top}/"):
+            words[4] = words[4][len(top) :] or "/"
+            kept.append(" ".join(words))
+    return "".join(f"{line}\n" for line in kept)
 
 
 def _communicate(

@@ -248,6 +248,10 @@ class ManagedHost(Protocol):
         root, chroot needs root, no such user)."""
         ...
 
+    def mount_table(self) -> str:
+        """mountinfo(5) as a program of the host reads it: its own paths. Raises HostError."""
+        ...
+
     def which(self, program: str) -> str | None:
         """The host's absolute path of an executable on the host's usual PATH."""
         ...

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
+
+#: ``UUID="6f…"`` as blkid tells it.
+_TAG = re.compile(r'(\w+)="([^"]*)"')
 
 
 def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
@@ -31,6 +35,20 @@ def percent(ctx: Context, args: str | None = None) -> Any:
     if args not in found:
         raise CommandError(f"Problem parsing disk usage information: there is no file system at {args}")
     return found[args]
+
+
+def blkid(ctx: Context, device: str | None = None, token: str | None = None) -> dict[str, dict[str, str]]:
+    """device -> UUID, LABEL, TYPE and so on; of one, or of those that a ``token`` (``LABEL=data``) names.
+
+    CLI Example:
+
+        salt '*' disk.blkid /dev/sda
+    """
+    if ctx.host.which("blkid") is None:
+        return {}
+    words = ["blkid", *([device] if device else ["-t", token] if token else [])]
+    rows = (line.partition(":") for line in ctx.host.run(words).stdout.splitlines())
+    return {name: dict(_TAG.findall(rest)) for name, sign, rest in rows if sign}
 
 
 def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) -> dict[str, dict[str, str]]:

@@ -124,6 +124,9 @@ class PlayedHost(Host):
         super().__init__(root)
         self._without = without
 
+    def mount_table(self) -> str:
+        return (self.root / "proc/self/mountinfo").read_text()
+
     def which(self, program: str) -> str | None:
         name = program.rpartition("/")[2]
         return f"/usr/bin/{name}" if (PROGRAMS / name).is_file() and name not in self._without else None

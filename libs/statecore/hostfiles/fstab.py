@@ -1,0 +1,119 @@
+"""fstab(5) with its comments, order and columns kept. Pure text.
+
+Of an entry that changes, the fields that differ are put in the place of the old ones; where columns are made of spaces, the next
+column stays where it is. Whatever stands behind the six fields, and lines that are no entry, are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from statecore.errors import CommandError
+
+
+class Entry(NamedTuple):
+    """The six fields as they stand in the file: blanks are written ``\\040``."""
+
+    device: str
+    name: str
+    fstype: str
+    opts: str = "defaults"
+    dump: str = "0"
+    pass_num: str = "0"
+
+
+#: File systems that are no device's: their entry is known by its mount point (Salt: modules/mount.py, ``match_on: auto``).
+_KNOWN_BY_NAME = "none tmpfs sysfs proc fusectl debugfs securityfs devtmpfs cgroup nfs nfs4 glusterfs btrfs ceph"
+
+_CELL = re.compile(r"(\S+)(\s*)")
+
+
+def written(text: str) -> str:
+    """A path or device as a field: without blanks. ``\\ `` is one blank, as mount tables of Salt tell it."""
+    return text.replace("\\ ", " ").replace(" ", "\\040").replace("\t", "\\011")
+
+
+def parse(text: str) -> list[Entry]:
+    """The entries, in order."""
+    return [entry for line in text.splitlines() if (entry := _entry(line)) is not None]
+
+
+def criteria(text: str, entry: Entry, match_on: str | Sequence[str]) -> tuple[str, ...]:
+    """The fields by which an entry is known in a text. Raises CommandError for what is no field.
+
+    ``auto``: what is no device's is known by its mount point; a device by itself, unless it has an entry of this mount point.
+    """
+    if match_on == "auto":
+        if entry.fstype in _KNOWN_BY_NAME.split():
+            return ("name",)
+        there = any((each.device, each.name) == (entry.device, entry.name) for each in parse(text))
+        return ("device", "name") if there else ("device",)
+    if not isinstance(match_on, str | list | tuple):
+        raise CommandError(f"match_on must be a string or list of strings, not {match_on!r}")
+    names = (match_on,) if isinstance(match_on, str) else tuple(match_on)
+    if unknown := [str(each) for each in names if each not in Entry._fields]:
+        raise CommandError(f"Unrecognized keys in match_on: {', '.join(unknown)}; there are {', '.join(Entry._fields)}")
+    return names
+
+
+def put(text: str, entry: Entry, known_by: Sequence[str], *, not_change: bool = False) -> tuple[str, str]:
+    """("present", "change" or "new", the text with the entry). ``not_change`` leaves an entry that is there as it is."""
+    status = ""
+    lines = text.splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        old = _entry(line)
+        if old is None or not all(_same(key, old, entry) for key in known_by):
+            continue
+        if not_change or all(_same(key, old, entry) for key in Entry._fields):
+            status = status or "present"
+        else:
+            lines[at] = _changed(line, old, entry)
+            status = "change"
+    if not status:
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        lines.append("{}\t\t{}\t{}\t{}\t{} {}\n".format(*entry))
+    return status or "new", "".join(lines)
+
+
+def without(text: str, name: str, device: str | None = None) -> str:
+    """The text without the entries of a mount point; with ``device``, without that device's alone."""
+    return "".join(
+        line
+        for line in text.splitlines(keepends=True)
+        if (old := _entry(line)) is None or old.name != name or (device is not None and old.device != device)
+    )
+
+
+def _entry(line: str) -> Entry | None:
+    words = line.split()
+    if len(words) < 4 or words[0].startswith("#") or (len(words) > 6 and not words[6].startswith("#")):
+        return None
+    return Entry(*words[:6])
+
+
+def _same(key: str, old: Entry, new: Entry) -> bool:
+    one, other = getattr(old, key), getattr(new, key)
+    return sorted(one.split(",")) == sorted(other.split(",")) if key == "opts" else bool(one == other)
+
+
+def _changed(line: str, old: Entry, new: Entry) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    cells = _CELL.findall(line)
+    made = []
+    for at, key in enumerate(Entry._fields):
+        value = getattr(old if _same(key, old, new) else new, key)
+        if at >= len(cells):
+            # Fields that were left out have their default; the line needs them only where they are other.
+            made.append((value, " "))
+            continue
+        word, gap = cells[at]
+        room = len(word) + len(gap)
+        made.append((value, " " * max(room - len(value), 1) if gap.strip(" ") == "" and gap else gap))
+    rest = "".join(f"{word}{gap}" for word, gap in cells[6:])
+    if len(cells) < 6:
+        made[len(cells) - 1] = (made[len(cells) - 1][0], " ")
+    text = "".join(f"{value}{gap}" for value, gap in made)
+    return f"{indent}{text}{rest}".rstrip() + ("\n" if line.endswith("\n") else "")

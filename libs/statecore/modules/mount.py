@@ -1,0 +1,396 @@
+"""File systems and swap: what is mounted, fstab, and the programs that mount (Salt's ``mount`` module).
+
+The mount table is the managed host's: of a mounted host, what is mounted in its root, told by its own paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.hostfiles import fstab as fstab_form
+from statecore.hostfiles import mount_table
+from statecore.managed_file import Attributes
+
+#: Where the table of block devices of this run is kept; blkid may have to wake discs.
+_BLKID = "disk.blkid"
+
+
+def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
+    """mount point -> device, alt_device, fstype, opts; ``extended``: root, superopts, device_uuid, device_label and ids, too.
+
+    CLI Example:
+
+        salt '*' mount.active
+    """
+    table = mount_table.parse(ctx.host.mount_table())
+    if not extended:
+        return {
+            point: {
+                "device": row.device,
+                "alt_device": _alternative(ctx, row.device),
+                "fstype": row.fstype,
+                "opts": row.plain_opts(),
+            }
+            for point, row in table.items()
+        }
+    if _BLKID not in ctx.scratch:
+        ctx.scratch[_BLKID] = ctx.call("disk.blkid")
+    known = ctx.scratch[_BLKID]
+    return {
+        point: {
+            "mountid": row.mountid,
+            "parentid": row.parentid,
+            "major": row.major,
+            "minor": row.minor,
+            "root": row.root,
+            "opts": row.opts,
+            "fstype": row.fstype,
+            "device": row.device,
+            "alt_device": _alternative(ctx, row.device),
+            "superopts": row.superopts,
+            "device_uuid": known.get(row.device, {}).get("UUID", "").lower() or None,
+            "device_label": known.get(row.device, {}).get("LABEL"),
+        }
+        for point, row in table.items()
+    }
+
+
+def is_mounted(ctx: Context, name: str) -> bool:
+    """Whether something is mounted at a place.
+
+    CLI Example:
+
+        salt '*' mount.is_mounted /mnt/share
+    """
+    return mount_table.real_path(ctx.host, name) in mount_table.parse(ctx.host.mount_table())
+
+
+def get_mount_from_path(ctx: Context, path: str) -> str:
+    """The mount point that holds a path."""
+    found = _holder(ctx, path)
+    return found.point if found else "/"
+
+
+def get_device_from_path(ctx: Context, path: str) -> str | None:
+    """What is mounted where a path is, None where the host does not tell it."""
+    found = _holder(ctx, path)
+    return found.device if found else None
+
+
+# -------------------------------------------------------------------------------------------------------------------- fstab
+
+
+def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]:
+    """mount point -> device, fstype, opts, dump, pass; more entries of one mount point get ``_`` behind it. {} without a file.
+
+    CLI Example:
+
+        salt '*' mount.fstab
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for entry in fstab_form.parse(_text(ctx, config) or ""):
+        name = entry.name
+        while name in found:
+            name += "_"
+        found[name] = {
+            "device": entry.device,
+            "fstype": entry.fstype,
+            "opts": entry.opts.split(","),
+            "dump": entry.dump,
+            "pass": entry.pass_num,
+        }
+    return found
+
+
+def set_fstab(
+    ctx: Context,
+    name: str,
+    device: str,
+    fstype: str,
+    opts: str | Sequence[str] = "defaults",
+    dump: Any = 0,
+    pass_num: Any = 0,
+    config: str = "/etc/fstab",
+    test: bool = False,
+    match_on: str | Sequence[str] = "auto",
+    not_change: bool = False,
+) -> str:
+    """Puts an entry into a file: "new", "change" or "present". ``test`` writes nothing.
+
+    match_on
+        fields by which an entry is known: device, name, fstype, opts, dump, pass_num; ``auto``: by name for what is no
+        device's, else by device
+    not_change
+        an entry that is there stays as it is
+
+    CLI Example:
+
+        salt '*' mount.set_fstab /mnt/foo /dev/sdz1 ext4
+    """
+    options = opts if isinstance(opts, str) else ",".join(str(each) for each in opts)
+    words = (fstab_form.written(str(each)) for each in (device, name, fstype, options, dump, pass_num))
+    entry = fstab_form.Entry(*words)
+    if empty := [key for key, value in zip(entry._fields, entry, strict=True) if not value]:
+        raise InvocationError(f"mount.set_fstab: {', '.join(empty)} must not be empty")
+    old = _text(ctx, config)
+    if old is None:
+        raise CommandError(f'Bad config file "{config}"')
+    known_by = fstab_form.criteria(old, entry, match_on)
+    status, new = fstab_form.put(old, entry, known_by, not_change=not_change)
+    if new != old and not test and not ctx.test:
+        _write(ctx, config, new)
+    return status
+
+
+def rm_fstab(ctx: Context, name: str, device: str | None = None, config: str = "/etc/fstab") -> bool:
+    """Takes the entries of a mount point (with ``device``, of that device) out of a file; True, were there any or not.
+
+    CLI Example:
+
+        salt '*' mount.rm_fstab /mnt/foo /dev/sdg
+    """
+    old = _text(ctx, config)
+    if old is None:
+        raise CommandError(f"Couldn't read from {config}: there is no such file")
+    new = fstab_form.without(old, fstab_form.written(name), fstab_form.written(device) if device else None)
+    if new != old:
+        _write(ctx, config, new)
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------------ programs
+
+
+def mount(
+    ctx: Context,
+    name: str,
+    device: str | bool | None = False,
+    mkmnt: bool = False,
+    fstype: str = "",
+    opts: str | Sequence[str] | None = "defaults",
+    user: str | None = None,
+    util: str = "mount",
+) -> Any:
+    """Mounts: True, or what ``mount`` complained of. Without a device, what fstab says of the place.
+
+    mkmnt
+        makes the place where it is not there
+    user
+        who mounts
+
+    CLI Example:
+
+        salt '*' mount.mount /mnt/foo /dev/sdz1 True
+    """
+    if util != "mount":
+        raise InvocationError(f"not supported: util={util}; there is mount")
+    if mkmnt and not ctx.host.path(name).exists():
+        owner = Attributes(user, None if user is None else ctx.host.login_group(user))
+        managed_file.make_directories(ctx.host, ctx.host.path(name), owner, ctx.host.root)
+    if not device or device is True:
+        return _told(ctx, ["mount", name], user)
+    return _told(ctx, ["mount", *_options(opts), *_type(fstype), str(device), name], user)
+
+
+def remount(
+    ctx: Context,
+    name: str,
+    device: str,
+    mkmnt: bool = False,
+    fstype: str = "",
+    opts: str | Sequence[str] = "defaults",
+    user: str | None = None,
+) -> Any:
+    """Mounts again, with these options; for the first time where nothing is mounted. As ``mount``."""
+    if not is_mounted(ctx, name):
+        return mount(ctx, name, device, mkmnt, fstype, opts, user)
+    words = opts.split(",") if isinstance(opts, str) else [str(each) for each in opts]
+    again = words if "remount" in words else [*words, "remount"]
+    return _told(ctx, ["mount", *_options(again), *_type(fstype), device, name], user)
+
+
+def umount(
+    ctx: Context,
+    name: str,
+    device: str | None = None,
+    user: str | None = None,
+    util: str = "mount",
+    lazy: bool = False,
+) -> Any:
+    """Unmounts a place (or a ``device``, wherever it is): True, or what umount complained of. ``lazy``: when it is free.
+
+    CLI Example:
+
+        salt '*' mount.umount /mnt/foo
+    """
+    if util != "mount":
+        raise InvocationError(f"not supported: util={util}; there is mount")
+    if not is_mounted(ctx, name):
+        return f"{name} does not have anything mounted"
+    return _told(ctx, ["umount", *(["-l"] if lazy else []), device or name], user)
+
+
+def is_fuse_exec(ctx: Context, cmd: str) -> bool:
+    """Whether a program of the host mounts by FUSE. Raises CommandError where the host has no ldd.
+
+    CLI Example:
+
+        salt '*' mount.is_fuse_exec sshfs
+    """
+    program = ctx.host.which(cmd)
+    if program is None:
+        return False
+    if ctx.host.which("ldd") is None:
+        raise CommandError("ldd")
+    return "libfuse" in ctx.host.run(["ldd", program]).stdout
+
+
+# ---------------------------------------------------------------------------------------------------------------------- swap
+
+
+def swaps(ctx: Context) -> dict[str, dict[str, str]]:
+    """device or file -> type, size, used, priority of what is swapped to.
+
+    CLI Example:
+
+        salt '*' mount.swaps
+    """
+    # The kernel's, and so the same for a mounted host; a host with a table of its own has it in its /proc.
+    own = ctx.host.path("/proc/swaps")
+    text = (own if own.is_file() else Path("/proc/swaps")).read_text("utf-8", "replace")
+    rows = (line.split() for line in text.splitlines()[1:])
+    names = ("type", "size", "used", "priority")
+    return {
+        mount_table.plain(row[0]): dict(zip(names, row[1:5], strict=True)) for row in rows if len(row) >= len(names) + 1
+    }
+
+
+def swapon(ctx: Context, name: str, priority: Any = None) -> dict[str, Any]:
+    """Swaps to a device or file: ``stats`` and ``new``; {} when it does not.
+
+    CLI Example:
+
+        salt '*' mount.swapon /root/swapfile
+    """
+    known = swaps(ctx)
+    if name in known:
+        return {"stats": known[name], "new": False}
+    ctx.host.run(["swapon", name, *(["-p", str(priority)] if priority else [])])
+    known = swaps(ctx)
+    return {"stats": known[name], "new": True} if name in known else {}
+
+
+def swapoff(ctx: Context, name: str) -> bool | None:
+    """No longer swaps to a device or file; None when it was not swapped to.
+
+    CLI Example:
+
+        salt '*' mount.swapoff /root/swapfile
+    """
+    if name not in swaps(ctx):
+        return None
+    ctx.host.run(["swapoff", name])
+    return name not in swaps(ctx)
+
+
+# --------------------------------------------------------------------------------------------------------------------- cache
+
+
+def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
+    """What a state last mounted at a place: device, fstype, mkmnt, opts; {} when none did."""
+    found = _cache(ctx).get(name)
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def write_mount_cache(
+    ctx: Context, real_name: str, device: str, mkmnt: bool, fstype: str, mount_opts: str | Sequence[str]
+) -> bool:
+    """Keeps what a state has mounted."""
+    options = mount_opts if isinstance(mount_opts, str) else [str(each) for each in mount_opts]
+    entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": options}
+    return _keep(ctx, {**_cache(ctx), real_name: entry})
+
+
+def delete_mount_cache(ctx: Context, real_name: str) -> bool:
+    """Forgets what a state has mounted at a place."""
+    known = _cache(ctx)
+    return (
+        _keep(ctx, {name: entry for name, entry in known.items() if name != real_name}) if real_name in known else True
+    )
+
+
+def _cache(ctx: Context) -> dict[str, Any]:
+    # The form and the place are Salt's: a minion that changes over keeps what it knew.
+    try:
+        data = yaml.safe_load(_cache_file(ctx).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise CommandError(f"{_cache_file(ctx)} cannot be read ({error}); it may be deleted") from error
+    known = data.get("mounts") if isinstance(data, dict) else None
+    return dict(known) if isinstance(known, dict) else {}
+
+
+def _keep(ctx: Context, known: Mapping[str, Any]) -> bool:
+    file = _cache_file(ctx)
+    temporary = file.with_name(f".{file.name}.new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(yaml.safe_dump({"mounts": dict(known)}), "utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        raise CommandError(f"Unable to write mount cache {file}: {error.strerror}") from error
+    return True
+
+
+def _cache_file(ctx: Context) -> Path:
+    return Path(ctx.opts["cachedir"]) / "mounts"
+
+
+# ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _holder(ctx: Context, path: str) -> mount_table.Mounted | None:
+    table = mount_table.parse(ctx.host.mount_table())
+    return mount_table.holder(table, mount_table.real_path(ctx.host, path))
+
+
+def _alternative(ctx: Context, device: str) -> str:
+    """The file behind a loop device, as ``mount -l`` tells it; else the device."""
+    name = device.removeprefix("/dev/")
+    if not name.startswith("loop") or "/" in name:
+        return device
+    try:
+        return ctx.host.path(f"/sys/block/{name}/loop/backing_file").read_text("utf-8", "surrogateescape").strip()
+    except (OSError, HostError):
+        return device
+
+
+def _text(ctx: Context, config: str) -> str | None:
+    data = managed_file.read(ctx.host.path(config), config)
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def _write(ctx: Context, config: str, text: str) -> None:
+    managed_file.replace(ctx.host, ctx.host.path(config), text.encode("utf-8", "surrogateescape"), Attributes())
+
+
+def _options(opts: str | Sequence[str] | None) -> list[str]:
+    text = opts if isinstance(opts, str) else ",".join(str(each) for each in opts or ())
+    return ["-o", text] if text else []
+
+
+def _type(fstype: str) -> list[str]:
+    return ["-t", fstype] if fstype else []
+
+
+def _told(ctx: Context, words: list[str], user: str | None) -> Any:
+    done = ctx.host.run(words, runas=user)
+    return True if done.retcode == 0 else done.stderr.strip() or f"{words[0]} failed with exit code {done.retcode}"

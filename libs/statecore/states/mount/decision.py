@@ -1,0 +1,238 @@
+"""What there is to do for ``mount.mounted``: what the host has is looked at, what follows is decided, and done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import HostError, StateFailure
+from statecore.hostfiles import mount_table
+from statecore.hostfiles.mount_table import Leniency
+
+#: File systems that take other options with a new mount alone.
+_NO_REMOUNT = ("nfs", "cvfs")
+
+_TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=\"?([^\"]*)\"?", re.IGNORECASE)
+_LOGICAL_VOLUME = re.compile(r"/dev/([^/]+)/([^/]+)")
+_FUSE = re.compile(r"\w+#(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be mounted where."""
+
+    name: str
+    device: str
+    fstype: str
+    opts: tuple[str, ...]
+    mkmnt: bool
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the host has there."""
+
+    #: The place without links.
+    place: str
+    exists: bool
+    #: None: nothing is mounted there.
+    active: Mapping[str, Any] | None
+    #: The device as the mount table would tell it.
+    device: str
+    #: Names of the device that is mounted.
+    names: tuple[str, ...]
+    unknown_label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What is to be done besides fstab, and what is said of it."""
+
+    #: Test mode's comment.
+    would: str
+    #: The comment where nothing is done, or the reason why nothing can be.
+    told: str = ""
+    #: False: it cannot be done.
+    ok: bool = True
+    #: For what is mounted with other options: how it gets them.
+    remount: bool = False
+    #: What is mounted is another device.
+    unmount: bool = False
+    mount: bool = False
+    #: The place is made, and nothing mounted there.
+    make: bool = False
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether test mode looks no further, as Salt's does.
+    ends: bool = False
+
+    @property
+    def does(self) -> bool:
+        """Whether there is anything to do."""
+        return self.remount or self.unmount or self.mount or self.make or not self.ok
+
+
+def look(ctx: Context, wish: Wish) -> Found:
+    """What the host has where something is to be mounted."""
+    table = ctx.call("mount.active", extended=True)
+    place = mount_table.real_path(ctx.host, wish.name)
+    active = table.get(place)
+    real, label = wish.device, ""
+    if wish.device.startswith("/"):
+        real = mount_table.real_path(ctx.host, wish.device)
+        if "bind" in wish.opts or "rbind" in wish.opts:
+            if active is not None and _shows(ctx, real, active["root"]):
+                # A mount table names what is behind the directory that was bound.
+                real = active["device"]
+        elif volume := _LOGICAL_VOLUME.fullmatch(wish.device):
+            mapper = "/dev/mapper/" + "-".join(part.replace("-", "--") for part in volume.groups())
+            real = mapper if ctx.host.path(mapper).exists() else real
+    elif tag := _TAG.fullmatch(wish.device):
+        key = tag[1].upper()
+        nodes = [node for node, tags in ctx.call("disk.blkid").items() if tags.get(key, "").lower() == tag[2].lower()]
+        real = nodes[0] if nodes else tag[2].lower()
+        label = "" if nodes or key != "LABEL" else tag[2]
+    elif fuse := _FUSE.fullmatch(wish.device):
+        real = fuse[1]
+    return Found(
+        place=place,
+        exists=ctx.host.path(wish.name).exists(),
+        active=active,
+        device=real,
+        names=_names(ctx, active) if active else (),
+        unknown_label=label,
+    )
+
+
+def decide(ctx: Context, wish: Wish, found: Found, lenient: Leniency, patterns: Sequence[str], *, wanted: bool) -> Deed:
+    """What is to be done. ``patterns``: devices that count as this one; ``wanted``: whether it is to be mounted now."""
+    if found.active is None:
+        return _not_mounted(wish, found) if wanted else _not_wanted(wish, found)
+    if not wanted:
+        return Deed("", "")
+    if found.device not in found.names:
+        near = next((each for pattern in patterns for each in found.names if re.match(pattern, each)), None)
+        if near is None:
+            return _other_device(wish, found)
+    options = [*found.active["opts"], *found.active["superopts"]]
+    lacking = mount_table.missing(wish.opts, options, wish.fstype, lenient, _number(ctx))
+    kept = ctx.call("mount.read_mount_cache", found.place).get("opts") or []
+    dropped = [each for each in (kept.split(",") if isinstance(kept, str) else kept) if each not in wish.opts]
+    if lacking or dropped:
+        named = ",".join(sorted(lacking or dropped))
+        how = "unmount and mount" if _anew(wish.fstype) else "remount"
+        forced = f"Forced {how} because options ({named}) changed"
+        told = "Target was already mounted"
+        would = f"Remount would be forced because options ({named}) changed"
+        return Deed(would, told, remount=True, changes={"umount": forced}, ends=True)
+    if found.device not in found.names:
+        told = f"An umount will not be forced because device matched device_name_regex: {near}"
+        return Deed(told, told)
+    return Deed("Target was already mounted", "Target was already mounted")
+
+
+def perform(ctx: Context, wish: Wish, found: Found, deed: Deed) -> tuple[str, dict[str, Any]]:
+    """Does it: the comment and the changes. Raises StateFailure."""
+    changes = dict(deed.changes)
+    if deed.make:
+        ctx.call("file.mkdir", wish.name, user=wish.user)
+        return deed.told, changes
+    if deed.remount:
+        _mount_again(ctx, wish, found, changes)
+        return deed.told, changes
+    if deed.unmount:
+        done = ctx.call("mount.umount", found.place, user=wish.user)
+        if _is_mounted(ctx, found.place):
+            raise StateFailure(f"Unable to unmount {found.place}: {done}", changes)
+    done = ctx.call("mount.mount", wish.name, wish.device, wish.mkmnt, wish.fstype, list(wish.opts), user=wish.user)
+    if done is not True:
+        raise StateFailure(str(done), changes)
+    if not _is_mounted(ctx, found.place):
+        raise StateFailure(f"mount succeeded, and nothing is mounted at {found.place}", changes)
+    return "Target was successfully mounted", {**changes, "mount": True}
+
+
+def _mount_again(ctx: Context, wish: Wish, found: Found, changes: dict[str, Any]) -> None:
+    how = (wish.device, wish.mkmnt, wish.fstype, list(wish.opts), wish.user)
+    if not _anew(wish.fstype):
+        done = ctx.call("mount.remount", found.place, *how)
+    else:
+        gone = ctx.call("mount.umount", found.place)
+        if gone is not True:
+            changes["umount"] = changes["umount"].replace(
+                "Forced unmount and mount because",
+                "Forced a lazy unmount and mount because the previous unmount failed and because the",
+            )
+            gone = ctx.call("mount.umount", found.place, lazy=True)
+        if gone is not True:
+            raise StateFailure(f"Unable to unmount {found.place}: {gone}.", {})
+        done = ctx.call("mount.mount", found.place, *how)
+    if done is not True:
+        raise StateFailure(f"{found.place} was not mounted again: {done}", {})
+
+
+def _not_mounted(wish: Wish, found: Found) -> Deed:
+    if found.exists:
+        return Deed(f"{wish.name} would be mounted", mount=True, ends=True)
+    if wish.mkmnt:
+        return Deed(f"{wish.name} would be created and mounted", mount=True, ends=True)
+    would = f"{wish.name} does not exist and would not be created"
+    return Deed(would, "Mount directory is not present", ok=False, ends=True)
+
+
+def _not_wanted(wish: Wish, found: Found) -> Deed:
+    if found.exists:
+        return Deed(f"{wish.name} would not be mounted", f"{wish.name} not mounted")
+    if wish.mkmnt:
+        return Deed(
+            f"{wish.name} would be created, but not mounted", f"{wish.name} was created, not mounted", make=True
+        )
+    would = f"{wish.name} does not exist and would neither be created nor mounted"
+    return Deed(would, f"{wish.name} not present and not mounted")
+
+
+def _other_device(wish: Wish, found: Found) -> Deed:
+    would = f"An umount would have been forced because devices do not match.  Watched: {wish.device}"
+    real = f" ({found.device})" if found.device != wish.device else ""
+    current = ", ".join(found.names)
+    forced = f"Forced unmount because devices don't match. Wanted: {wish.device}{real}, current: {current}"
+    return Deed(would, unmount=True, mount=True, changes={"umount": forced})
+
+
+def _shows(ctx: Context, path: str, root: str) -> bool:
+    """Whether a bind mount that begins at ``root`` of its file system shows a path of the host."""
+    origin = mount_table.holder(mount_table.parse(ctx.host.mount_table()), path)
+    if origin is None:
+        # The host is a directory of a larger file system, which its mount table does not tell.
+        return f"{root}/".endswith(f"{path}/")
+    below = path.removeprefix(origin.point.rstrip("/"))
+    return root.rstrip("/") == (origin.root.rstrip("/") + below).rstrip("/")
+
+
+def _anew(fstype: str) -> bool:
+    return fstype in _NO_REMOUNT or fstype.startswith("fuse")
+
+
+def _is_mounted(ctx: Context, place: str) -> bool:
+    return place in mount_table.parse(ctx.host.mount_table())
+
+
+def _names(ctx: Context, active: Mapping[str, Any]) -> tuple[str, ...]:
+    names = [active["device"]]
+    if active["device"].startswith("/"):
+        names.append(mount_table.real_path(ctx.host, active["device"]))
+    names += [active[key] for key in ("alt_device", "device_uuid", "device_label") if active[key]]
+    return tuple(dict.fromkeys(names))
+
+
+def _number(ctx: Context) -> Callable[[str, str], str]:
+    def number(kind: str, name: str) -> str:
+        try:
+            return str(ctx.host.uid(name) if kind == "uid" else ctx.host.gid(name))
+        except HostError:
+            return name
+
+    return number
