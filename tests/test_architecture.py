@@ -116,7 +116,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
-    "statecore.render": Room(MIDDLE),
+    "statecore.deferred": Room(),
+    "statecore.render": Room(MIDDLE, {"statecore.deferred": "plain SLS need no template engine"}),
     "statecore.pillar": Room(
         RENDER, {"statecore.files": "the pillar tree is files, with environments in an order of their own"}
     ),
@@ -151,9 +152,9 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
-    "statecore.later": Room(WIRING),
+    "statecore.later": Room((*WIRING, "statecore.deferred")),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
-    "statecore.runtime": Room((*WIRING, "statecore.later", "statecore.runtime_ports")),
+    "statecore.runtime": Room((*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports")),
     "statecore.analysis": Room(
         COMPILE,
         {
@@ -262,7 +263,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "salt": ((), "nothing of ours needs a Salt"),
     "importlib": (
         (
-            *("statecore.loader", "statecore.__init__", "statecore.later", "services.entry", "services.minion.call"),
+            *("statecore.loader", "statecore.__init__", "statecore.deferred", "services.entry", "services.minion.call"),
             "services.minion.duties",
             "services.kit.output.__init__",
         ),

@@ -7,9 +7,9 @@ later.SlsTree(...)
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from statecore.deferred import loaded
 
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from statecore.master_data import tops_of as tops_of
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
+    from statecore.render.jinja.engine import Engine as Engine
     from statecore.state_runs import Stage as Stage
     from statecore.state_runs import StateRuns as StateRuns
     from statecore.state_runs.localconfig import read_localconfig as read_localconfig
 
 _HOMES = {
+    "Engine": "statecore.render.jinja.engine",
     "RENDERERS": "statecore.render",
     "SlsTree": "statecore.render",
     "Stage": "statecore.state_runs",
@@ -40,24 +42,11 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'statecore.later' has no attribute '{name}'")
-    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    value = globals()[name] = loaded(_HOMES[name], name)
     return value
 
 
 def load() -> None:
     """All of it at once: for a process whose children are to share it."""
-    for home in _HOMES.values():
-        importlib.import_module(home)
-
-
-class Deferred:
-    """Stands for an object until it is used; then it is made, once."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._made: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = self._make()
-        return getattr(self._made, name)
+    for name, home in _HOMES.items():
+        loaded(home, name)

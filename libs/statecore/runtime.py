@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from statecore import facts, later
 from statecore.context import Context
+from statecore.deferred import Deferred
 from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
 from statecore.files import LocalFiles
 from statecore.host import Host
@@ -98,7 +99,7 @@ class Runtime:
         self._given_grains = dict(grains) if grains is not None else None
         self._given_pillar: Mapping[str, Any] | None = pillar
         self._runs = cast(
-            "StateRuns", later.Deferred(lambda: later.StateRuns(self.loader, self._stage, self._reloaded, self._jid))
+            "StateRuns", Deferred(lambda: later.StateRuns(self.loader, self._stage, self._reloaded, self._jid))
         )
         self._scratch: dict[str, Any] = {}
         self._base: Context | None = None
@@ -251,12 +252,12 @@ class Runtime:
     def _wired(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> tuple[Context, SlsTree]:
         """A context, and the tree that renders with its functions."""
         functions, renderers = Table(self.loader, "modules"), Table(self.loader, "renderers")
-        made = later.Deferred(
+        made = Deferred(
             lambda: later.SlsTree(
                 self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions, renderers=renderers
             )
         )
-        templates = cast(Templates, later.Deferred(lambda: made.templates))
+        templates = cast(Templates, Deferred(lambda: made.templates))
         bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=templates)
         ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
         whole = attached(ctx, self.loader, _finish, functions)

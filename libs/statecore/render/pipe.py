@@ -11,7 +11,7 @@ from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreEr
 from statecore.ports import Files
 from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
-from statecore.render.jinja import Engine, whitespace
+from statecore.render.jinja import Jinja, whitespace
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
 from statecore.render.stage import Renderer, Source, Stage
 
@@ -61,7 +61,7 @@ class Pipes:
         Options: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and
         those of the renderers.
         """
-        self.jinja = Engine(files, names, opts)
+        self.jinja = Jinja(files, names, opts)
         #: Whether marks name columns too.
         self.columns = False
         self._files = files

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from statecore.ports import Files
-from statecore.render.jinja import Engine
+from statecore.render.jinja import Jinja
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Stage:
     #: Everything that a template sees by name.
     names: Mapping[str, Any]
     opts: Mapping[str, Any]
-    jinja: Engine
+    jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, Any]
     #: What stands behind the renderer's name in the shebang.

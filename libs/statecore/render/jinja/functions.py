@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import jinja2
-
+from statecore.deferred import loaded
 from statecore.errors import NotAvailable
 
 
@@ -21,9 +20,9 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         try:
             return self._functions[name]
         except NotAvailable as missing:
-            return jinja2.StrictUndefined(hint=str(missing), name=name)
+            return _undefined(str(missing), name)
         except KeyError:
-            return jinja2.StrictUndefined(hint=str(NotAvailable(name)), name=name)
+            return _undefined(str(NotAvailable(name)), name)
 
     def __getattr__(self, module: str) -> Any:
         if module.startswith("__"):
@@ -44,8 +43,15 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The function, or the default when it is not available."""
-        found = self[name]
-        return default if isinstance(found, jinja2.Undefined) else found
+        if name not in self:
+            return default
+        return self[name]
+
+
+def _undefined(hint: str, name: str) -> Callable[..., Any]:
+    # Where there is a template, there is Jinja.
+    undefined: Callable[..., Any] = loaded("jinja2", "StrictUndefined")(hint=hint, name=name)
+    return undefined
 
 
 class _Module:

@@ -1,0 +1,190 @@
+"""Jinja as formulas use it: templates from ``salt://``, errors at the line of the template.
+
+For errors in what a template produced (YAML, high data) lines are found again by ``Engine.line_map``: the template is
+rendered a second time with a mark in front of each of its own lines. Success pays nothing for that.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.defaults
+
+from statecore.errors import Mark, SlsError, StatecoreError
+from statecore.ports import Files
+from statecore.render.faults import TemplateFault
+from statecore.render.jinja.header import split_header
+from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
+from statecore.render.jinja.tags import MARKED
+
+log = logging.getLogger(__name__)
+
+#: Seconds that one template may compute, where the option ``jinja_time_limit`` does not say otherwise.
+TIME_LIMIT = 20.0
+
+
+def environment(files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> jinja2.Environment:
+    """Jinja's environment over a state tree, for those who read templates without rendering them."""
+    return TreeEnvironment(files, saltenv, names, _known(options))
+
+
+class Engine:
+    """Renders the templates of one tree."""
+
+    def __init__(self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
+        """``names`` are there for every template. Options: jinja_time_limit, allow_undefined."""
+        self._files = files
+        self._names = names
+        self._undefined = jinja2.Undefined if opts.get("allow_undefined") else jinja2.StrictUndefined
+        self._limit = float(opts.get("jinja_time_limit") or TIME_LIMIT)
+        self._environments: dict[tuple[str, str], TreeEnvironment] = {}
+
+    def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+        """The rendered text. ``name``: path of the template in the tree, "" for one that is not in it.
+
+        ``names`` are this template's own; ``options`` are Jinja's. Raises TemplateFault, located.
+        """
+        text, own = split_header(text)
+        env = self._environment(saltenv, {**options, **own})
+        if _is_plain(text, env):
+            return text
+        rendered = self._run(env, text, name, saltenv, names)
+        # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
+        return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
+
+    def line_map(
+        self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> list[int]:
+        """For each line of the rendered text, the line of the template it came from (0: elsewhere). For errors only."""
+        text, own = split_header(text)
+        env = self._environment(saltenv, {**options, **own})
+        if _is_plain(text, env):
+            return list(range(1, len(text.splitlines()) + 1))
+        try:
+            rendered = self._run(env, _marked(text, env), name, saltenv, names)
+        except SlsError:
+            # Without a map the error is shown without a line, never hidden by another one.
+            return []
+        origins, last = [], 0
+        for line in rendered.splitlines():
+            found = MARKED.findall(line)
+            last = int(found[-1]) if found else last
+            origins.append(last)
+        return origins
+
+    def _environment(self, saltenv: str, options: Mapping[str, Any]) -> TreeEnvironment:
+        known = _known(options)
+        key = (saltenv, repr(sorted(known.items())))
+        env = self._environments.get(key)
+        if env is None:
+            env = TreeEnvironment(self._files, saltenv, self._names, {"undefined": self._undefined, **known})
+            self._environments[key] = env
+        return env
+
+    def _run(self, env: TreeEnvironment, text: str, name: str, saltenv: str, names: Mapping[str, Any]) -> str:
+        # A template may call a function that renders another one: that one has what time is left.
+        outer = env.rendering
+        env.rendering = Rendering(names, min(outer.deadline, time.thread_time() + self._limit))
+        path = self._files.fetch(name, saltenv) if name and not name.startswith("/") else None
+        try:
+            return env.template(text, name or None, str(path) if path is not None else None, names).render()
+        except SlsError:
+            raise
+        except Exception as error:
+            raise self._fault(error, text, name) from error
+        finally:
+            env.rendering = outer
+
+    def _fault(self, error: Exception, text: str, name: str) -> TemplateFault:
+        file, line = _place(error, name)
+        reason = self._reason(error)
+        path = Path(file)
+        if not path.is_absolute():
+            return TemplateFault(reason, Mark(file, line), text)
+        source = path.read_text("utf-8", "replace") if path.is_file() else text
+        return TemplateFault(reason, Mark(self._files.shown(path), line), source)
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, TimeLimit):
+            return (
+                f"Jinja error: rendering takes longer than {self._limit:g} seconds: a loop or a macro without end?"
+                " (jinja_time_limit)"
+            )
+        unknown = f"Jinja error: {{}} ({type(error).__name__})"
+        sentence = next((words for kind, words in _SENTENCES if isinstance(error, kind)), unknown)
+        return sentence.format(error.message if isinstance(error, jinja2.TemplateError) else error)
+
+
+#: What went wrong -> how Salt begins its sentence; the first that fits. What is none of these is named by its class.
+_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
+    (jinja2.TemplateSyntaxError, "Jinja syntax error: {}"),
+    (jinja2.UndefinedError, "Jinja variable {}"),
+    (jinja2.TemplateNotFound, "Jinja error: {}"),
+    (jinja2.TemplateRuntimeError, "Jinja syntax error: {}"),
+    (jinja2.TemplateError, "Jinja error: {}"),
+    (StatecoreError, "Problem running salt function in Jinja template: {}"),
+    (RecursionError, "Jinja error: a macro or an include calls itself without end"),
+)
+
+
+def _place(error: BaseException, name: str) -> tuple[str, int]:
+    """(file, line) of the innermost template in a traceback: Jinja rewrites its frames to template lines."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.filename or name, error.lineno
+    place = (name, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if "__jinja_exception__" in frame.f_globals:
+            file = frame.f_code.co_filename
+            place = (name if file == "<template>" else file, line)
+            if isinstance(error, RecursionError):
+                # Where it ended says nothing; where it began does.
+                break
+    return place
+
+
+def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options that Jinja has; the others are named in the log, as Salt does."""
+    known = {}
+    for name, value in options.items():
+        if hasattr(jinja2.defaults, str(name).upper()):
+            known[str(name).lower()] = value
+        else:
+            log.warning("Jinja2 environment %s is not recognized", name)
+    return known
+
+
+def _is_plain(text: str, env: TreeEnvironment) -> bool:
+    """Whether nothing in a text is Jinja's, so that it renders to itself: it is not even read then."""
+    starts = (env.block_start_string, env.variable_start_string, env.comment_start_string, "\r")
+    by_line = env.line_statement_prefix or env.line_comment_prefix
+    return not by_line and not any(start in text for start in starts)
+
+
+def _marked(text: str, env: TreeEnvironment) -> str:
+    """The text with a mark before each line that may have one: not inside a tag or comment over several lines.
+
+    Nor is one put where it would stand in the way of ``{%-`` and ``-%}``, which take away the white space before and after
+    them, ends of lines too: not before a line that begins with such a tag, nor before an empty one.
+    """
+    pairs = (
+        (env.block_start_string, env.block_end_string),
+        (env.variable_start_string, env.variable_end_string),
+        (env.comment_start_string, env.comment_end_string),
+    )
+    greedy = tuple(f"{start}-" for start, _ in pairs)
+    counts = [0] * len(pairs)
+    marked = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        written = line.lstrip()
+        free = all(count <= 0 for count in counts) and written and not written.startswith(greedy)
+        marked.append(f"\x01{number}\x02{line}" if free else line)
+        counts = [
+            count + line.count(start) - line.count(end) for count, (start, end) in zip(counts, pairs, strict=True)
+        ]
+    return "".join(marked)
