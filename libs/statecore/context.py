@@ -7,7 +7,7 @@ for each low chunk with ``for_chunk``. Salt's dunders exist only behind ``loader
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.errors import NotAvailable
@@ -24,7 +24,7 @@ from statecore.ports import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What one call sees. Shared mappings are read only but for ``scratch``, ``functions`` and ``states`` (lazy tables)."""
 
@@ -64,15 +64,7 @@ class Context:
 
     def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
         """The same run seen from one low chunk."""
-        # Made once for every state: dataclasses.replace looks at every field again.
+        # Made once for every state, so all that stays is taken over at once: dataclasses.replace looks at every field again.
         own = object.__new__(Context)
-        for name in _SHARED:
-            object.__setattr__(own, name, getattr(self, name))
-        object.__setattr__(own, "low", low)
-        object.__setattr__(own, "test", test)
-        object.__setattr__(own, "running", running)
-        object.__setattr__(own, "saltenv", low.get("__env__", self.saltenv))
+        vars(own).update(vars(self), low=low, test=test, running=running, saltenv=low.get("__env__", self.saltenv))
         return own
-
-
-_SHARED = tuple(each.name for each in fields(Context) if each.name not in ("low", "test", "running", "saltenv"))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from statecore.errors import HostError
 from statecore.ports import CommandResult, ManagedHost
@@ -35,4 +34,4 @@ def run_detached(
             with contextlib.suppress(OSError):
                 file.unlink()
     # What the shell itself says (it could not start the program) is not in the files.
-    return replace(result, stdout=out + result.stdout, stderr=err + result.stderr)
+    return result._replace(stdout=out + result.stdout, stderr=err + result.stderr)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class StatecoreError(Exception):
     """Base of all errors below."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A place in a source file. Lines and columns count from 1; 0 means unknown."""
 
     file: str
@@ -32,8 +31,7 @@ class Mark:
         return place
 
 
-@dataclass(frozen=True, slots=True)
-class SlsFault:
+class SlsFault(NamedTuple):
     """One thing wrong with a state tree, as shown under "Data failed to compile:".
 
     ``message`` keeps the wording users of Salt grep for; mark, excerpt and hint are what Salt does not say.

@@ -16,8 +16,8 @@ import signal
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from statecore.errors import HostError
 from statecore.ports import CommandResult
@@ -32,8 +32,7 @@ HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _GRACE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """A line of /etc/passwd."""
 
     name: str

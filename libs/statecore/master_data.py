@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from statecore import values
 from statecore.context import Context
@@ -28,8 +28,7 @@ log = logging.getLogger(__name__)
 _TIMEOUT = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What a minion asks for."""
 
     minion_id: str

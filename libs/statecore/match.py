@@ -10,8 +10,8 @@ import fnmatch
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from statecore.errors import StatecoreError
 
@@ -30,20 +30,18 @@ class TargetError(StatecoreError):
     """An expression that cannot be understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A minion as matchers see it."""
 
     id: str
     grains: Mapping[str, Any]
-    pillar: Mapping[str, Any] = field(default_factory=dict)
+    pillar: Mapping[str, Any] = MappingProxyType({})
 
 
 Matcher: TypeAlias = Callable[[Subject], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Language:
+class _Language(NamedTuple):
     """What an expression is read with."""
 
     delimiter: str
@@ -147,7 +145,7 @@ def _nodegroup(tgt: Any, language: _Language) -> Matcher:
         raise TargetError(f"there is no node group '{name}' (option nodegroups)")
     if language.depth >= _MAX_GROUP_DEPTH:
         raise TargetError(f"the node group '{name}' names itself")
-    return _compound(_group(name, language), replace(language, depth=language.depth + 1))
+    return _compound(_group(name, language), language._replace(depth=language.depth + 1))
 
 
 def _group(name: str, language: _Language) -> str:

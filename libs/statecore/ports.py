@@ -6,13 +6,11 @@ Nothing here does I/O. Implementations that need no network live beside this fil
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """A finished command on the managed host."""
 
     retcode: int
@@ -22,8 +20,7 @@ class CommandResult:
     timed_out: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FileHash:
+class FileHash(NamedTuple):
     """Digest of a file's bytes, hex; the wire's ``{"hash_type", "hsum"}``."""
 
     hash_type: str

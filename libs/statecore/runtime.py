@@ -6,9 +6,9 @@ import inspect
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from statecore import facts, later
 from statecore.context import Context
@@ -52,8 +52,7 @@ _BLACKOUT_PASS = "saltutil.refresh_pillar"
 _GENERIC_FAILURE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(NamedTuple):
     """What a job returns (protocol section 7.3)."""
 
     value: Any

@@ -7,7 +7,7 @@ High data and low chunks are plain dicts with Salt's keys (seeds 000 and 001): u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 #: ID declaration -> {state module: [argument, ..., function name], "__sls__": ref, "__env__": saltenv}.
@@ -51,22 +51,20 @@ def untag(text: str) -> ChunkId:
     return ChunkId(state, id_, name, fun)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one applied step really did."""
 
     #: One line for the state's comment; empty adds none.
     comment: str = ""
     #: Real changes, merged into the state's changes in step order.
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = MappingProxyType({})
     #: False stops the plan: later steps do not run and the state fails.
     ok: bool = True
     #: What was found, for states that watch rather than change something (``http.query``): the entry's ``data``.
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(NamedTuple):
     """The content of one file of the host before and after a step."""
 
     #: The host's own path.
@@ -78,8 +76,7 @@ class FileChange:
     shown: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One thing a plan would do to the host."""
 
     #: Imperative and concrete ("write /etc/motd"); shown by plans and logs.
@@ -90,8 +87,7 @@ class Step:
     file: FileChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What a native state function found (read) and would do (plan); the engine applies it, or reports it in test mode.
 
     With no steps ``result`` is the verdict and ``comment`` the reason. With steps, test mode gives result None with
@@ -100,7 +96,7 @@ class Plan:
 
     result: bool
     comment: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = MappingProxyType({})
     steps: tuple[Step, ...] = ()
     #: Lines put before the outcomes' comments in a real run, and before ``comment`` in test mode.
     notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ known either, and one that fails now but comes after something that changes may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -180,7 +180,7 @@ def _told(
     what = tuple(step.what for step in steps)
     if low.get("no_log"):
         # Comment and changes were masked by the engine.
-        files, what = tuple(replace(file, shown=False) for file in files), ()
+        files, what = tuple(file._replace(shown=False) for file in files), ()
     return Prediction(name, low, verdict, comment, entry["changes"], what, files, reasons)
 
 

@@ -7,8 +7,8 @@ given is not reached (``HALTS``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from statecore.compile import (
     conflicts,
@@ -60,8 +60,7 @@ PASSES: tuple[Pass, ...] = (*GATHER, *REFINE)
 HALTS: frozenset[Pass] = frozenset({order.number, use.borrow, requisites.follow})
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """What came of it. With faults there are no chunks."""
 
     #: As ``state.show_highstate`` shows it: ordered, not yet extended.
@@ -70,7 +69,7 @@ class Compiled:
     chunks: tuple[Low, ...]
     faults: tuple[SlsFault, ...]
     #: What the engine runs.
-    graph: Graph = field(default_factory=Graph)
+    graph: Graph = Graph()
 
 
 def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:

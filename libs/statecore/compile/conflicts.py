@@ -40,7 +40,9 @@ def _told(body: Any, origin: Mapping[str, str], part: Part) -> Any:
         body = {body: []}
     if not isinstance(body, dict):
         body = {"__malformed__": body}
-    told = {**body, **{key: body[key] if isinstance(body.get(key), str) else value for key, value in origin.items()}}
+    told = {**body, **origin}
+    if not body.keys().isdisjoint(origin):
+        told |= {key: body[key] for key in origin if isinstance(body.get(key), str)}
     if part.included_from:
         told["__sls_included_from__"] = list(part.included_from)
     return told

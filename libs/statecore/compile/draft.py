@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -100,13 +100,13 @@ def disabled(opts: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({named} if isinstance(named, str) else map(str, named))
 
 
-def states(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def states(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """(state module, its list) of a body, without the keys that are the compiler's own."""
-    return ((key, value) for key, value in body.items() if not key.startswith("__"))
+    return [(key, value) for key, value in body.items() if not key.startswith("__")]
 
 
-def arguments(run: Any) -> Iterator[tuple[str, Any]]:
+def arguments(run: Any) -> list[tuple[str, Any]]:
     """(argument, value) of the list of a state, functions left out."""
-    for item in run if isinstance(run, list) else ():
-        if isinstance(item, dict):
-            yield from item.items()
+    if not isinstance(run, list):
+        return []
+    return [pair for item in run if isinstance(item, dict) for pair in item.items()]

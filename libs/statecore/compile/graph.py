@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from statecore.types import Low, tag
@@ -19,6 +19,8 @@ KINDS = (
     *("require", "require_any", "watch", "watch_any", "prereq"),
     *("onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any"),
 )
+
+_KINDS = frozenset(KINDS)
 
 _GLOB = frozenset("*?[]")
 
@@ -51,8 +53,7 @@ class Node(NamedTuple):
     check: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(NamedTuple):
     """Chunks and what each needs."""
 
     chunks: tuple[Low, ...] = ()
@@ -68,19 +69,30 @@ class Graph:
 
 
 class _Names:
-    """Look-ups over all chunks: (state module or "id", ID or name) and SLS -> positions."""
+    """Look-ups over all chunks: (state module or "id", ID or name) and SLS -> positions. Made when something refers."""
 
     def __init__(self, chunks: Sequence[Low]) -> None:
-        self._named: dict[tuple[str, str], list[int]] = {}
-        self._in_sls: dict[str, list[int]] = {}
+        self._chunks = chunks
         self._cache: dict[tuple[str, str], tuple[int, ...]] = {}
-        for position, low in enumerate(chunks):
-            for name in dict.fromkeys((str(low["name"]), str(low["__id__"]))):
-                self._named.setdefault((low["state"], name), []).append(position)
-                self._named.setdefault(("id", name), []).append(position)
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], list[int]]:
+        named: dict[tuple[str, str], list[int]] = {}
+        for position, low in enumerate(self._chunks):
+            state, name, own_id = low["state"], str(low["name"]), str(low["__id__"])
+            for each in (name,) if name == own_id else (name, own_id):
+                named.setdefault((state, each), []).append(position)
+                named.setdefault(("id", each), []).append(position)
+        return named
+
+    @cached_property
+    def _in_sls(self) -> dict[str, list[int]]:
+        in_sls: dict[str, list[int]] = {}
+        for position, low in enumerate(self._chunks):
             for sls in dict.fromkeys((low.get("__sls__"), *low.get("__sls_included_from__", ()))):
                 if sls:
-                    self._in_sls.setdefault(sls, []).append(position)
+                    in_sls.setdefault(sls, []).append(position)
+        return in_sls
 
     def find(self, key: str, value: str) -> tuple[int, ...]:
         known = self._cache.get((key, value))
@@ -115,7 +127,8 @@ def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
 
     A chunk listed twice counts once. References that name nothing are reported in ``faults`` and left out.
     """
-    unique = tuple({tag(low): low for low in chunks}.values())
+    tagged = {tag(low): low for low in chunks}
+    unique = tuple(tagged.values())
     names = _Names(unique)
     faults: list[Fault] = []
     own = [tuple(_needs(low, names, empty, faults)) for low in unique]
@@ -127,7 +140,7 @@ def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
                     required_by[target].append(position)
     return Graph(
         chunks=unique,
-        tags=tuple(tag(low) for low in unique),
+        tags=tuple(tagged),
         needs=tuple(
             (*needs, Need("require", tuple(first))) if first else needs
             for needs, first in zip(own, required_by, strict=True)
@@ -140,6 +153,8 @@ def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
 
 def _needs(low: Low, names: _Names, empty: Collection[str], faults: list[Fault]) -> list[Need]:
     needs: list[Need] = []
+    if _KINDS.isdisjoint(low):
+        return needs
     for kind in KINDS:
         if kind not in low:
             continue

@@ -15,22 +15,24 @@ _ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
 
 def chunks(draft: Draft) -> Draft:
     """Chunks in order of declaration; ``names`` is still in them, ``disabled_requisites`` are not."""
-    off = disabled(draft.opts)
-    found = [
-        {key: value for key, value in _chunk(name, state, run, body).items() if key not in off}
-        for name, body in draft.high.items()
-        if not name.startswith("__")
-        for state, run in states(body)
-        # What a requisite_in says to a state module that the ID has not is nothing to be run.
-        if any(isinstance(item, str) for item in run)
-    ]
+    found = []
+    for name, body in draft.high.items():
+        if name.startswith("__"):
+            continue
+        origin = {key: body[key] for key in _ORIGIN if key in body}
+        for state, run in states(body):
+            functions = [item for item in run if isinstance(item, str)]
+            # What a requisite_in says to a state module that the ID has not is nothing to be run.
+            if functions:
+                found.append(_chunk(name, state, run, origin, functions[0]))
+    for key in disabled(draft.opts):
+        for low in found:
+            low.pop(key, None)
     return replace(draft, chunks=tuple(found))
 
 
-def _chunk(name: str, state: str, run: list[Any], body: Mapping[str, Any]) -> Low:
-    low: Low = {"state": state, "name": name}
-    low |= {key: body[key] for key in _ORIGIN if key in body}
-    low["__id__"] = name
+def _chunk(name: str, state: str, run: list[Any], origin: Mapping[str, Any], function: str) -> Low:
+    low: Low = {"state": state, "name": name, **origin, "__id__": name}
     for key, value in arguments(run):
         if key == "names":
             low.setdefault("names", []).extend(value)
@@ -39,5 +41,5 @@ def _chunk(name: str, state: str, run: list[Any], body: Mapping[str, Any]) -> Lo
             low["name"] = name
         elif key != "state":
             low[key] = value
-    low["fun"] = next(item for item in run if isinstance(item, str))
+    low["fun"] = function
     return low

@@ -24,7 +24,7 @@ def number(draft: Draft) -> Draft:
             if (
                 not state.startswith("_")
                 and isinstance(run, list)
-                and not any(argument == "order" for argument, _ in arguments(run))
+                and "order" not in [argument for argument, _ in arguments(run)]
             ):
                 run = [*run, {"order": following}]
                 following += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statecore.compile.draft import REQUISITES_IN, Draft, Extension, disabled, states
@@ -21,10 +20,11 @@ def turn(draft: Draft) -> Draft:
     faults: list[SlsFault] = []
     for name, body in draft.high.items():
         for state, run in states(body):
-            for key, references in _declared(run):
-                if key in off:
+            for item in run if isinstance(run, list) else ():
+                key = next(iter(item), "") if isinstance(item, dict) else ""
+                if key not in REQUISITES_IN or key in off:
                     continue
-                for target_state, target in targets(references, draft.high):
+                for target_state, target in targets(item[key], draft.high):
                     if "." in target_state:
                         faults.append(dotted(draft, REQUISITES_IN[key], (target_state, target), name))
                         target_state = target_state.partition(".")[0]
@@ -32,14 +32,6 @@ def turn(draft: Draft) -> Draft:
                     _add(own.setdefault(target_state, []), REQUISITES_IN[key], {state: name})
                     own |= {key: body[key] for key in ("__sls__", "__env__") if key in body} | {"__from__": name}
     return extended(draft.with_faults(faults), (Extension(*each) for each in wanted.items()), strict=True)
-
-
-def _declared(run: Any) -> Iterator[tuple[str, Any]]:
-    for item in run if isinstance(run, list) else ():
-        if isinstance(item, Mapping) and item:
-            key = next(iter(item))
-            if key in REQUISITES_IN:
-                yield key, item[key]
 
 
 def _add(run: list[dict[str, Any]], kind: str, reference: dict[str, str]) -> None:

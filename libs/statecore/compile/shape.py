@@ -23,7 +23,28 @@ _FORMED = _REFERRING | {"names", *_ORIGIN}
 
 def check(draft: Draft) -> Draft:
     """The same draft, with a fault for everything that is not a list of one function and arguments."""
-    return draft.with_faults([fault for name, body in draft.high.items() for fault in _of_id(draft, name, body)])
+    doubtful = [(name, body) for name, body in draft.high.items() if not _sound(name, body)]
+    return draft.with_faults([fault for name, body in doubtful for fault in _of_id(draft, name, body)])
+
+
+def _sound(name: Any, body: Mapping[str, Any]) -> bool:
+    """Whether there is nothing in a body that has a form to keep, as in nearly all: then nobody looks at it again."""
+    if not isinstance(name, str):
+        return False
+    for _, run in states(body):
+        if not isinstance(run, list):
+            return False
+        functions = 0
+        for item in run:
+            if isinstance(item, str):
+                functions += 1
+                if " " in item:
+                    return False
+            elif isinstance(item, dict) and not (_plain(item) or _refers_plainly(item)):
+                return False
+        if functions != 1:
+            return False
+    return True
 
 
 def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFault]:
@@ -81,6 +102,22 @@ def _plain(item: Mapping[Any, Any]) -> bool:
         return False
     (key,) = item
     return isinstance(key, str) and key not in _FORMED
+
+
+def _refers_plainly(item: Mapping[Any, Any]) -> bool:
+    """Whether it is one requisite with a list of references, each a module and an ID, as most are."""
+    if len(item) != 1:
+        return False
+    ((key, references),) = item.items()
+    if key not in _REFERRING or not isinstance(references, list):
+        return False
+    for reference in references:
+        if not isinstance(reference, dict) or len(reference) != 1:
+            return False
+        ((module, value),) = reference.items()
+        if not isinstance(module, str) or "." in module or not isinstance(value, str):
+            return False
+    return True
 
 
 def _of_argument(

@@ -48,7 +48,7 @@ def sort(draft: Draft) -> Draft:
     _mark(draft.graph)
     chunks = draft.graph.chunks
     listed = tuple(chunks[node.position] for node in nodes)
-    return replace(draft, chunks=listed, graph=replace(draft.graph, order=nodes))
+    return replace(draft, chunks=listed, graph=draft.graph._replace(order=nodes))
 
 
 def order(graph: Graph) -> tuple[Node, ...] | None:
@@ -59,6 +59,8 @@ def order(graph: Graph) -> tuple[Node, ...] | None:
     missing = {node: len(groups) for node, groups in waits.needs.items()}
     nodes = [*graph.order, *waits.checks]
     ready = [orders.rank(node) for node in nodes if node not in missing]
+    if not missing:
+        return tuple([rank[-1] for rank in sorted(ready)])
     heapify(ready)
     listed: list[Node] = []
     while ready:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
@@ -41,8 +40,7 @@ INTERNAL = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """What to call a state function with, or what is wrong with the chunk. Pure."""
 
     values: Mapping[str, Any]
@@ -55,17 +53,13 @@ class Arguments:
 def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
     """Sorts a chunk's keys into the parameters of the function."""
     named = parameters.named
-    values: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for key, value in low.items():
-        if key in named:
-            values[key] = value
-        elif key not in INTERNAL and not key.startswith("__"):
-            extra[key] = value
-    if parameters.takes_any:
-        values.update(extra)
-        extra = {}
-    missing = tuple(key for key, must in named.items() if must and key not in low)
+    others = low.keys() - INTERNAL
+    values = {key: low[key] for key in named if key in low}
+    extra = [key for key in low if key in others and key not in named and not key.startswith("__")]
+    if extra and parameters.takes_any:
+        values |= {key: low[key] for key in extra}
+        extra = []
+    missing = tuple([key for key in parameters.required if key not in low])
     unknown = {key: _nearest(key, [*named, *INTERNAL]) for key in extra} if extra else None
     return Arguments(values, missing, unknown)
 

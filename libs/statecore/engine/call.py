@@ -40,7 +40,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     except NotAvailable as missing:
         return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
     arguments = bind(low, served.parameters(function))
-    if wrong := complaint(arguments, full):
+    if (arguments.missing or arguments.unknown) and (wrong := complaint(arguments, full)):
         return _failed(low, wrong + _place(low, locate, next(iter(arguments.unknown or ()), "")))
     try:
         outcome = _guarded(low, ctx, served, function, arguments.values)
@@ -78,8 +78,7 @@ def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: M
         outcome = {"name": low["name"], "changes": {}, "result": None, "comment": comment}
     else:
         outcome = _called(low, ctx, served, function, arguments)
-    pretended = ctx.test or ctx.opts.get("mocked")
-    if "check_cmd" in low and not _checks_itself(served, function) and not pretended:
+    if "check_cmd" in low and not (_checks_itself(served, function) or ctx.test or ctx.opts.get("mocked")):
         # In test mode nothing was applied, so there is nothing to check (Salt asks anyway, and reports a failure).
         outcome["result"], outcome["comment"] = guard.check_cmd(low, ctx)
     return outcome
@@ -89,7 +88,7 @@ def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Ma
     if ctx.opts.get("mocked"):
         return {"name": low["name"], "changes": {}, "result": True, "comment": "Not called, mocked"}
     _, values = resolve([], arguments, ctx)
-    with _umask(low.get("umask")):
+    with _umask(low["umask"]) if low.get("umask") is not None else _KEPT:
         returned = served.call(function, ctx, values)
         if isinstance(returned, Plan):
             return settle(returned, low["name"], test=ctx.test)
@@ -134,12 +133,13 @@ def _place(low: Low, locate: Locate, argument: str = "") -> str:
     return f"\n    at {mark}" if mark is not None else ""
 
 
+#: For a state that has no umask of its own.
+_KEPT = contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def _umask(value: Any) -> Iterator[None]:
     """The chunk's ``umask`` (octal text or number as YAML gives it) for as long as the state runs."""
-    if value is None:
-        yield
-        return
     try:
         mask = int(str(value), 8)
     except ValueError:

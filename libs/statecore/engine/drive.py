@@ -148,7 +148,7 @@ class _Driver:
         """Starts a state in a child; its run number is that of its start."""
         if self.options.max_parallel and len(children) >= self.options.max_parallel:
             self._collect(children, children.all(), machine)
-        instruction = replace(instruction, low=self._aggregated(instruction, machine))
+        instruction = instruction._replace(low=self._aggregated(instruction, machine))
         self._initialise(instruction.low)
         number = self._number
         try:
@@ -182,13 +182,13 @@ class _Driver:
 
     def _perform(self, instruction: Instruction, machine: Machine) -> RunningEntry:
         match instruction:
+            case Call():
+                low = self._aggregated(instruction, machine)
+                return self.call(instruction if low is instruction.low else instruction._replace(low=low))
             case LeaveOut(low=low, result=result, comment=comment):
                 return report.left_out(low, result, comment, self.number(), self.options.now())
             case Adopt(low=low, entry=entry):
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
-            case Call():
-                low = self._aggregated(instruction, machine)
-                return self.call(instruction if low is instruction.low else replace(instruction, low=low))
 
     def call(self, instruction: Call) -> RunningEntry:
         """Calls a state, again while its ``retry`` says so, then its mod_watch if it is to react."""
@@ -282,7 +282,7 @@ class _Driver:
 
     def _reload(self, low: Low, outcome: Mapping[str, Any]) -> None:
         """Reads grains, pillar or modules anew when the chunk asks for it, or when it may have brought modules."""
-        wanted = frozenset(key for key in RELOADS if low.get(key))
+        wanted = frozenset([key for key in RELOADS if low.get(key)])
         if not outcome["changes"]:
             wanted -= {"reload_modules"}
         if low.get("force_reload_modules"):

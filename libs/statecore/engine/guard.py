@@ -7,8 +7,7 @@ says whether the state is to be left alone and why; the comments are Salt's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.context import Context
 from statecore.engine.slots import resolve
@@ -19,8 +18,7 @@ from statecore.types import Low
 _COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes", "shell")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the guards of one state said together."""
 
     #: True: the state is in the desired condition or does not apply, and is not called.
@@ -28,8 +26,7 @@ class Verdict:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     skip: bool
     comment: str
 
@@ -46,7 +43,7 @@ def excluded(low: Low, ctx: Context) -> bool:
     """Whether the option ``global_state_conditions`` keeps the state from being called: it names the state, its module or
     all (``*``), and none of the compound targets that it gives for these means this minion."""
     conditions = ctx.opts.get("global_state_conditions")
-    if not isinstance(conditions, Mapping):
+    if not conditions or not isinstance(conditions, Mapping):
         return False
     names = ("*", low["state"], f"{low['state']}.{low['fun']}")
     asked = [str(target) for name, targets in conditions.items() if name in names for target in _listed(targets)]

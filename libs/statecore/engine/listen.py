@@ -6,8 +6,7 @@ Unlike watch they do not change the order of anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.requisite import REQUISITES
@@ -18,8 +17,7 @@ _KEPT_OUT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
+class Listening(NamedTuple):
     """What is to be done at the end of a run."""
 
     #: mod_watch calls, in order, each once.

@@ -12,8 +12,9 @@ that, is put off, so that others go on meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
@@ -21,8 +22,7 @@ from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
 from statecore.types import Low, Running, RunningEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Call the state function; then, if ``watch`` and it changed nothing, its mod_watch."""
 
     node: Node
@@ -31,11 +31,10 @@ class Call:
     #: Its requisites asked for mod_watch, but a target said that its changes trigger nothing.
     unwatched: bool = False
     #: Requisite kind -> chunks it names (``__reqs__`` of mod_watch).
-    requisites: Mapping[str, list[Low]] = field(default_factory=dict)
+    requisites: Mapping[str, list[Low]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveOut:
+class LeaveOut(NamedTuple):
     """Do not call it; record this verdict."""
 
     node: Node
@@ -44,8 +43,7 @@ class LeaveOut:
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class Adopt:
+class Adopt(NamedTuple):
     """Do not call it: what its check foresaw is its entry, since what was to come before it failed."""
 
     node: Node
@@ -53,8 +51,7 @@ class Adopt:
     entry: RunningEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Do nothing until one of these, which were begun, has been fed."""
 
     nodes: frozenset[Node]

@@ -41,7 +41,7 @@ def left_out(low: Mapping[str, Any], result: bool, comment: str, number: int, no
 
 def milliseconds(delta: timedelta) -> float:
     """A duration as Salt shows it."""
-    return (delta // timedelta(microseconds=1)) / 1000.0
+    return ((delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds) / 1000.0
 
 
 def requisite_name(low: Mapping[str, Any]) -> str:

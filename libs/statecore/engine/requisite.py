@@ -8,8 +8,8 @@ decision out. The order of ``REQUISITES`` is the order in which a state's requis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from statecore.types import RunningEntry
 
@@ -102,8 +102,7 @@ def _all_failed(seen: set[Seen]) -> set[Seen]:
     return seen - {Seen.MET} if Seen.SUCCEEDED in seen else seen
 
 
-@dataclass(frozen=True, slots=True)
-class Requisite:
+class Requisite(NamedTuple):
     """One kind of requisite."""
 
     look: Callable[[RunningEntry], Seen | None]

@@ -102,7 +102,7 @@ class _Checker:
             renderers=stage.tree.renderers,
         )
         tree.name_columns()
-        again = _Checker(replace(self.bench, stage=replace(stage, tree=tree, opts=opts)), pillar_known=False)
+        again = _Checker(self.bench._replace(stage=stage._replace(tree=tree, opts=opts)), pillar_known=False)
         for finding in again._of_run(compiled(tree, {saltenv: [sls]}, opts), sls):
             if finding.rule in _OF_WORDS:
                 yield finding
@@ -154,12 +154,12 @@ class _Checker:
             wanted = (lacking[2] or lacking[3]) if lacking else ""
             others = [sls for sls in self._declared.get(wanted, ()) if sls != one.fault.sls]
             if wanted and not others and not one.fault.hint:
-                one = Told(one.rule, replace(one.fault, hint=self._near(wanted)))
+                one = Told(one.rule, one.fault._replace(hint=self._near(wanted)))
             if one.rule not in ACROSS or not (others or reached):
                 faults.append(one)
             elif not reached:
                 text = f"'{wanted}' is declared in '{others[0]}', which this SLS does not include"
-                faults.append(Told("needs-other-sls", replace(one.fault, message=text, hint=f"include '{others[0]}'")))
+                faults.append(Told("needs-other-sls", one.fault._replace(message=text, hint=f"include '{others[0]}'")))
         return Compilation(alone.draft, tuple(faults))
 
     def _near(self, wanted: str) -> str:

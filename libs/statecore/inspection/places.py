@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from statecore.analysis import templates
@@ -29,7 +28,7 @@ def told(what: Told) -> Finding:
     fault = what.fault
     mark = fault.mark
     if mark is not None and mark.line and not mark.column:
-        mark = replace(mark, column=1)
+        mark = mark._replace(column=1)
     return Finding(what.rule, fault.message, mark, fault.sls, fault.id, fault.excerpt, fault.hint)
 
 
@@ -59,7 +58,7 @@ def keys_of(low: Mapping[str, Any], *more: str) -> tuple[str, ...]:
 def mark_of(draft: Draft, low: Mapping[str, Any], kind: str) -> Mark | None:
     """The line of an argument of a chunk."""
     mark = place_of(draft, low, keys_of(low, kind))
-    return replace(mark, column=0) if mark is not None else None
+    return mark._replace(column=0) if mark is not None else None
 
 
 def place_of(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> Mark | None:
@@ -92,8 +91,8 @@ def pinpointed(what: Told, draft: Draft) -> Told:
     for number, line in enumerate(lines[mark.line - 1 : mark.line + _NEAR], mark.line):
         found = re.search(rf"(?<![\w.-]){re.escape(lacking[2])}(?![\w-])", line)
         if found:
-            place = replace(mark, line=number, column=found.start() + 1)
-            return Told(what.rule, replace(what.fault, mark=place, excerpt=tree.excerpt(place)))
+            place = mark._replace(line=number, column=found.start() + 1)
+            return Told(what.rule, what.fault._replace(mark=place, excerpt=tree.excerpt(place)))
     return what
 
 

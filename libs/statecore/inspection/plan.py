@@ -68,7 +68,7 @@ def plan(bench: Bench, slses: Sequence[str] | None) -> Planned:
     loader = _NotingLoader(bench.loader)
     # What is only asked in test mode needs no children, whose notes would be lost with them.
     chunks = tuple({key: value for key, value in low.items() if key != "parallel"} for low in graph.chunks)
-    running = engine.run(_copied(replace(graph, chunks=chunks)), bench.stage.ctx, loader, bench.options)
+    running = engine.run(_copied(graph._replace(chunks=chunks)), bench.stage.ctx, loader, bench.options)
     return Planned(tuple(predicted(graph, running, loader.plans)), places, graph)
 
 
@@ -84,7 +84,7 @@ def apply(bench: Bench, planned: Planned) -> Running:
 
 def _copied(graph: Graph) -> Graph:
     """The same with chunks of its own: the engine marks those that it gathers."""
-    return replace(graph, chunks=copy.deepcopy(graph.chunks))
+    return graph._replace(chunks=copy.deepcopy(graph.chunks))
 
 
 class _NotingLoader(Loader):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from statecore.analysis.finding import Finding
 from statecore.errors import SlsError, SlsFault
@@ -37,7 +36,7 @@ def _unfound(bench: Bench) -> Iterator[Finding]:
                     if env in tree.files.envs() and not tree.find(ref, env) and "ignore_missing" not in options:
                         fault = SlsFault(f"No matching sls found for '{ref}' in env '{env}'", sls=ref)
                         mark = tree.locate("top", own, str(env), str(target), ref)
-                        fault = replace(fault, mark=mark, hint=tree.hint(ref, env), excerpt=tree.excerpt(mark))
+                        fault = fault._replace(mark=mark, hint=tree.hint(ref, env), excerpt=tree.excerpt(mark))
                         yield told(Told("missing-sls", fault))
 
 

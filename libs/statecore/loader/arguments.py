@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -16,21 +15,24 @@ _NAMED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(NamedTuple):
     """What a function takes, in the form in which every call asks for it."""
 
     #: Name -> whether a caller must give it.
     named: Mapping[str, bool]
     takes_any: bool
+    #: Those that a caller must give.
+    required: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
         """Those of a signature from which ctx is left out already."""
         parameters = signature.parameters.values()
+        named = {each.name: each.default is each.empty for each in parameters if each.kind in _NAMED}
         return cls(
-            named={each.name: each.default is each.empty for each in parameters if each.kind in _NAMED},
+            named,
             takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
+            required=tuple(name for name, must in named.items() if must),
         )
 
 

@@ -7,8 +7,7 @@ Seed 004, protocol section 7.2. The sources in their order, later over earlier: 
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.errors import SlsError
 from statecore.pillar.decryption import Decrypt, decrypted
@@ -24,8 +23,7 @@ from statecore.render.top import Chosen
 __all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar"]
 
 
-@dataclass(frozen=True, slots=True)
-class PillarResult:
+class PillarResult(NamedTuple):
     """What a minion gets, and what went wrong on the way. Nothing of a file with an error is in the data."""
 
     data: dict[str, Any]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from statecore.ports import Files
 from statecore.render.jinja import Jinja
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """An SLS file as it was found."""
 
     sls: str
@@ -26,8 +24,7 @@ class Source:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """What a renderer works with besides the data."""
 
     source: Source

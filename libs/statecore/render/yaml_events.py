@@ -31,36 +31,40 @@ def build(loader: Any, scalar: Mapping[str, Callable[[str], Any]], resolvers: Re
     """The document of a fresh loader. ``scalar``: tag -> value of a text. Raises NotPlain, yaml.YAMLError."""
     following: Callable[[], Any] = loader.get_event
 
+    def scalar_of(event: Any) -> Any:
+        if event.tag is not None or event.anchor is not None:
+            raise NotPlain
+        text: str = event.value
+        if event.implicit[0] and (known := resolvers.get(text[:1])):
+            for tag, pattern in known:
+                if pattern.match(text):
+                    if tag not in scalar:
+                        raise NotPlain
+                    return scalar[tag](text)
+        return text
+
     def value(event: Any) -> Any:
         kind = type(event)
         if kind is ScalarEvent:
-            text: str = event.value
-            if event.tag is not None or event.anchor is not None:
-                raise NotPlain
-            if event.implicit[0]:
-                for tag, pattern in resolvers.get(text[:1], ()):
-                    if pattern.match(text):
-                        if tag not in scalar:
-                            raise NotPlain
-                        return scalar[tag](text)
-            return text
-        if event.anchor is not None or (kind is not MappingStartEvent and kind is not SequenceStartEvent):
-            raise NotPlain
-        if event.tag is not None:
+            return scalar_of(event)
+        if event.anchor is not None or event.tag is not None:
             raise NotPlain
         if kind is SequenceStartEvent:
             items = []
-            while type(event := following()) is not SequenceEndEvent:
-                items.append(value(event))
+            while (kind := type(event := following())) is not SequenceEndEvent:
+                items.append(scalar_of(event) if kind is ScalarEvent else value(event))
             return items
+        if kind is not MappingStartEvent:
+            raise NotPlain
         made: dict[Any, Any] = {}
-        while type(event := following()) is not MappingEndEvent:
-            if type(event) is not ScalarEvent:
+        while (kind := type(event := following())) is not MappingEndEvent:
+            if kind is not ScalarEvent:
                 raise NotPlain
-            key = value(event)
+            key = scalar_of(event)
             if key in made:
                 raise NotPlain
-            made[key] = value(following())
+            event = following()
+            made[key] = scalar_of(event) if type(event) is ScalarEvent else value(event)
         return made
 
     following()

@@ -251,7 +251,7 @@ class StateRuns:
         kept, left_out = disabled.split(compiled.chunks, switched_off)
         if not left_out:
             return compiled, {}
-        return replace(compile_chunks(kept, reacts=partial(self._reacts, stage.ctx)), high=compiled.high), left_out
+        return compile_chunks(kept, reacts=partial(self._reacts, stage.ctx))._replace(high=compiled.high), left_out
 
     def _engine_options(self, stage: Stage, options: Mapping[str, Any]) -> engine.Options:
         only = options.get("only_id")
@@ -306,7 +306,7 @@ def _verified(stage: Stage, matches: Mapping[str, Sequence[str]]) -> Compiled:
     compiled = _gathered(stage, matches)
     high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
     checked = shape.check(Draft(opts=stage.opts, tree=stage.tree, high=high))
-    return replace(compiled, faults=(*compiled.faults, *checked.faults))
+    return compiled._replace(faults=(*compiled.faults, *checked.faults))
 
 
 def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore import engine
 from statecore.context import Context
@@ -12,8 +11,7 @@ from statecore.loader import Loader
 from statecore.render import SlsTree
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """Everything one run stands on."""
 
     ctx: Context
@@ -21,8 +19,7 @@ class Stage:
     opts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(NamedTuple):
     """The parts of a run that has not begun, for who looks at them one by one (``statecore.inspection``)."""
 
     stage: Stage

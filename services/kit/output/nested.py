@@ -28,6 +28,9 @@ def render(data: Any, options: OutputOptions) -> str:
     return "\n".join(lines)
 
 
+_PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
+
+
 class _Nested:
     """Appends to ``lines``: a generator for each level costs as much as the text itself."""
 
@@ -68,6 +71,8 @@ class _Nested:
 
     def _add_list(self, items: Iterable[Any], indent: int) -> None:
         for item in items:
+            if self._add_line(item, indent, "- "):
+                continue
             if isinstance(item, list | tuple | Mapping):
                 self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
                 self.add(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
@@ -80,7 +85,19 @@ class _Nested:
             self._lines.append(f"{margin}----------{self._end}")
         for name, value in _ordered(mapping):
             self._lines.append(f"{margin}{prefix}{name}{self._name_end}")
-            self.add(value, indent + 4, "")
+            if not self._add_line(value, indent + 4, ""):
+                self.add(value, indent + 4, "")
+
+    def _add_line(self, value: Any, indent: int, prefix: str) -> bool:
+        """Adds a value that takes one line and nothing to think about, as most do; False: it is another."""
+        kind = type(value)
+        if kind is str and value and value.isprintable():
+            self._lines.append(f"{' ' * indent}{self._text}{prefix}{value}{self._end}")
+        elif kind in _PLAIN_SCALARS:
+            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
+        else:
+            return False
+        return True
 
 
 def _decoded(value: bytes) -> str:

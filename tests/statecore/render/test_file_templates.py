@@ -73,5 +73,5 @@ def test_a_text_is_compiled_once(planted: Plant) -> None:
         templates.render("{{ n }}", "jinja", {"n": n}, saltenv="base", source="salt://web/x.conf") for n in range(3)
     ]
     assert seen == ["0", "1", "2"]
-    (env,) = templates._pipes.jinja._environments.values()
+    (env,) = templates._pipes.jinja._engine._environments.values()
     assert len(env._codes) == 1

@@ -13,11 +13,11 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.context import Context
 from statecore.errors import InvocationError
@@ -31,8 +31,7 @@ _PATIENCE = 0.2
 _REFUSED = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One run, as it is written down."""
 
     jid: str
@@ -177,7 +176,7 @@ class _Place:
         path = self.directory / self.jid
         temporary = self.directory / f".{self.jid}.{os.getpid()}"
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(asdict(Mark(self.jid, os.getpid(), self.fun, waits))))
+            temporary.write_text(json.dumps(Mark(self.jid, os.getpid(), self.fun, waits)._asdict()))
             temporary.replace(path)
 
     def clear(self) -> None:

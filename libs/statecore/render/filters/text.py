@@ -11,17 +11,16 @@ import os
 import pprint
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
-from xml.dom import minidom
-from xml.etree import ElementTree
 
 import jinja2
 import yaml
 from markupsafe import Markup
 
+from statecore.deferred import loaded
 from statecore.render import yaml as sls_yaml
 
 #: Salt's namespace of the filter ``uuid``.
@@ -185,28 +184,9 @@ def to_num(value: Any) -> Any:
 
 def xml(value: Any) -> Markup:
     """XML of maps and lists: scalars of a map are attributes of its element, maps and lists are elements in it."""
-    if not isinstance(value, Mapping | list | tuple):
-        raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
-    root = next(_elements(value), None)
-    if root is None:
-        raise jinja2.TemplateRuntimeError("an empty value has no XML")
-    return Markup(minidom.parseString(ElementTree.tostring(root)).toprettyxml(indent=" "))
-
-
-def _elements(value: Any) -> Iterator[ElementTree.Element]:
-    for tag, content in value.items() if isinstance(value, Mapping) else value:
-        for each in content if isinstance(content, list) else [content]:
-            element = ElementTree.Element(str(tag))
-            if isinstance(each, Mapping):
-                element.attrib = {
-                    str(key): str(inner) for key, inner in each.items() if not isinstance(inner, Mapping | list)
-                }
-                element.extend(
-                    _elements([(key, inner) for key, inner in each.items() if isinstance(inner, Mapping | list)])
-                )
-            else:
-                element.text = str(each)
-            yield element
+    # Hardly a template needs it, and each would load Python's parser of XML.
+    text: str = loaded("statecore.render.filters.xml_text", "xml")(value)
+    return Markup(text)
 
 
 def load_yaml(text: Any) -> Any:

@@ -1,0 +1,36 @@
+"""The filter ``xml``: maps and lists as XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.dom import minidom
+from xml.etree import ElementTree
+
+import jinja2
+
+
+def xml(value: Any) -> str:
+    """Raises TemplateRuntimeError for what is neither, and for nothing at all."""
+    if not isinstance(value, Mapping | list | tuple):
+        raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
+    root = next(_elements(value), None)
+    if root is None:
+        raise jinja2.TemplateRuntimeError("an empty value has no XML")
+    return minidom.parseString(ElementTree.tostring(root)).toprettyxml(indent=" ")
+
+
+def _elements(value: Any) -> Iterator[ElementTree.Element]:
+    for tag, content in value.items() if isinstance(value, Mapping) else value:
+        for each in content if isinstance(content, list) else [content]:
+            element = ElementTree.Element(str(tag))
+            if isinstance(each, Mapping):
+                element.attrib = {
+                    str(key): str(inner) for key, inner in each.items() if not isinstance(inner, Mapping | list)
+                }
+                element.extend(
+                    _elements([(key, inner) for key, inner in each.items() if isinstance(inner, Mapping | list)])
+                )
+            else:
+                element.text = str(each)
+            yield element
