@@ -34,7 +34,6 @@ def expand(draft: Draft) -> Draft:
 def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], faults: list[SlsFault]) -> dict[str, Any]:
     """``place``: an ID, or "extend" and an ID, where the same module may come twice."""
     name, extending = place[-1], len(place) > 1
-    seen = {key for key, run in body.items() if isinstance(key, str) and "." not in key and isinstance(run, list)}
     plain: dict[str, Any] = {}
     dotted: dict[str, Any] = {}
     for key, run in body.items():
@@ -50,12 +49,11 @@ def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], fau
             plain[key] = run
             continue
         state, _, fun = key.partition(".")
-        if state in seen and not extending:
+        if not extending and (state in dotted or isinstance(body.get(state), list)):
             text = f"ID '{name}' in SLS '{body.get('__sls__')}' contains multiple state declarations of the same type"
             hint = f"give one of the '{state}' states an ID of its own"
             faults.append(draft.fault(text, body, name, key, hint=hint))
             continue
-        seen.add(state)
         dotted[state] = [*run, fun]
     whole = plain | dotted
     if extending and not any(states(whole)) and len(whole) == len(body):

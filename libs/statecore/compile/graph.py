@@ -106,7 +106,7 @@ class _Names:
         return next(iter(difflib.get_close_matches(value, known, n=1)), "")
 
     def _search(self, key: str, value: str) -> list[int]:
-        globbed = bool(_GLOB & set(value))
+        globbed = not _GLOB.isdisjoint(value)
         if key == "sls":
             if not globbed:
                 return self._in_sls.get(value, [])
@@ -165,7 +165,7 @@ def _needs(low: Low, names: _Names, empty: Collection[str], faults: list[Fault])
             targets = names.find(str(key).partition(".")[0], str(value))
             if targets:
                 needs.append(Need(kind, targets))
-            elif key != "sls" or not (str(value) in empty or _GLOB & set(str(value))):
+            elif key != "sls" or not (str(value) in empty or not _GLOB.isdisjoint(str(value))):
                 faults.append(_dangling(low, kind, str(key), str(value), names))
     return needs
 
