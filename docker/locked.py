@@ -14,11 +14,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-#: What a managed host runs. No redis: a managed host has no road to Redis.
+#: What a managed host runs. No redis: a managed host has no road to Redis. mako and jmespath are statecore's extra
+#: ``templates``: whoever runs an image cannot add them.
 MINION = (
     "cffi",
     "cryptography",
     "jinja2",
+    "jmespath",
+    "mako",
     "markupsafe",
     "msgpack",
     "prometheus-client",

@@ -110,6 +110,7 @@ class StateOptions(_Values):
     master_tops_first: bool = option(False, "states of master_tops come before those of the top file")
     module_dirs: list[str] = option([], "directories of users' execution modules")
     pillar_dirs: list[str] = option([], "directories of users' external pillars")
+    render_dirs: list[str] = option([], "directories of users' renderers")
     top_dirs: list[str] = option([], "directories of users' tops modules")
     disabled_requisites: list[str] = option([], "requisites (require, watch_in, ...) that count for nothing")
     failhard: bool = option(False, "a failed state ends the run")

@@ -21,6 +21,7 @@ from services.reactor.reactions import USER, Reaction, ReactionError, files_for,
 from statecore.compile import compile_sls
 from statecore.errors import SlsError
 from statecore.files import LocalFiles
+from statecore.loader.tables import Table
 from statecore.render import SlsTree, Source
 from statecore.runtime import Runtime
 
@@ -71,6 +72,8 @@ class Reactor:
 
     def _chunks(self, path: Path, tag: str, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
         runtime = self.runtime
+        renderers = Table(runtime.loader, "renderers")
+        renderers.attach(runtime.context)
         tree = SlsTree(
             runtime.files,
             opts=runtime.opts,
@@ -78,6 +81,7 @@ class Reactor:
             pillar={},
             functions=runtime.functions,
             extra={"tag": tag, "data": data},
+            renderers=renderers,
         )
         name = path.stem
         tree.add(Source(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8"), str(path)))

@@ -42,6 +42,14 @@ def test_every_service_is_healthy(lab: Lab) -> None:
     assert len(lab.containers("mworker")) == 3
 
 
+@pytest.mark.parametrize("service", ["mworker", "reactor", "web1"])
+def test_what_renders_has_every_renderer(lab: Lab, service: str) -> None:
+    said = lab.compose("exec", "-T", service, "python3", "-c", "import jmespath, mako; print(mako.__name__)")
+    assert said.strip() == "mako"
+    assert "libgcrypt" in lab.compose("exec", "-T", service, "gpg", "--version")
+    assert "gpg-agent" in lab.compose("exec", "-T", service, "gpgconf", "--list-components")
+
+
 def test_keygen_keeps_what_it_made(lab: Lab) -> None:
     """A second `docker compose up` must not turn a running master into a stranger."""
     said = lab.compose("run", "--rm", "-T", "keygen")

@@ -39,6 +39,7 @@ def _declared(*projects: str) -> list[str]:
     for project in projects:
         data = tomllib.loads((ROOT / project / "pyproject.toml").read_text())
         found += data["project"]["dependencies"]
+        found += data["project"].get("optional-dependencies", {}).get("templates", [])
     return [text for text in found if not text.startswith("saltern-")]
 
 

@@ -28,7 +28,12 @@ NATIVE: Mapping[str, str] = {
 }
 
 #: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
-DIRECTORIES: Mapping[str, str] = {"modules": "module_dirs", "pillar": "pillar_dirs", "tops": "top_dirs"}
+DIRECTORIES: Mapping[str, str] = {
+    "modules": "module_dirs",
+    "pillar": "pillar_dirs",
+    "renderers": "render_dirs",
+    "tops": "top_dirs",
+}
 
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -308,6 +311,28 @@ def test_gpg_by_default_must_succeed(keys: Path, planted: Plant) -> None:
     tree = planted({"a.sls": f"#!yaml|gpg\na: |\n{_indented(foreign)}"}, opts={"gpg_keydir": str(keys)})
     _, message, _ = fault_of(lambda: tree.render("a", "base"))
     assert f"(keys in {keys})" in message
+
+
+def test_gpg_with_keys_that_cannot_be_written(
+    keys: Path, planted: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a container's secret is mounted. Root may write everywhere but there, so the answer of the system is given here."""
+    sealed = tmp_path / "sealed"
+    shutil.copytree(keys, sealed, ignore=shutil.ignore_patterns("S.*"))
+    (sealed / "private-keys-v1.d").chmod(0o500)
+    before = _listing(sealed)
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(sealed))
+    scratch = tmp_path / "t"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    tree = planted({"a.sls": f"#!yaml|gpg\na: |\n{_indented(_cipher(keys, b'x'))}"}, opts={"gpg_keydir": str(sealed)})
+    assert tree.render("a", "base").high == {"a": "x"}
+    assert _listing(sealed) == before, "gpg was at the keys themselves"
+    assert list(scratch.iterdir()) == []
+
+
+def _listing(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.rglob("*"))
 
 
 def test_gpg_of_what_is_no_text(keys: Path, planted: Plant) -> None:

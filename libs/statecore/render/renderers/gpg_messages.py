@@ -7,7 +7,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from statecore.render.faults import DataFault
@@ -33,15 +36,17 @@ def render(data: Any, stage: Stage) -> Any:
     program = shutil.which("gpg")
     if program is None:
         raise DataFault("GPG unavailable: there is no program gpg", 0)
-    opened = _Opened(program, _keys(stage.opts), bool(stage.opts.get("gpg_decrypt_must_succeed", True)))
-    return opened.value(data)
+    keys = _keys(stage.opts)
+    with _home(keys) as home:
+        return _Opened(program, home, keys, bool(stage.opts.get("gpg_decrypt_must_succeed", True))).value(data)
 
 
 class _Opened:
     """Decrypts what it is given, equal messages once."""
 
-    def __init__(self, program: str, keys: str, must_succeed: bool) -> None:
-        self._command = [program, "--homedir", keys, "--status-fd", "2", "--no-tty", "--batch", "-d"]
+    def __init__(self, program: str, home: str, keys: str, must_succeed: bool) -> None:
+        self._command = [program, "--homedir", home, "--status-fd", "2", "--no-tty", "--batch", "-d"]
+        self._keys = keys
         self._must_succeed = must_succeed
         self._known: dict[bytes, bytes] = {}
 
@@ -78,11 +83,33 @@ class _Opened:
             plain, said = b"", str(error)
         if plain:
             return plain
-        reason = f"Could not decrypt cipher: {_reason(said)} (keys in {self._command[2]})"
+        reason = f"Could not decrypt cipher: {_reason(said)} (keys in {self._keys})"
         if self._must_succeed:
             raise DataFault(reason, 0)
         log.warning("%s", reason)
         return message
+
+
+@contextmanager
+def _home(keys: str) -> Iterator[str]:
+    """The directory of the keys, as gpg can use it. It puts locks and the socket of its agent beside them: of a directory that
+    cannot be written, as a mounted secret is, it gets a copy that nobody else can read, gone afterwards with the agent."""
+    if not Path(keys).is_dir() or os.access(keys, os.W_OK):
+        yield keys
+        return
+    with tempfile.TemporaryDirectory(prefix="gpg-") as home:
+        shutil.copytree(keys, home, dirs_exist_ok=True, ignore=_unwanted)
+        for directory in (Path(home), *(path for path in Path(home).rglob("*") if path.is_dir())):
+            directory.chmod(0o700)
+        try:
+            yield home
+        finally:
+            subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], capture_output=True, check=False)
+
+
+def _unwanted(directory: str, names: list[str]) -> list[str]:
+    """Sockets and locks of another's agent, and the second set of names (``..data``) that Kubernetes gives a mounted secret."""
+    return [name for name in names if name.startswith(("S.", ".#", "..")) or name.endswith(".lock")]
 
 
 def _reason(said: str) -> str:
