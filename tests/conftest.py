@@ -7,15 +7,22 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import settings
 
 _STARTUP_SECONDS = 20.0
+
+#: Seconds after which a wait of a test has failed.
+PATIENCE = 10.0
+
+Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 
 # An example that takes long on a busy machine is no finding. Where CI is set, hypothesis' own profile also fixes the seed.
 settings.register_profile("patient", settings.get_profile(settings.get_current_profile_name()), deadline=None)
@@ -48,6 +55,21 @@ def oracle() -> Oracle:
     if not (Path(venv) / "bin" / "salt-call").exists():
         pytest.fail(f"SALTERN_ORACLE={venv} has no bin/salt-call: run `make oracle`")
     return Oracle(Path(venv))
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """Asks until the answer is true, and returns it; fails after PATIENCE seconds."""
+
+    def ask(question: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + PATIENCE
+        pause = threading.Event()
+        while not (answer := question()):
+            assert time.monotonic() < deadline, f"not within {PATIENCE} s: {question}"
+            pause.wait(0.01)
+        return answer
+
+    return ask
 
 
 def redis_program() -> str:

@@ -87,6 +87,8 @@ WIRING = (
     "statecore.time_limit",
 )
 
+_TURNS = "it sees to it that one state run goes on at a time"
+
 _VALUES = "pure functions over plain data (traverse, merge), as Salt's functions of the same names need them"
 _MANAGED_FILE = "the one way to write a file on the managed host; the file state and the file module both need it"
 _HOSTFILES = "files of other programs have one form, in which states look at them and modules write them"
@@ -114,6 +116,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.detached_run": Room(GROUND),
     "statecore.kept_files": Room(GROUND),
     "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
+    "statecore.running_jobs": Room(),
+    "statecore.turns": Room(NATIVE),
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
     "statecore.deferred": Room(),
@@ -166,7 +170,13 @@ ROOMS: Mapping[str, Room] = {
     "statecore.inspection": Room(
         (*COMPILE, "statecore.analysis", "statecore.engine", "statecore.loader", "statecore.state_runs")
     ),
-    "statecore.commands": Room((*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime")),
+    "statecore.commands": Room(
+        (*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime"),
+        {
+            "statecore.turns": _TURNS,
+            "statecore.running_jobs": "an apply is a job of its host, as a call of salt-call is",
+        },
+    ),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
     "statecore.scheduling": Room(),
@@ -217,6 +227,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.kept_files": "a requested run is kept until somebody runs it",
             "statecore.pauses": "it writes the orders that a state run in progress reads",
+            "statecore.turns": _TURNS,
         },
     ),
     "statecore.states": Room(

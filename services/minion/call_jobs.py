@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from services.kit.config import MinionOptions
-from services.minion.procs import ProcDirectory
+from statecore.running_jobs import ProcDirectory
 
 
 def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:

@@ -12,8 +12,8 @@ from services.kit.commandline import CommandError
 from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
-from services.minion.procs import ProcDirectory
 from services.minion.remote import RemoteFiles, RemoteMinion
+from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
 
 

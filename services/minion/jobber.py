@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from services.minion.pair import Pair
-from services.minion.procs import ProcDirectory
 from services.minion.spool import Spool
+from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Returned, Runtime
 
 _LOG = logging.getLogger("saltern.minion")

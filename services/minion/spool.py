@@ -16,7 +16,7 @@ from typing import Any
 
 import msgpack
 
-from services.minion.procs import is_alive
+from statecore.running_jobs import is_alive
 
 _LOG = logging.getLogger("saltern.minion")
 

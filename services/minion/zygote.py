@@ -35,10 +35,10 @@ from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
 from services.minion.pair import Pair
-from services.minion.procs import ProcDirectory
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
 from statecore import later
+from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from services.kit.keygen import make_keys
 from services.kit.metrics import new_metrics
 from services.kit.service import Role, Stop
 
-#: Seconds after which a wait of a test has failed.
+#: Seconds after which the wait for a role has failed.
 PATIENCE = 10.0
 
 _PORTS = (
@@ -35,7 +34,6 @@ _PORTS = (
 NewOptions: TypeAlias = Callable[..., MasterOptions]
 NewRole: TypeAlias = Callable[[str, MasterOptions], Role]
 Running: TypeAlias = Callable[[Role, Callable[[Role], None]], AbstractContextManager[None]]
-Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 
 
 @pytest.fixture(scope="session")
@@ -112,18 +110,3 @@ def running() -> Running:
             raise failures[0]
 
     return run
-
-
-@pytest.fixture
-def eventually() -> Eventually:
-    """Asks until the answer is true, and returns it; fails after PATIENCE seconds."""
-
-    def ask(question: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + PATIENCE
-        pause = threading.Event()
-        while not (answer := question()):
-            assert time.monotonic() < deadline, f"not within {PATIENCE} s: {question}"
-            pause.wait(0.01)
-        return answer
-
-    return ask

@@ -21,6 +21,8 @@ class Exit(IntEnum):
     USAGE = 64
     #: A plan file that cannot be used (EX_DATAERR).
     DATA = 65
+    #: Another state run is in progress; nothing was done (EX_TEMPFAIL).
+    BUSY = 75
 
 
 class CommandFault(Exception):

@@ -8,6 +8,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import Verdict
 from statecore.commands.ending import CommandFault, Exit
-from statecore.commands.setting import Setting, add_options, runtime_of, setting_of
+from statecore.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
+from statecore.commands.turn import job, turn
 from statecore.inspection.plan import Planned, apply, plan
 from statecore.runtime import Runtime
 from statecore.types import Running
@@ -94,7 +96,12 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
     add_options(parser)
     parser.add_argument("--out", choices=("text", "json"), default="text", help="how to tell it (default: text)")
-    parser.add_argument("--cachedir", metavar="DIR", help="where replaced files are kept that ask for a backup")
+    parser.add_argument(
+        "--cachedir",
+        metavar="DIR",
+        help="where replaced files are kept that ask for a backup, and state runs know of each other (default: the minion's)",
+    )
+    parser.add_argument("--queue", action="store_true", help="wait while another state run is in progress")
 
 
 def run_apply(given: argparse.Namespace) -> tuple[int, str]:
@@ -105,8 +112,20 @@ def run_apply(given: argparse.Namespace) -> tuple[int, str]:
     if file is not None:
         return _apply_file(file, given)
     setting = setting_of(given, grains=given.grains)
-    with runtime_of(setting, keep=_cache(given)) as runtime:
+    with _running(setting, given) as runtime:
         return _applied(runtime, _planned(runtime, _split(given.what)), given.out)
+
+
+@contextmanager
+def _running(setting: Setting, given: argparse.Namespace) -> Iterator[Runtime]:
+    """The runtime of an apply that has its turn: what is planned now is still so when it is done."""
+    cachedir = _cache(setting, given)
+    with (
+        job(cachedir, given.what) as jobs,
+        runtime_of(setting, keep=cachedir, jobs=jobs) as runtime,
+        turn(runtime, queue=given.queue),
+    ):
+        yield runtime
 
 
 def _plan_file(words: Sequence[str]) -> Path | None:
@@ -129,7 +148,7 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
         raise CommandFault(f"{file} cannot be applied: it is no text", Exit.DATA) from error
     except OSError as error:
         raise CommandFault(f"the plan file {file} cannot be read: {error.strerror}", Exit.DATA) from error
-    with runtime_of(setting, keep=_cache(given)) as runtime:
+    with _running(setting, given) as runtime:
         planned = _planned(runtime, slses)
         now = sealed(planned.predictions, planned.places, kept["run"], bytes.fromhex(kept["salt"]))
         if found := drift(kept, json.loads(json.dumps(now))):
@@ -170,10 +189,10 @@ def _results(running: Running, planned: Planned) -> Iterator[str]:
     yield ", ".join(f"{number} {what}" for what, number in counts.items())
 
 
-def _cache(given: argparse.Namespace) -> str:
-    """Where what is replaced is kept: root's place is Salt's, others have one of their own."""
-    if given.cachedir:
-        return str(Path(given.cachedir).absolute())
+def _cache(setting: Setting, given: argparse.Namespace) -> str:
+    """Where what is replaced is kept, and runs know of each other: the minion's; root's is Salt's, others have one of their own."""
+    if named := given.cachedir or cachedir_of(setting):
+        return str(Path(named).absolute())
     if os.geteuid() == 0:
         return "/var/cache/salt/minion"
     return str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "statecore")

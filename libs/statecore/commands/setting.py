@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.commands.ending import CommandFault
+from statecore.ports import Jobs
 from statecore.render import yaml
 from statecore.runtime import Runtime, local_runtime
 
@@ -87,9 +88,9 @@ def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -
 
 
 @contextmanager
-def runtime_of(setting: Setting, *, keep: str = "") -> Iterator[Runtime]:
+def runtime_of(setting: Setting, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
     """The runtime of a minion in this process. Users' modules live in a directory that goes with it; ``keep`` is the directory
-    for what is to stay (backups of replaced files). Raises CommandFault."""
+    for what is to stay (backups of replaced files), ``jobs`` are those of its host. Raises CommandFault."""
     grains = mapping_in(setting.grains, "grains") if setting.grains else None
     as_file = setting.pillar and not Path(setting.pillar).is_dir()
     pillar = mapping_in(setting.pillar, "pillar") if as_file else None
@@ -113,7 +114,12 @@ def runtime_of(setting: Setting, *, keep: str = "") -> Iterator[Runtime]:
             "pillar_safe_render_error": False,
             **({"saltenv": setting.saltenv} if setting.saltenv else {}),
         }
-        yield local_runtime(opts, grains=None if grains is None else {**grains, "id": name}, pillar=pillar)
+        yield local_runtime(opts, grains=None if grains is None else {**grains, "id": name}, pillar=pillar, jobs=jobs)
+
+
+def cachedir_of(setting: Setting) -> str:
+    """The ``cachedir`` that the minion's options name; "" for none. Raises CommandFault."""
+    return str(_options_in(setting.config).get("cachedir") or "") if setting.config else ""
 
 
 def _options_in(file: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import pytest
 
 from services.minion.jobber import SPOOLED, run, split_arguments, work
 from services.minion.pair import Pair
-from services.minion.procs import ProcDirectory
 from services.minion.spool import Spool
+from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Returned
 
 JID = "20260101000000000000"

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ class Shell:
     def verb(self, verb: str, *words: str) -> tuple[int, str, str]:
         """A verb with everything that says which minion is meant."""
         told = ("--file-root", "srv", "--pillar", "pillar.yaml", "--grains", "grains.yaml", "--root", "host")
-        return self.run(verb, *words, *told)
+        # Whatever else runs on this machine is not this test's.
+        cache = ("--cachedir", "cache") if verb == "apply" and "--cachedir" not in words else ()
+        return self.run(verb, *words, *told, *cache)
 
 
 @pytest.fixture
@@ -158,6 +161,94 @@ def test_a_minions_options_and_several_environments(shell: Shell) -> None:
     assert shell.run("check", "srv", "--file-root", "dev=dev", "--config", "minion", *words)[1] == "nothing found\n"
     _, out, _ = shell.run("plan", "--config", "minion", "--root", "host", "--all", *words)
     assert out.endswith("1 to change, 1 unchanged\n")
+
+
+@pytest.fixture
+def other_run(shell: Shell) -> Iterator[str]:
+    """A state run of this host in a process of its own; its sentence."""
+    jid = "20260102030405678901"
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom statecore.running_jobs import ProcDirectory\n"
+        "from statecore.runtime import local_runtime\nfrom statecore.turns import taken\n"
+        "jobs = ProcDirectory(Path('cache/proc'))\n"
+        f"with jobs.record({{'jid': '{jid}', 'fun': 'state.highstate'}}):\n"
+        "    with taken(local_runtime({'cachedir': 'cache'}, jobs=jobs, grains={}).context):\n"
+        "        print('runs', flush=True)\n"
+        "        sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=shell.directory,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "libs"), str(ROOT)])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        yield (
+            f'The function "state.highstate" is running as PID {process.pid} and was started at'
+            f" 2026, Jan 02 03:04:05.678901 with jid {jid}"
+        )
+        if not process.stdin.closed:
+            process.stdin.close()
+
+
+@pytest.mark.parametrize("what", ["plan.json", "web"])
+def test_apply_is_refused_while_states_run(shell: Shell, other_run: str, what: str) -> None:
+    shell.verb("plan", "--out-file", "plan.json")
+    words = ("apply", "plan.json", "--cachedir", "cache") if what == "plan.json" else None
+    code, out, err = shell.run(*words) if words else shell.verb("apply", what)
+    assert (code, out) == (75, "")
+    assert err == f"statecore: nothing was done: {other_run}\nwait for it, or let apply do that: --queue\n"
+    assert not (shell.host / "etc/motd").exists()
+
+
+@pytest.mark.usefixtures("other_run")
+def test_apply_may_wait_for_its_turn(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def sleep(_seconds: float) -> None:
+        # The other run ends while this one waits.
+        looks.append(_seconds)
+        for mark in (shell.directory / "cache/state_queue").glob("20260102*"):
+            mark.unlink()
+
+    monkeypatch.setattr("statecore.turns.time.sleep", sleep)
+    assert shell.verb("apply", "web", "--queue")[0] == 0
+    assert len(looks) == 1
+    assert (shell.host / "etc/motd").read_text() == "hello\n"
+
+
+def test_others_see_that_states_are_applied(shell: Shell) -> None:
+    shell.write(
+        "srv/look.sls",
+        'look:\n  cmd.run:\n    - name: cat $(ls -d "$CACHE"/state_queue/[0-9]* "$CACHE"/proc/[0-9]*)\n'
+        f"    - env: [{{CACHE: '{shell.directory / 'cache'}'}}]\n",
+    )
+    code, out, err = shell.run("apply", "look", "--file-root", "srv", "--out", "json", "--cachedir", "cache")
+    (result,) = json.loads(out).values()
+    assert (code, result["result"], err) == (0, True, "")
+    assert '"fun": "state.apply"' in result["changes"]["stdout"]
+    assert f'"pid": {os.getpid()}' in result["changes"]["stdout"]
+    assert list((shell.directory / "cache/state_queue").glob("[0-9]*")) == []
+    assert list((shell.directory / "cache/proc").glob("[0-9]*")) == []
+
+
+def test_runs_of_a_configured_minion_know_of_each_other(shell: Shell, other_run: str) -> None:
+    shell.write("minion.yaml", f"cachedir: {shell.directory / 'cache'}\n")
+    code, _, err = shell.run("apply", "web", "--file-root", "srv", "--config", "minion.yaml")
+    assert code == 75
+    assert other_run in err
+
+
+def test_apply_needs_a_place_to_be_seen(shell: Shell) -> None:
+    shell.write("file", "")
+    code, _, err = shell.verb("apply", "web", "--cachedir", "file/cache")
+    assert code == 64
+    assert "cachedir: " in err
+    assert "cannot be written: Not a directory (--cachedir names another)" in err
 
 
 def test_apply_of_sls(shell: Shell) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files, pauses
+from statecore import kept_files, pauses, turns
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
-from statecore.modules.state import turns
 
 
 def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from statecore import turns
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError, NotAvailable
-from statecore.modules.state import arguments, turns
+from statecore.modules.state import arguments
 from statecore.modules.state.switched_off import disabled, refusals
 
 log = logging.getLogger(__name__)

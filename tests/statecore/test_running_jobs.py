@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from services.minion.procs import ProcDirectory, is_alive
+from statecore.running_jobs import ProcDirectory, is_alive
 
 JID = "20260101000000000000"
 
