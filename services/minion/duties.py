@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from services.kit.config import MinionOptions
-from services.minion.procs import ProcDirectory
+from statecore.running_jobs import ProcDirectory
 
 if TYPE_CHECKING:
     from services.minion.schedule import Schedule
