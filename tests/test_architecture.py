@@ -95,6 +95,7 @@ _HOSTFILES = "files of other programs have one form, in which states look at the
 
 _EDITS = "an edit means the same to the file state, which plans it, and to the file module, which does it"
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
+_PYTHON_VERSIONS = "a requirement of Python means the same to the states that compare it and to the module that asks pip"
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
@@ -110,6 +111,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.host": Room(GROUND),
     "statecore.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
+    "statecore.python_versions": Room(),
     "statecore.hostfiles": Room(
         GROUND, {"statecore.managed_file": _MANAGED_FILE, "statecore.host": "an account is told in the host's own form"}
     ),
@@ -220,6 +222,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
     ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
+    "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
@@ -245,6 +248,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
+    "statecore.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),
     "masterstore": Room(),

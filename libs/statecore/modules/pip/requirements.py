@@ -1,0 +1,118 @@
+"""Requirements files, where pip can read them: from the state tree, or of a user that may not read them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+#: Another file that a line of a requirements file asks for: requirements, or constraints.
+_CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)
+
+_SCHEME = "salt://"
+
+
+def listed(requirements: str | Sequence[str] | None) -> list[str]:
+    """The files of an argument: a list, or text with commas between. Raises InvocationError for what is neither."""
+    if requirements is None:
+        return []
+    if isinstance(requirements, str):
+        return [each.strip() for each in requirements.split(",") if each.strip()]
+    if not isinstance(requirements, list | tuple) or not all(isinstance(each, str) for each in requirements):
+        raise InvocationError(f"requirements must be a string or list of strings, not {requirements!r}")
+    return list(requirements)
+
+
+@contextlib.contextmanager
+def readable(
+    ctx: Context, requirements: str | Sequence[str] | None, user: str | None, cwd: str | None, saltenv: str
+) -> Iterator[list[str]]:
+    """The paths, of the host, of requirements files; those of the state tree, and all where a user is named, as copies that are
+    removed again, with the files that they ask for. Raises CommandError for a file that is not there."""
+    wanted = listed(requirements)
+    if not any(each.startswith(_SCHEME) for each in wanted) and not user:
+        yield [_absolute(each, cwd) for each in wanted]
+        return
+    name = f"/tmp/.saltern-pip-{os.urandom(8).hex()}"
+    place = ctx.host.path(name)
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        placed = [_place(ctx, each, f"{name}/{at}", cwd, saltenv) for at, each in enumerate(wanted)]
+        if user:
+            uid = ctx.host.uid(user)
+            for path in (place, *place.rglob("*")):
+                os.chown(path, uid, -1, follow_symlinks=False)
+        yield placed
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, saltenv: str) -> list[str]:
+    """The contents of requirements files and of those that they ask for. Raises CommandError for a file that is not there."""
+    found = [_chain(ctx, each, cwd, saltenv)[1] for each in listed(requirements)]
+    return [text.decode("utf-8", "replace") for chain in found for text in chain.values()]
+
+
+def _place(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -> str:
+    """Copies a file and all that it leads to below ``top``; where it is then. Each keeps its place beside the others."""
+    start, chain = _chain(ctx, wanted, cwd, saltenv)
+    for at, text in chain.items():
+        copy = ctx.host.path(f"{top}/{at.lstrip('/')}")
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy.write_bytes(text)
+    return f"{top}/{start.lstrip('/')}"
+
+
+def _chain(ctx: Context, wanted: str, cwd: str | None, saltenv: str) -> tuple[str, dict[str, bytes]]:
+    """Where a file is, of the host or in the state tree; it and all that it leads to: place -> content."""
+    if wanted.startswith(_SCHEME):
+        start, _, query = wanted.removeprefix(_SCHEME).partition("?")
+        saltenv = query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv
+    else:
+        start = _absolute(wanted, cwd)
+    waiting, found = [start], {}
+    while waiting:
+        at = waiting.pop()
+        if at in found:
+            continue
+        found[at] = _read(ctx, at, wanted, saltenv)
+        for more in _CHAINED.findall(found[at].decode("utf-8", "replace")):
+            if "://" not in more:
+                waiting.append(_joined(PurePosixPath(at).parent, more))
+    return start, found
+
+
+def _read(ctx: Context, at: str, wanted: str, saltenv: str) -> bytes:
+    source: Path | None
+    if wanted.startswith(_SCHEME) and not at.startswith("/"):
+        source, shown = ctx.files.fetch(at, saltenv), f"{_SCHEME}{at}"
+    else:
+        source, shown = ctx.host.path(at), at
+    if source is None or not source.is_file():
+        raise CommandError(f"pip requirements file '{shown}' not found")
+    return source.read_bytes()
+
+
+def _absolute(path: str, cwd: str | None) -> str:
+    if path.startswith("/"):
+        return path
+    if not cwd:
+        raise CommandError(f"pip requirements file '{path}' is no absolute path, and there is no cwd")
+    return _joined(PurePosixPath(cwd), path)
+
+
+def _joined(directory: PurePosixPath, path: str) -> str:
+    """``path`` from ``directory``, without dots; never above the top of the state tree."""
+    parts: list[str] = []
+    for part in (directory / path).parts:
+        if part == "..":
+            parts = parts[:-1] or parts
+        elif part != ".":
+            parts.append(part)
+    return str(PurePosixPath(*parts))

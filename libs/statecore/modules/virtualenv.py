@@ -1,0 +1,230 @@
+"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its python."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+#: Programs that are looked for, in this order; where there is none the module venv of Python is used.
+_PROGRAMS = (f"virtualenv-{sys.version_info[0]}.{sys.version_info[1]}", "virtualenv3", "virtualenv")
+
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*", re.IGNORECASE)
+
+#: What virtualenv alone, and what venv alone knows: argument -> option.
+_VIRTUALENV_ONLY = {"extra_search_dir": "--extra-search-dir", "never_download": "--never-download"}
+_VENV_ONLY = {"upgrade": "--upgrade", "symlinks": "--symlinks"}
+
+#: Asked of the environment's own Python; the words behind it are its arguments.
+_SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
+_DISTRIBUTION = """import sys
+try:
+    from importlib.metadata import PackageNotFoundError, distribution
+except ImportError:
+    import pkg_resources
+    print(pkg_resources.get_distribution(sys.argv[1]).location)
+else:
+    try:
+        print(distribution(sys.argv[1]).locate_file(''))
+    except PackageNotFoundError:
+        sys.exit("No package metadata was found for " + sys.argv[1])
+"""
+_RESOURCE = """import importlib.resources, sys
+place = importlib.resources.files(sys.argv[1]).joinpath(sys.argv[2])
+"""
+_RESOURCE_PATH = _RESOURCE + "print(place)\n"
+_RESOURCE_CONTENT = _RESOURCE + "sys.stdout.write(place.read_text('utf-8'))\n"
+
+
+def create(
+    ctx: Context,
+    path: str,
+    venv_bin: str | None = None,
+    system_site_packages: bool = False,
+    distribute: bool = False,
+    clear: bool = False,
+    python: str | None = None,
+    extra_search_dir: Any = None,
+    never_download: bool | None = None,
+    prompt: str | None = None,
+    pip: bool = False,
+    symlinks: bool | None = None,
+    upgrade: bool | None = None,
+    user: str | None = None,
+    use_vt: bool = False,
+    saltenv: str | None = None,
+    env: Any = None,
+    umask: Any = None,
+) -> dict[str, Any]:
+    """Makes a virtual environment: retcode, stdout, stderr and pid of what made it. Raises CommandError for options that the
+    program does not know, and for a Python that is not there.
+
+    venv_bin
+        a virtualenv; ``venv``, or a Python: its module venv is used
+    pip
+        pip is in it; by ensurepip, where the program brings none
+
+    CLI Example:
+
+        salt '*' virtualenv.create /opt/venv python=/usr/bin/python3
+    """
+    if use_vt:
+        raise InvocationError("not supported: use_vt; commands run without a terminal")
+    if not str(path).startswith("/"):
+        raise InvocationError(f"'{path}' is not an absolute path")
+    given = dict(locals())
+    program = str(venv_bin or ctx.pillar.get("venv_bin") or ctx.opts.get("venv_bin") or _found(ctx))
+    interpreted = program == "venv" or _PYTHON.fullmatch(program.rpartition("/")[2]) is not None
+    words = _venv(ctx, program, given, interpreted) if interpreted or "venv" in program else None
+    words = words or _virtualenv(ctx, program, given)
+    words += ["--clear"] if clear else []
+    words += ["--system-site-packages"] if system_site_packages else []
+    place = ctx.host.path(path)
+    there = place.exists()
+    options = {"runas": user, "env": env, "umask": umask, "python_shell": False}
+    result: dict[str, Any] = ctx.call("cmd.run_all", [*words, path], **options)
+    if result["retcode"]:
+        if not there and place.is_dir():
+            # Half of an environment must not pass for one.
+            shutil.rmtree(place, ignore_errors=True)
+        return result
+    if pip and not ctx.host.path(f"{path}/bin/pip").exists():
+        more = ctx.call(
+            "cmd.run_all", [f"{path}/bin/python", "-m", "ensurepip", "--upgrade", "--default-pip"], **options
+        )
+        texts = {key: f"{result[key]}\n{more[key]}".strip() for key in ("stdout", "stderr")}
+        return {**result, **texts, "retcode": more["retcode"]}
+    return result
+
+
+def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tuple[int, ...]:
+    """The version of a virtualenv program, as numbers."""
+    command = [venv_bin, "--version"]
+    result = ctx.call("cmd.run_all", command, runas=user, python_shell=False, redirect_stderr=True)
+    found = re.search(r"(?:^|\s)(\d+(?:\.\d+)*)", result["stdout"])
+    if result["retcode"] or found is None:
+        raise CommandError(
+            f"Unable to get the virtualenv version output using '{command}'. Returned data: {result['stdout']}", result
+        )
+    return tuple(int(part) for part in found[1].split("."))
+
+
+def get_site_packages(ctx: Context, venv: str) -> str:
+    """Where an environment has its packages.
+
+    CLI Example:
+
+        salt '*' virtualenv.get_site_packages /opt/venv
+    """
+    return _ask(ctx, venv, _SITE_PACKAGES)
+
+
+def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
+    """Where a package of an environment is.
+
+    CLI Example:
+
+        salt '*' virtualenv.get_distribution_path /opt/venv django
+    """
+    return _ask(ctx, venv, _DISTRIBUTION, distribution).rstrip("/")
+
+
+def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> str:
+    """Where a file is that came with a package of an environment.
+
+    CLI Example:
+
+        salt '*' virtualenv.get_resource_path /opt/venv my_package my/resource.xml
+    """
+    return _ask(ctx, venv, _RESOURCE_PATH, package, resource)
+
+
+def get_resource_content(ctx: Context, venv: str, package: str, resource: str) -> str:
+    """The text of a file that came with a package of an environment.
+
+    CLI Example:
+
+        salt '*' virtualenv.get_resource_content /opt/venv my_package my/resource.xml
+    """
+    return _ask(ctx, venv, _RESOURCE_CONTENT, package, resource)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _found(ctx: Context) -> str:
+    return next((name for name in _PROGRAMS if ctx.host.which(name) is not None), "venv")
+
+
+def _venv(ctx: Context, program: str, given: dict[str, Any], interpreted: bool) -> list[str]:
+    """The words that make an environment by Python's own module, or by a program of its kind (pyvenv)."""
+    python = (given["python"] or "").strip()
+    if python and not interpreted:
+        raise _unknown("python", "--python", program)
+    if python and program != "venv":
+        raise CommandError("Pass the target interpreter either as `venv_bin` or as `python`, not both.")
+    for name, option in _VIRTUALENV_ONLY.items():
+        if given[name] is not None and given[name] not in ("", []):
+            raise _unknown(name, option, program)
+    words = [program]
+    if interpreted:
+        words = [_interpreter(ctx, python or program) if python or program != "venv" else _own(ctx), "-m", "venv"]
+    words += [option for name, option in _VENV_ONLY.items() if given[name] is True]
+    prompt = (given["prompt"] or "").strip()
+    return [*words, "--prompt", prompt] if prompt else words
+
+
+def _virtualenv(ctx: Context, program: str, given: dict[str, Any]) -> list[str]:
+    for name, option in _VENV_ONLY.items():
+        if given[name] is not None:
+            raise _unknown(name, option, program)
+    if ctx.host.which(program) is None:
+        raise CommandError(f"the host has no program {program}")
+    version = virtualenv_ver(ctx, program, given["user"])
+    words = [program]
+    words += ["--distribute"] if given["distribute"] and version < (1, 10) else []
+    if python := (given["python"] or "").strip():
+        words.append(f"--python={_interpreter(ctx, python)}")
+    places = given["extra_search_dir"] or []
+    for place in places if isinstance(places, list | tuple) else str(places).split(","):
+        words.append(f"--extra-search-dir={str(place).strip()}")
+    if given["never_download"] is True:
+        # Between these versions it was the only way.
+        words += [] if (1, 10) <= version < (14,) else ["--never-download"]
+    elif given["never_download"] is False and version >= (20,):
+        words.append("--download")
+    prompt = (given["prompt"] or "").strip()
+    return [*words, f"--prompt={prompt}"] if prompt else words
+
+
+def _own(ctx: Context) -> str:
+    """The Python that runs this; of a mounted host its own."""
+    if not ctx.host.mounted:
+        return sys.executable
+    return _interpreter(ctx, "python3")
+
+
+def _interpreter(ctx: Context, python: str) -> str:
+    found = ctx.host.which(python)
+    if found is None:
+        raise CommandError(f"Cannot find requested python ({python}).")
+    return python if python.startswith(os.sep) else found
+
+
+def _unknown(argument: str, option: str, program: str) -> CommandError:
+    return CommandError(f"The `{argument}`(`{option}`) option is not supported by '{program}'")
+
+
+def _ask(ctx: Context, venv: str, code: str, *words: str) -> str:
+    python = f"{str(venv).rstrip('/')}/bin/python"
+    if not ctx.host.path(python).exists():
+        raise CommandError(f"Path '{venv}' does not appear to be a virtualenv: '{python}' not found.")
+    result = ctx.host.run([python, "-c", code, *words])
+    if result.retcode:
+        raise CommandError(f"{result.stdout}\n{result.stderr}".strip())
+    return result.stdout.rstrip("\n")
