@@ -95,7 +95,9 @@ _HOSTFILES = "files of other programs have one form, in which states look at the
 
 _EDITS = "an edit means the same to the file state, which plans it, and to the file module, which does it"
 _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and to the pkg module"
-_PYTHON_VERSIONS = "a requirement of Python means the same to the states that compare it and to the module that asks pip"
+_PYTHON_VERSIONS = (
+    "a requirement of Python means the same to the states that compare it and to the module that asks pip"
+)
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _DETACHED_RUN = "it starts programs that leave daemons behind"

@@ -1,0 +1,191 @@
+"""Programs of supervisord as states (the ``supervisord`` state that Salt had until 3007).
+
+A name is a program, ``group:program``, or ``group:`` (``group:*``) for all of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+#: States in which a program does not run and is not about to.
+_STOPPED = ("STOPPED", "STOPPING", "EXITED", "FATAL")
+
+#: What supervisorctl complains of though all is as it should be.
+_HARMLESS = ("already started", "already active", "not running", "already added")
+
+
+@dataclass(frozen=True, slots=True)
+class _Supervisor:
+    """Which supervisord is meant, and what runs under it."""
+
+    ctx: Context
+    name: str
+    where: Mapping[str, str | None]
+
+    def matches(self) -> dict[str, str]:
+        """program -> state, of those that the name means. Raises CommandError where supervisord does not answer."""
+        found = self.ctx.call("supervisord.status", **self.where)
+        group = self.name.endswith(":")
+        return {
+            program: entry["state"]
+            for program, entry in found.items()
+            if program == self.name or (group and program.startswith(self.name))
+        }
+
+    def do(self, verb: str, comment: str) -> Outcome:
+        """A verb on the name; the comment stands for success."""
+        return _judged(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
+
+
+def running(
+    ctx: Context,
+    name: str,
+    restart: bool = False,
+    update: bool = False,
+    user: str | None = None,
+    conf_file: str | None = None,
+    bin_env: str | None = None,
+) -> Plan:
+    """A program, or all of a group, that runs; one that supervisord does not know yet is added.
+
+    restart
+        it is started anew where it runs
+    update
+        supervisord applies what is new in its configuration first
+    user, conf_file, bin_env
+        who runs supervisorctl, with which configuration; supervisorctl, or a virtual environment that has it
+    """
+    there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
+    try:
+        known = there.matches()
+    except CommandError as error:
+        return Plan.failed(str(error))
+    down = [program for program, state in known.items() if state != "RUNNING"]
+    if known and not down and not restart and not update:
+        return Plan.unchanged(_running_already(there.name))
+    steps = [Step(f"start {there.name}", lambda: _run(there, restart=restart, update=update))]
+    return Plan.change(_would(there.name, known, down, restart=restart, update=update), steps)
+
+
+def dead(
+    ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
+) -> Plan:
+    """A program, or all of a group, that does not run."""
+    there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
+    try:
+        known = there.matches()
+    except CommandError as error:
+        return Plan.failed(str(error))
+    if not known:
+        return Plan.unchanged(f"Service {name} doesn't exist")
+    if all(state in _STOPPED for state in known.values()):
+        return Plan.unchanged(f"Service {name} is not running")
+
+    def work() -> Outcome:
+        comment = f"Stopping service: {name}"
+        outcome = there.do("stop", comment)
+        return Outcome(outcome.comment, {name: comment} if outcome.ok else {}, ok=outcome.ok)
+
+    return Plan.change(f"Service {name} is set to be stopped", [Step(f"stop {name}", work)])
+
+
+def mod_watch(
+    ctx: Context,
+    name: str,
+    restart: bool = True,
+    update: bool = False,
+    user: str | None = None,
+    conf_file: str | None = None,
+    bin_env: str | None = None,
+    sfun: str = "running",
+) -> Plan:
+    """Something watched has changed: it is started anew; one that is to be dead stays so."""
+    if sfun == "dead":
+        return dead(ctx, name, user, conf_file, bin_env)
+    return running(ctx, name, restart, update, user, conf_file, bin_env)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _run(there: _Supervisor, *, restart: bool, update: bool) -> Outcome:
+    ctx, name = there.ctx, there.name
+    known = there.matches()
+    done: list[str] = []
+    updated = False
+    if update:
+        said = ctx.call("supervisord.update", **there.where)
+        outcome = _judged(said, "Updating supervisor")
+        if not outcome.ok:
+            return outcome
+        done += [outcome.comment] if said.strip() else []
+        updated = any(line.startswith(f"{_group(name)}: ") for line in said.splitlines())
+    elif not known:
+        ctx.call("supervisord.reread", **there.where)
+        outcome = there.do("add", f"Adding service: {name}")
+        if not outcome.ok:
+            return outcome
+        done.append(outcome.comment)
+    kind = "" if name not in known and not name.endswith(":") else " group" if name.endswith(":") else " service"
+    kind = kind if known else ""
+    if known and not any(state in _STOPPED for state in known.values()):
+        if restart and not updated:
+            outcome = there.do("restart", f"Restarting{kind}: {name}")
+            done.append(outcome.comment)
+        else:
+            what = "updated" if updated else "already running"
+            outcome = Outcome(f"Not starting {what}{kind}: {name}")
+    elif updated and _runs(there):
+        outcome = Outcome(f"Not starting updated{kind}: {name}")
+    else:
+        outcome = there.do("start", f"Starting{kind}: {name}")
+        done.append(outcome.comment)
+    if not outcome.ok:
+        return outcome
+    if not _runs(there):
+        return Outcome(f"{outcome.comment}\n{name} was started and does not run", ok=False)
+    return Outcome(outcome.comment, {name: " ".join(done)} if done else {})
+
+
+def _runs(there: _Supervisor) -> bool:
+    states = there.matches().values()
+    return bool(states) and all(state in ("RUNNING", "STARTING") for state in states)
+
+
+def _judged(said: str, comment: str) -> Outcome:
+    """What supervisorctl said, as the outcome: lines with ERROR count, but for those that change nothing."""
+    bad = [line for line in said.splitlines() if "ERROR" in line and not any(each in line for each in _HARMLESS)]
+    return Outcome("\n".join([comment, said]) if bad else comment, ok=not bad)
+
+
+def _would(name: str, known: Mapping[str, str], down: list[str], *, restart: bool, update: bool) -> str:
+    group = name.endswith(":")
+    if not known:
+        return f"{'Group ' + repr(name) if group else f'Service {name}'} will be added and started"
+    if not down:
+        what = "supervisor is set to be updated" if update else "it is set to be restarted"
+        return f"{_running_already(name)}; {what}" if update or restart else _running_already(name)
+    if not group:
+        return f"Service {name} will be started"
+    if len(down) == len(known):
+        return f"All services in group '{name}' will be started"
+    return f"The following services will be started: {' '.join(down)}"
+
+
+def _running_already(name: str) -> str:
+    if name.endswith(":"):
+        return f"All services in group '{name}' are already running"
+    return f"Service {name} is already running"
+
+
+def _group(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _where(user: str | None, conf_file: str | None, bin_env: str | None) -> dict[str, str | None]:
+    return {"user": user, "conf_file": conf_file, "bin_env": bin_env}
