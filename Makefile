@@ -12,7 +12,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle images container-test clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle images container-test userland-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,11 +23,11 @@ lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a 
 lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
-test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers
-	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container"
+test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers and userlands
+	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container and not userland"
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
-	$(BIN)/pytest -q -m "not container and not oracle and not redis and not roles"
+	$(BIN)/pytest -q -m "not container and not userland and not oracle and not redis and not roles"
 
 check: $(VENV)/.ready ## ruff and mypy
 	$(BIN)/ruff check .
@@ -54,6 +54,9 @@ images: ## builds the container images
 
 container-test: $(VENV)/.ready ## the system in real containers (a Docker engine must answer)
 	$(BIN)/pytest -q -m container tests/container
+
+userland-test: $(VENV)/.ready ## package managers of other families, in userlands made by debootstrap (root, a mirror, minutes)
+	$(BIN)/pytest -q -m userland tests/statecore/userlands
 
 lock: ## resolves the newest versions that fit, and pins them with hashes
 	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv

@@ -98,6 +98,13 @@ _PACKAGE_VERSIONS = "conditions on versions mean the same to the pkg state and t
 _PYTHON_VERSIONS = (
     "a requirement of Python means the same to the states that compare it and to the module that asks pip"
 )
+_PACKAGE_REQUESTS = "what functions of pkg are asked for and answer is the same whatever the package manager"
+#: What the modules of every package manager need.
+_PACKAGES: Mapping[str, str] = {
+    "statecore.package_versions": _PACKAGE_VERSIONS,
+    "statecore.package_requests": _PACKAGE_REQUESTS,
+    "statecore.detached_run": "scripts of packages start daemons",
+}
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
@@ -114,6 +121,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
     "statecore.python_versions": Room(),
+    "statecore.package_requests": Room(NATIVE, {"statecore.downloads": "a package's file may lie behind a URL"}),
     "statecore.hostfiles": Room(
         GROUND, {"statecore.managed_file": _MANAGED_FILE, "statecore.host": "an account is told in the host's own form"}
     ),
@@ -220,11 +228,10 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
-    "statecore.modules.pkg_apt": Room(
-        NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS, "statecore.detached_run": _DETACHED_RUN}
-    ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.modules.pkg_apt": Room(NATIVE, _PACKAGES),
+    "statecore.modules.pkg_rpm": Room(NATIVE, {**_PACKAGES, "statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from statecore import package_versions
 from statecore.errors import CommandError, InvocationError, NotAvailable
 
 OPTIONS = "-q -y -o DPkg::Lock::Timeout=120 -o DPkg::Options::=--force-confold -o DPkg::Options::=--force-confdef"
@@ -195,51 +189,3 @@ def test_hosts_without_apt(plain, debian):
     debian.absent |= {"apt-get", "dpkg"}
     with pytest.raises(NotAvailable, match="the host has no apt-get, dpkg"):
         plain.call("pkg.version", "curl")
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "order"),
-    [
-        ("1.0", "1.0", 0),
-        ("1.0~rc1", "1.0", -1),
-        ("1.0a", "1.0+", -1),
-        ("1.10", "1.9", 1),
-        ("1.0-1", "1.0-1+b1", -1),
-        ("1:0", "2", 1),
-        ("0:1", "1", 0),
-        ("1.01", "1.1", 0),
-        ("1.0-1~bpo", "1.0-1", -1),
-        ("1-2-3", "1-2-4", -1),
-    ],
-)
-def test_order_of_versions(left, right, order):
-    assert package_versions.compare(left, right) == order
-    assert package_versions.compare(right, left) == -order
-
-
-@pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is the oracle")
-@settings(max_examples=30, deadline=None)
-@given(*[st.from_regex(r"([0-2]:)?[0-9][0-9a-zA-Z.+~]{0,6}(-[0-9a-zA-Z.+~]{1,4})?", fullmatch=True)] * 2)
-def test_order_of_versions_is_dpkgs(left, right):
-    order = package_versions.compare(left, right)
-    relation = {-1: "lt", 0: "eq", 1: "gt"}[order]
-    asked = subprocess.run(["dpkg", "--compare-versions", left, relation, right], capture_output=True, check=False)
-    assert asked.returncode == 0, asked.stderr
-
-
-@pytest.mark.parametrize(
-    ("version", "text", "value"),
-    [
-        ("1.2", "1.2", True),
-        ("1.2", "==1.2", True),
-        ("1.2", "1.*", True),
-        ("1:1.2", "1.2", True),
-        ("1:1.2", "0:1.2", False),
-        ("1:1.2", "<2", False),
-        ("1.2", ">=1.1, <2, !=1.3", True),
-        ("1.3", ">=1.1, <2, !=1.3", False),
-        ("1.2", "", True),
-    ],
-)
-def test_conditions_on_versions(version, text, value):
-    assert package_versions.fulfils(version, text) is value

@@ -104,7 +104,7 @@ CASES = {
         "installed",
         {"name": "curl", "hold": True},
         (None, {}, f"{ALL}.\nPackage curl is set to be held."),
-        (True, {"curl": {"old": "install", "new": "hold"}}, "Package curl is now being held."),
+        (True, {"curl": {"old": "install", "new": "hold"}}, f"{ALL}.\nPackage curl is now being held."),
         (True, {}, f"{ALL}.\nPackage curl is already set to be held."),
     ),
     "verified": ("installed", {"name": "curl", "pkg_verify": True}, *[(False, {}, "pkg.verify not implemented")] * 3),

@@ -7,14 +7,14 @@ changed. Daemons that a package's scripts start are left running; whether they a
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore import package_versions
+from statecore import package_requests
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.modules.pkg_apt import apt
+from statecore.package_versions import deb
 
 VIRTUAL = "pkg"
 
@@ -28,8 +28,7 @@ _NATIVE = "pkg.architecture"
 
 def available(ctx: Context) -> str | None:
     """None where the host has APT and dpkg."""
-    missing = [program for program in apt.PROGRAMS if ctx.host.which(program) is None]
-    return f"the host has no {', '.join(missing)}" if missing else None
+    return package_requests.not_served(ctx, "APT", apt.PROGRAMS)
 
 
 # --------------------------------------------------------------------------------------------------------------- what is there
@@ -48,7 +47,7 @@ def list_pkgs(
     found = known.removed
     if not removed:
         found = known.purge_desired if purge_desired else {**known.purge_desired, **known.installed}
-    return {name: list(versions) if versions_as_list else ",".join(versions) for name, versions in found.items()}
+    return package_requests.listed(found, as_list=versions_as_list)
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
@@ -59,14 +58,7 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
         salt '*' pkg.version nginx
     """
     packages = list_pkgs(ctx, versions_as_list=versions_as_list)
-    nothing: Any = [] if versions_as_list else ""
-    found: dict[str, Any] = {}
-    for name in names:
-        if "*" in name:
-            found |= {package: packages[package] for package in fnmatch.filter(packages, name)}
-        else:
-            found[name] = packages.get(name, nothing)
-    return next(iter(found.values())) if len(names) == 1 and names[0] in found else found
+    return package_requests.versions(packages, names, [] if versions_as_list else "")
 
 
 def latest_version(
@@ -93,7 +85,7 @@ def latest_version(
     found = {}
     for name in names:
         candidate = candidates.get(name, "")
-        upgrade = all(package_versions.compare(each, candidate) < 0 for each in packages.get(name, ()))
+        upgrade = all(deb.compare(each, candidate) < 0 for each in packages.get(name, ()))
         found[name] = candidate if show_installed or upgrade else ""
     return found[names[0]] if len(names) == 1 else found
 
@@ -120,7 +112,7 @@ def list_repo_pkgs(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[s
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
     """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
-    return package_versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
+    return deb.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
@@ -183,7 +175,7 @@ def install(
     """
     if pkgs and sources:
         raise InvocationError("Only one of pkgs and sources can be used.")
-    wanted = {} if sources else _wanted(ctx, name, pkgs, version, normalize=normalize)
+    wanted = {} if sources else package_requests.wanted(name, pkgs, version, _normalizer(ctx, normalize))
     if not wanted and not sources:
         return {}
     fetched = refresh_db(ctx, cache_valid_time) if refresh and (sources or _refresh_needed(ctx, wanted)) else {}
@@ -199,7 +191,9 @@ def install(
     errors: list[str] = []
     again: list[str] = []
     if sources:
-        errors += _install_files(ctx, apt.packed(sources), [*options, *(["--reinstall"] if reinstall else [])])
+        errors += _install_files(
+            ctx, package_requests.packed(sources), [*options, *(["--reinstall"] if reinstall else [])]
+        )
     else:
         again = [package for package in wanted if reinstall and package in before]
         words = apt.words(ctx.host, wanted, errors, ignore_epoch=ignore_epoch)
@@ -213,7 +207,7 @@ def install(
             if held:
                 hold(ctx, pkgs=held)
     after = list_pkgs(ctx)
-    changes = apt.compared(before, after)
+    changes = package_requests.compared(before, after)
     changes |= {
         each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
     }
@@ -221,7 +215,7 @@ def install(
     if errors and unfetched:
         # APT itself only warns of it, and what is then missing looks like a wrong name.
         errors.append(f"package lists that could not be fetched: {', '.join(unfetched)}")
-    _complain("Problem encountered installing package(s)", errors, changes)
+    package_requests.complain("Problem encountered installing package(s)", errors, changes)
     return changes
 
 
@@ -250,8 +244,8 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     names = [str(each) for each in kwargs.get("pkgs") or ()]
     verb = ["--only-upgrade", "install", *names] if names else ["dist-upgrade" if dist_upgrade else "upgrade"]
     errors = apt.change(ctx.host, [*options, *verb])
-    changes = apt.compared(before, list_pkgs(ctx))
-    _complain("Problem encountered upgrading packages", errors, changes)
+    changes = package_requests.compared(before, list_pkgs(ctx))
+    package_requests.complain("Problem encountered upgrading packages", errors, changes)
     return changes
 
 
@@ -259,8 +253,8 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, An
     """Removes packages that were installed for others only and are not needed now; returns what changed."""
     before = list_pkgs(ctx)
     errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
-    changes = apt.compared(before, list_pkgs(ctx))
-    _complain("Problem encountered removing package(s)", errors, changes)
+    changes = package_requests.compared(before, list_pkgs(ctx))
+    package_requests.complain("Problem encountered removing package(s)", errors, changes)
     return changes
 
 
@@ -296,7 +290,7 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
     """Keeps packages from being upgraded or removed; per package name, changes, result and comment."""
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
-    for package in apt.named(name, pkgs, sources):
+    for package in package_requests.named(name, pkgs, sources):
         changes = {} if package in held else set_selections(ctx, {"hold": [package]}).get(package, {})
         comment = f"Package {package} is {'already set to be' if package in held else 'now being'} held."
         answers[package] = {"name": package, "changes": changes, "result": True, "comment": comment}
@@ -308,7 +302,7 @@ def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any
     selections = get_selections(ctx)
     known = {package: state for state, packages in selections.items() for package in packages}
     answers = {}
-    for package in apt.named(name, pkgs, sources):
+    for package in package_requests.named(name, pkgs, sources):
         held = known.get(package) == "hold"
         changes = set_selections(ctx, {"install": [package]}).get(package, {}) if held else {}
         comment = f"Package {package} is {'no longer being' if held else 'already set not to be'} held."
@@ -336,19 +330,8 @@ def _architecture(ctx: Context) -> str:
     return str(ctx.scratch[_NATIVE])
 
 
-def _wanted(ctx: Context, name: str | None, pkgs: Any, version: Any, *, normalize: bool) -> dict[str, str | None]:
-    """Package -> version or conditions, None for any."""
-    if not pkgs:
-        listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
-    else:
-        listed = list(pkgs.items()) if isinstance(pkgs, Mapping) else [pkgs] if isinstance(pkgs, str) else list(pkgs)
-    found: dict[str, str | None] = {}
-    for each in listed:
-        pairs = each.items() if isinstance(each, Mapping) else [each if isinstance(each, tuple) else (each, None)]
-        for package, wanted in pairs:
-            key = normalize_name(ctx, str(package)) if normalize and ":" in str(package) else str(package)
-            found[key] = None if wanted in (None, "", "latest") else str(wanted)
-    return found
+def _normalizer(ctx: Context, normalize: bool) -> Callable[[str], str]:
+    return lambda name: normalize_name(ctx, name) if normalize and ":" in name else name
 
 
 def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
@@ -359,23 +342,12 @@ def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
 
 def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[str]) -> list[str]:
     """Installs package files; dependencies come from the repositories."""
-    files: list[Path] = []
-    for name, place in sources.items():
-        if place.startswith("salt://"):
-            found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
-        elif place.startswith("/"):
-            found = ctx.host.path(place)
-        else:
-            raise InvocationError(f"Path {place} for package {name} is either not absolute or an invalid protocol")
-        if found is None or not found.is_file():
-            raise CommandError(f"Unable to cache source {place} for package {name}")
-        files.append(found)
-    with apt.staged(ctx.host, files) as paths:
+    with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".deb") as paths:
         return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
 
 
 def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str, dict[str, Any]]:
-    wanted = _wanted(ctx, name, pkgs, None, normalize=True)
+    wanted = package_requests.wanted(name, pkgs, None, _normalizer(ctx, True))
     before, left = list_pkgs(ctx), list_pkgs(ctx, removed=True)
     there = {**before, **left} if verb == "purge" else before
     targets = sorted({package for pattern in wanted for package in fnmatch.filter(there, pattern)})
@@ -383,16 +355,8 @@ def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str
         return {"installed": {}, "removed": {}}
     errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, verb, *targets])
     changes = {
-        "removed": apt.compared(left, list_pkgs(ctx, removed=True)),
-        "installed": apt.compared(before, list_pkgs(ctx)),
+        "removed": package_requests.compared(left, list_pkgs(ctx, removed=True)),
+        "installed": package_requests.compared(before, list_pkgs(ctx)),
     }
-    _complain("Problem encountered removing package(s)", errors, changes)
+    package_requests.complain("Problem encountered removing package(s)", errors, changes)
     return changes
-
-
-def _complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
-    if errors:
-        shown = "\n".join("    - " + error.replace("\n", "\n      ") for error in errors)
-        raise CommandError(
-            f"{message}. Additional info follows:\n\nerrors:\n{shown}", {"errors": list(errors), "changes": changes}
-        )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from statecore import package_versions
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.errors import CommandError
+from statecore.package_versions import deb
 from statecore.ports import CommandResult, ManagedHost
 
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-query", "dpkg")
@@ -163,26 +159,6 @@ def lists_age(host: ManagedHost) -> float:
         return float("inf")
 
 
-@contextmanager
-def staged(host: ManagedHost, files: Sequence[Path]) -> Iterator[list[str]]:
-    """Copies package files of ours to where the host can read them, for as long as the context lasts; their paths there."""
-    name = f"/tmp/.saltern-packages-{os.urandom(8).hex()}"
-    place = host.path(name)
-    try:
-        place.mkdir(parents=True, mode=0o755)
-        paths = []
-        for number, file in enumerate(files):
-            # APT takes a file only by a name that ends so.
-            copied = f"{number}-{file.name}" + ("" if file.name.endswith(".deb") else ".deb")
-            shutil.copyfile(file, place / copied)
-            paths.append(f"{name}/{copied}")
-        yield paths
-    except OSError as error:
-        raise HostError(f"package files cannot be put into {name}: {error}") from error
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
 def batches(
     words: Mapping[str, str], before: Mapping[str, str], again: Sequence[str]
 ) -> list[tuple[list[str], list[str]]]:
@@ -196,9 +172,9 @@ def batches(
         installed = before.get(package)
         if not installed or not separator:
             (repeated if package in again else fresh).append(word)
-        elif package in again and package_versions.compare(version, installed) == 0:
+        elif package in again and deb.compare(version, installed) == 0:
             repeated.append(word)
-        elif "*" not in version and package_versions.compare(version, installed) < 0:
+        elif "*" not in version and deb.compare(version, installed) < 0:
             older.append(word)
         else:
             fresh.append(word)
@@ -232,30 +208,6 @@ def install_options(
     return [*words, "-t", fromrepo] if fromrepo else words
 
 
-def packed(sources: Any) -> dict[str, str]:
-    """``sources`` of an installation: package -> place of its file. Raises InvocationError."""
-    if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
-        raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
-    return {str(name): str(place) for each in sources for name, place in each.items()}
-
-
-def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
-    """Names of the packages that a hold is about. Raises InvocationError."""
-    if not name and not pkgs and not sources:
-        raise InvocationError("One of name, pkgs, or sources must be specified.")
-    if pkgs and sources:
-        raise InvocationError("Only one of pkgs or sources can be specified.")
-    listed: Iterable[Any] = pkgs or sources or [name]
-    return [str(next(iter(each)) if isinstance(each, Mapping) else each) for each in listed]
-
-
-def compared(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Any]:
-    """Package -> {"old", "new"} of those that differ."""
-    names = sorted({*before, *after})
-    pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
-    return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
-
-
 def words(
     host: ManagedHost, wanted: Mapping[str, str | None], errors: list[str], *, ignore_epoch: bool
 ) -> dict[str, str]:
@@ -267,7 +219,7 @@ def words(
         exact = version.lstrip("= ") if version else None
         if version and package in ranged:
             versions = offered.get(package, [])
-            exact = package_versions.best(versions, version, ignore_epoch=ignore_epoch)
+            exact = package_versions.best(versions, version, order=deb.compare, ignore_epoch=ignore_epoch)
             if exact is None:
                 errors.append(
                     f"No version matching '{package}{version}' could be found (available: "

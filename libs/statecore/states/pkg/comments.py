@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from statecore.context import Context
@@ -16,12 +17,51 @@ SHORT = 20
 FEW = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Packages that were installed again because files of theirs had been altered -> these files -> what differs."""
+
+    altered: Mapping[str, Mapping[str, Any]]
+    #: Still, when they had been installed again.
+    still: Mapping[str, Mapping[str, Any]]
+
+
+def kept(ctx: Context, *, hold: bool) -> str:
+    """Of a package that is held already, or is not."""
+    if hold:
+        return "already set to be held"
+    return "not being held" if "pkg.list_holds" in ctx.functions else "already set not to be held"
+
+
+def to_be_kept(ctx: Context, *, hold: bool) -> str:
+    """Of a package that is going to be held, or to be let go of."""
+    if hold:
+        return "set to be held"
+    return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"
+
+
+def nested(files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Files and what differs, as the outputter ``nested`` has them, without its colours."""
+    lines = []
+    for path, found in sorted(files.items()):
+        lines += [f"{path}:", "    ----------"]
+        for key, value in sorted(found.items()):
+            rows = [f"        - {each}" for each in value] if isinstance(value, list) else [f"        {value}"]
+            lines += [f"    {key}:", *rows]
+    return "\n".join(lines)
+
+
 def shown(package: str, version: str | None) -> str:
     return f"{package}{'' if not version or version.startswith(('<', '>', '=')) else '='}{version or ''}"
 
 
 def would_install(
-    ctx: Context, targets: Mapping[str, Any], again: Mapping[str, Any], *, files: bool
+    ctx: Context,
+    targets: Mapping[str, Any],
+    again: Mapping[str, Any],
+    altered: Mapping[str, Any],
+    *,
+    files: bool,
 ) -> tuple[str, dict[str, Any]]:
     """Test mode's comment and prediction: the version that would come where that is known."""
     lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
@@ -30,7 +70,13 @@ def would_install(
     if any_version:
         newest = wishes.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
         changes |= {package: {"new": newest.get(package) or "installed", "old": ""} for package in any_version}
-    if again:
+    for package, found in altered.items():
+        lines.append(
+            f"Package '{shown(package, again[package])}' would be reinstalled because the following files have been altered:"
+        )
+        lines.append(nested(found))
+        changes[package] = {}
+    if again and not altered:
         names = [package if files else shown(package, version) for package, version in again.items()]
         lines.append(f"The following packages would be reinstalled: {', '.join(names)}")
         changes |= {package: {"new": "installed", "old": ""} for package in names}
@@ -43,6 +89,7 @@ def installed_outcome(
     again: Mapping[str, Any],
     good: set[str],
     changes: Mapping[str, Any],
+    repaired: Repaired,
 ) -> Outcome:
     def names(chosen: Sequence[str]) -> str:
         return ", ".join(shown(package, desired[package]) for package in chosen)
@@ -60,10 +107,18 @@ def installed_outcome(
         lines.append(f"The following packages were already installed: {names(present)}")
     elif present:
         lines.append(f"{len(present)} targeted packages were already installed")
-    repeated = [package for package in again if package in changes]
-    lines += [f"Package {names([package])} was reinstalled." for package in repeated]
-    missed = [package for package in again if package not in changes]
-    lines += [f"Reinstall was not successful for package {names([package])}." for package in missed]
+    missed = [package for package in again if package in repaired.still or package not in changes]
+    for package in again:
+        if package not in missed:
+            said = [f"Package {names([package])} was reinstalled."]
+            if package in repaired.altered:
+                said = [f"{said[0]} The following files were remediated:", nested(repaired.altered[package])]
+            lines += said
+    for package in missed:
+        said = [f"Reinstall was not successful for package {names([package])}."]
+        if package in repaired.still:
+            said = [f"{said[0]} The following files could not be remediated:", nested(repaired.still[package])]
+        lines += said
     return Outcome("\n".join(lines), changes, ok=not failed and not missed)
 
 

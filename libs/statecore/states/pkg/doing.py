@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
 from statecore.states.pkg import comments, wishes
 from statecore.types import Outcome, Plan, Step
 
@@ -15,6 +16,16 @@ def install(ctx: Context, want: wishes.Want) -> Plan:
     there = want.fulfilled(ctx)
     targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
     again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
+    altered: dict[str, Any] = {}
+    if want.verification and not want.reinstall and not want.files:
+        try:
+            looked_at = {
+                package: want.verification.altered(ctx, package) for package in want.desired if package in there
+            }
+        except CommandError as error:
+            return Plan.failed(str(error))
+        altered = {package: files for package, files in looked_at.items() if files}
+        again = {package: want.desired[package] for package in altered}
     if not targets and not again:
         exact = " and are at the desired version" if any(want.versions.values()) else ""
         return held_plan(ctx, list(want.desired), want.hold, f"All specified packages are already installed{exact}")
@@ -30,12 +41,14 @@ def install(ctx: Context, want: wishes.Want) -> Plan:
             **{"sources" if want.files else "pkgs": [{package: wanted} for package, wanted in chosen.items()]},
             **want.options,
         )
-        return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes)
+        still = {package: want.verification.altered(ctx, package) for package in altered} if want.verification else {}
+        repaired = comments.Repaired(altered, {package: files for package, files in still.items() if files})
+        return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes, repaired)
 
     steps = [Step(f"install {', '.join(chosen)}", lambda: told(work, "installing package(s)"))]
     if want.hold is not None:
         steps.append(hold_step(ctx, list(want.desired), hold=want.hold))
-    would, predicted = comments.would_install(ctx, targets, again, files=want.files)
+    would, predicted = comments.would_install(ctx, targets, again, altered, files=want.files)
     return Plan.change(would, steps, predicted)
 
 
@@ -86,12 +99,14 @@ def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step
     return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
 
 
-def hold_step(ctx: Context, packages: list[str], *, hold: bool) -> Step:
+def hold_step(ctx: Context, packages: list[str], *, hold: bool, before: str = "") -> Step:
+    """``before``: what is said in front of it."""
+
     def work() -> Outcome:
         answers = ctx.call("pkg.hold" if hold else "pkg.unhold", pkgs=packages).values()
         changes = {answer["name"]: answer["changes"] for answer in answers if answer["changes"]}
         return Outcome(
-            "\n".join(answer["comment"] for answer in answers), changes, ok=all(a["result"] for a in answers)
+            before + "\n".join(answer["comment"] for answer in answers), changes, ok=all(a["result"] for a in answers)
         )
 
     return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
@@ -101,10 +116,14 @@ def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str
     """Nothing is to be installed; perhaps something is to be held, or let go."""
     if hold is None:
         return Plan.unchanged(comment)
-    now = ctx.call("pkg.get_selections", state="hold")["hold"]
+    try:
+        now = wishes.held(ctx)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
     rest = [package for package in packages if (package in now) is not hold]
     if not rest:
-        told = "already set to be" if hold else "already set not to be"
-        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {told} held." for package in packages)]))
-    would = [f"Package {package} is {'set to be' if hold else 'set not to be'} held." for package in rest]
-    return Plan.change(".\n".join([comment, *would]), [hold_step(ctx, rest, hold=hold)], notes=())
+        told = comments.kept(ctx, hold=hold)
+        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {told}." for package in packages)]))
+    would = [f"Package {package} is {comments.to_be_kept(ctx, hold=hold)}." for package in rest]
+    step = hold_step(ctx, packages, hold=hold, before=f"{comment}.\n")
+    return Plan.change(".\n".join([comment, *would]), [step], notes=())

@@ -8,10 +8,44 @@ from typing import Any
 
 from statecore import package_versions
 from statecore.context import Context
+from statecore.errors import CommandError
 from statecore.types import Plan
 
 #: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
 REFRESH_DUE = "pkg.refresh_due"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How files of packages are looked at (``pkg_verify``)."""
+
+    ignore_types: tuple[str, ...] = ()
+    #: Of rpm -V, without their dashes.
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Verification | None:
+        """True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. Raises ValueError."""
+        if not isinstance(value, list):
+            if value not in (None, True, False):
+                raise ValueError(
+                    f"pkg_verify is True, False, or a list of ignore_types and verify_options, not {value!r}"
+                )
+            return cls() if value else None
+        known: dict[str, tuple[str, ...]] = {"ignore_types": (), "verify_options": ()}
+        for row in value:
+            for key, listed in row.items() if isinstance(row, Mapping) else [(str(row), None)]:
+                if key not in known or not isinstance(listed, list):
+                    raise ValueError(f"pkg_verify: {key} is no list of ignore_types or verify_options")
+                known[key] = tuple(map(str, listed))
+        return cls(known["ignore_types"], known["verify_options"])
+
+    def altered(self, ctx: Context, package: str) -> dict[str, Any]:
+        """Files of the package that are not as they were installed -> what differs. Raises CommandError."""
+        found: dict[str, Any] = ctx.call(
+            "pkg.verify", package, ignore_types=list(self.ignore_types), verify_options=list(self.options)
+        )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +61,8 @@ class Want:
     reinstall: bool
     refresh: bool | None
     hold: bool | None
+    #: None: packages are not verified.
+    verification: Verification | None
     #: Arguments of ``pkg.install``.
     options: Mapping[str, Any]
 
@@ -45,14 +81,39 @@ class Want:
         }
 
 
-def refused(pkgs: Any, sources: Any, pkg_verify: Any, debconf: str | None) -> Plan | None:
+def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, debconf: str | None, resolve: bool) -> Plan | None:
+    """The failure that arguments are, None where they can be done."""
     if pkgs and sources:
         return Plan.failed('Only one of "pkgs" and "sources" is permitted.')
-    if pkg_verify:
+    if verify and "pkg.verify" not in ctx.functions:
         return Plan.failed("pkg.verify not implemented")
     if debconf:
         return Plan.failed("not supported: debconf; set the answers with a cmd.run of debconf-set-selections before")
+    if resolve and "pkg.resolve_capabilities" not in ctx.functions:
+        return Plan.failed(
+            "not supported: resolve_capabilities; the host's package manager knows packages by name alone"
+        )
     return None
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that somebody gave."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def providers(ctx: Context, desired: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What packages provide made the packages that provide it."""
+    named = ctx.call("pkg.resolve_capabilities", list(desired))
+    return dict(zip(named, desired.values(), strict=True))
+
+
+def held(ctx: Context) -> list[str]:
+    """Packages that are held, by what the host's package manager has for it. Raises CommandError, InvocationError."""
+    if "pkg.list_holds" in ctx.functions:
+        return list(ctx.call("pkg.list_holds", full=False))
+    if "pkg.get_selections" not in ctx.functions:
+        raise CommandError("the host's package manager cannot hold packages")
+    return list(ctx.call("pkg.get_selections", state="hold")["hold"])
 
 
 def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normalize: bool) -> dict[str, str | None]:
@@ -65,7 +126,7 @@ def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normal
         pairs = row.items() if isinstance(row, Mapping) else [row if isinstance(row, tuple) else (row, None)]
         for package, wanted in pairs:
             plain = str(package)
-            if normalize and ":" in plain and "pkg.normalize_name" in ctx.functions:
+            if normalize and "pkg.normalize_name" in ctx.functions:
                 plain = ctx.call("pkg.normalize_name", plain)
             if plain in found and found[plain] != wanted:
                 raise ValueError(f"package {plain} is listed twice, with different versions: {pkgs}")
@@ -79,12 +140,12 @@ def packed(sources: Any) -> dict[str, str | None]:
     return {str(package): str(place) for row in sources for package, place in row.items()}
 
 
-def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, fromrepo: str | None) -> dict[str, Any]:
+def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: Any) -> dict[str, Any]:
     """``latest`` made a version: the newest, else the one that is installed; None where there is neither."""
     wants = [package for package, version in desired.items() if version == "latest"]
     if not wants:
         return dict(desired)
-    newest = mapped(wants, ctx.call("pkg.latest_version", *wants, refresh=refresh, fromrepo=fromrepo))
+    newest = mapped(wants, ctx.call("pkg.latest_version", *wants, refresh=refresh, **source))
     now = mapped(wants, ctx.call("pkg.version", *wants))
     return {**desired, **{package: newest.get(package) or now.get(package) or None for package in wants}}
 
@@ -97,7 +158,7 @@ def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: boo
     if newer and len(conditions) == 1 and conditions[0][0] == "==":
         wanted = f">={conditions[0][1]}"
 
-    def order(left: str, right: str, /, *, ignore_epoch: bool) -> int:
+    def order(left: str, right: str, /, *, ignore_epoch: bool = False) -> int:
         return int(ctx.call("pkg.version_cmp", left, right, ignore_epoch=ignore_epoch))
 
     return any(package_versions.fulfils(each, wanted, ignore_epoch=ignore_epoch, order=order) for each in versions)

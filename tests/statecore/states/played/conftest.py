@@ -134,6 +134,8 @@ class PlayedHost(Host):
     def run(self, cmd: str | Sequence[str], **options: Any) -> CommandResult:
         argv = ["/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         env = {"PATH": f"{PROGRAMS}:/usr/bin:/bin", "PLAYED": str(self.root), **(options.get("env") or {})}
+        # What a command is to write goes to the host's own place.
+        argv = [f"{self.root}{word}" if word.startswith("/tmp/.saltern-") else word for word in argv]
         given = options.get("stdin") or b""
         data = given.encode() if isinstance(given, str) else given
         # A shell looks for programs on the PATH that it is given, exec on ours.

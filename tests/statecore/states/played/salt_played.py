@@ -6,6 +6,7 @@ Standard output: for each case the list of what its state returned in each phase
 """
 
 import builtins
+import collections
 import io
 import json
 import os
@@ -68,8 +69,13 @@ def _play_users():
     pwd.getpwuid = lambda uid: found(2, uid)
 
 
+def _family(state, grains):
+    """Package managers alone are chosen by it."""
+    return grains.get("os_family") if state.startswith("pkg") else None
+
+
 def main():
-    asked = json.load(sys.stdin)
+    asked = json.load(sys.stdin, object_pairs_hook=collections.OrderedDict)
     root = asked["directory"]
     Path(root, "minion").write_text(json.dumps({"grains": asked["grains"]}))
     opts = salt.config.minion_config(f"{root}/minion")
@@ -86,7 +92,12 @@ def main():
     os.environ["PATH"] = f"{asked['programs']}:{os.environ['PATH']}"
     found = salt.utils.path.which
     salt.utils.path.which = lambda name=None: None if name in _HOST["without"] else found(name)
-    state = salt.state.State(opts)
+    # Which modules there are is decided by the family, once for each.
+    families = {None: salt.state.State(opts)}
+    for full, _, grains, _, _ in asked["cases"]:
+        if _family(full, grains) not in families:
+            own = {**opts, "grains": {**asked["grains"], **grains}}
+            families[_family(full, grains)] = salt.state.State(own)
     _play_paths()
     _play_users()
     answers = []
@@ -95,8 +106,10 @@ def main():
         os.environ["PLAYED"] = host
         module, _, function = full.partition(".")
         told = []
+        state = families[_family(full, grains)]
         for test in asked["phases"]:
-            for opts in (state.opts, state.states.opts, state.functions.opts):
+            packed = (state.functions.pack["__opts__"], state.states.pack["__opts__"])
+            for opts in (state.opts, state.states.opts, state.functions.opts, *packed):
                 opts["test"] = test
             state.opts["grains"].clear()
             state.opts["grains"].update(asked["grains"], **grains)

@@ -1,0 +1,141 @@
+"""rpm of a managed host: how it is asked, and what it says, read. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from statecore.errors import CommandError
+from statecore.package_versions import rpm as versions
+from statecore.ports import CommandResult, ManagedHost
+
+#: Messages in the language that is parsed here.
+ENVIRONMENT = {"LC_ALL": "C", "LANGUAGE": "C"}
+
+#: Where rpm keeps its database, before and since Fedora 36.
+_DATABASES = ("/var/lib/rpm", "/usr/lib/sysimage/rpm")
+
+_TAGS = ("NAME", "EPOCH", "VERSION", "RELEASE", "ARCH", "INSTALLTIME")
+_FORMAT = "\t".join(f"%{{{tag}}}" for tag in _TAGS) + "\n"
+
+#: Architectures that run on one another: their packages have no architecture in their names.
+_ALIKE = (
+    frozenset({"x86_64", "x86_64_v2"}),
+    frozenset({"i386", "i486", "i586", "i686"}),
+    frozenset({"armv5tel", "armv5tejl", "armv6l", "armv6hl", "armv7l", "armv7hl", "armv7hnl"}),
+)
+
+#: What may stand behind the last dot of a package's name and mean an architecture.
+ARCHITECTURES = frozenset().union(
+    *_ALIKE,
+    ("noarch", "athlon", "amd64", "ia32e", "ia64", "geode", "aarch64", "ppc", "ppc64", "ppc64le", "s390", "s390x"),
+    ("sparc", "sparcv8", "sparcv9", "sparcv9v", "sparc64", "sparc64v", "alpha", "sh3", "sh4", "sh4a", "riscv64"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One installed package."""
+
+    #: With its architecture where that is not the host's own ("glibc.i686").
+    name: str
+    epoch: str | None
+    version: str
+    release: str
+    architecture: str
+    #: Seconds since 1970, None where the database does not say.
+    installed: int | None
+
+    @property
+    def full_version(self) -> str:
+        """``epoch:version-release``, without an epoch that is 0."""
+        return f"{self.epoch}:{self.plain_version}" if self.epoch else self.plain_version
+
+    @property
+    def plain_version(self) -> str:
+        """``version-release``."""
+        return f"{self.version}-{self.release}" if self.release else self.version
+
+    def attributes(self) -> dict[str, str | int | None]:
+        """What ``pkg.list_pkgs attr=all`` tells of it."""
+        date = None if self.installed is None else datetime.fromtimestamp(self.installed, UTC).isoformat() + "Z"
+        return {
+            "epoch": self.epoch,
+            "version": self.version,
+            "release": self.release or None,
+            "arch": self.architecture,
+            "install_date": date,
+            "install_date_time_t": self.installed,
+        }
+
+
+def run(host: ManagedHost, argv: Sequence[str]) -> CommandResult:
+    """Runs a program that asks something. Raises HostError when it cannot be started."""
+    return host.run(argv, env=ENVIRONMENT)
+
+
+def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
+    """Changes whenever rpm's database does; () where it is not found."""
+    found = []
+    for place in _DATABASES:
+        try:
+            # Readers touch the shared memory and the lock, too.
+            paths = [path for path in host.path(place).iterdir() if not path.name.endswith(("-shm", ".lock"))]
+            found += [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
+        except OSError:
+            continue
+    return tuple(sorted(found))
+
+
+def packages(host: ManagedHost, architecture: str) -> list[Package]:
+    """What is installed, as rpm lists it. ``architecture``: the host's own."""
+    result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
+    if result.retcode:
+        raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
+    found = []
+    for line in result.stdout.splitlines():
+        columns = line.split("\t")
+        if len(columns) == len(_TAGS):
+            found.append(_package(columns, architecture))
+    return found
+
+
+def sorted_versions(found: Sequence[str]) -> list[str]:
+    """Oldest first."""
+    return sorted(set(found), key=functools.cmp_to_key(versions.compare))
+
+
+def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[Package]:
+    """What is in package files of the host. Raises CommandError for what is no package."""
+    result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
+    found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
+    if result.retcode or len(found) != len(paths):
+        raise CommandError(f"rpm cannot read {', '.join(paths)}: {result.stderr.strip() or result.stdout.strip()}")
+    return found
+
+
+def resolved_name(name: str, architecture: str, own: str) -> str:
+    """The name of a package: with its architecture where it is another than the host's own."""
+    if architecture in (own, "noarch", "(none)") or any({architecture, own} <= alike for alike in _ALIKE):
+        return name
+    return f"{name}.{architecture}"
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """(name, architecture) of ``glibc.i686``; None where none is named."""
+    plain, _, architecture = name.rpartition(".")
+    return (plain, architecture) if plain and architecture in ARCHITECTURES else (name, None)
+
+
+def _package(columns: Sequence[str], own: str) -> Package:
+    name, epoch, version, release, architecture, installed = columns
+    return Package(
+        name=resolved_name(name, architecture, own),
+        epoch=None if epoch in ("(none)", "0", "") else epoch,
+        version=version,
+        release="" if release == "(none)" else release,
+        architecture=architecture,
+        installed=int(installed) if installed.isdecimal() and installed != "0" else None,
+    )

@@ -1,0 +1,151 @@
+"""What functions of ``pkg`` are asked for and answer, whatever the package manager: versions, files, changes."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from statecore import downloads
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.ports import ManagedHost
+
+#: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
+_MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
+
+
+def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | None:
+    """Why a package manager does not manage this host: it has not its programs, or belongs to another. None where it does."""
+    missing = [program for program in programs if ctx.host.which(program) is None]
+    if missing:
+        return f"the host has no {', '.join(missing)}"
+    family = str(ctx.grains.get("os_family"))
+    own = _MANAGERS.get(family, manager)
+    return None if own == manager else f"the host is of the family {family}, whose packages are those of {own}"
+
+
+# -------------------------------------------------------------------------------------------------------------- what is asked
+
+
+def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str], str]) -> dict[str, str | None]:
+    """Package -> version or conditions, None for any. Raises InvocationError."""
+    if not pkgs:
+        listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
+    elif isinstance(pkgs, Mapping):
+        listed = list(pkgs.items())
+    elif isinstance(pkgs, str | list | tuple):
+        listed = [pkgs] if isinstance(pkgs, str) else list(pkgs)
+    else:
+        raise InvocationError(f"pkgs must be a list of names and of maps from a name to a version, not {pkgs!r}")
+    found: dict[str, str | None] = {}
+    for each in listed:
+        pairs = each.items() if isinstance(each, Mapping) else [each if isinstance(each, tuple) else (each, None)]
+        for package, exact in pairs:
+            found[normalize(str(package))] = None if exact in (None, "", "latest") else str(exact)
+    return found
+
+
+def packed(sources: Any) -> dict[str, str]:
+    """``sources`` of an installation: package -> place of its file. Raises InvocationError."""
+    if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
+        raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
+    return {str(name): str(place) for each in sources for name, place in each.items()}
+
+
+def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
+    """Names of the packages that a hold is about. Raises InvocationError."""
+    if not name and not pkgs and not sources:
+        raise InvocationError("One of name, pkgs, or sources must be specified.")
+    if pkgs and sources:
+        raise InvocationError("Only one of pkgs or sources can be specified.")
+    listed: Iterable[Any] = pkgs or sources or [name]
+    return [str(next(iter(each)) if isinstance(each, Mapping) else each) for each in listed]
+
+
+def texts(value: Any) -> list[str]:
+    """A list of texts, which may be given as one with commas; [] for nothing."""
+    if value in (None, ""):
+        return []
+    given = value if isinstance(value, list | tuple) else str(value).split(",")
+    return [str(each).strip() for each in given]
+
+
+def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
+    """The files of ``sources`` as we can read them: of the state tree, of the host, or of a server. Raises CommandError."""
+    files: list[Path] = []
+    for name, place in sources.items():
+        if place.startswith("salt://"):
+            found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
+        elif place.startswith(downloads.SCHEMES):
+            found = downloads.cached_at(place, Path(ctx.opts.get("cachedir", "/var/cache/salt/minion")), ctx.saltenv)
+            downloads.fetch(place, found)
+        elif place.startswith("/"):
+            found = ctx.host.path(place)
+        else:
+            raise InvocationError(f"Path {place} for package {name} is either not absolute or an invalid protocol")
+        if found is None or not found.is_file():
+            raise CommandError(f"Unable to cache source {place} for package {name}")
+        files.append(found)
+    return files
+
+
+@contextmanager
+def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[list[str]]:
+    """Copies package files of ours to where the host can read them, for as long as the context lasts; their paths there.
+
+    ``suffix``: what package managers want their names to end with (".deb").
+    """
+    name = f"/tmp/.saltern-packages-{os.urandom(8).hex()}"
+    place = host.path(name)
+    try:
+        place.mkdir(parents=True, mode=0o755)
+        paths = []
+        for number, file in enumerate(files):
+            copied = f"{number}-{file.name}" + ("" if file.name.endswith(suffix) else suffix)
+            shutil.copyfile(file, place / copied)
+            paths.append(f"{name}/{copied}")
+        yield paths
+    except OSError as error:
+        raise HostError(f"package files cannot be put into {name}: {error}") from error
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- what is answered
+
+
+def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, Any]:
+    """Package -> its versions, as a list or joined by commas."""
+    return {name: list(versions) if as_list else ",".join(versions) for name, versions in packages.items()}
+
+
+def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) -> Any:
+    """What ``pkg.version`` says: the version of one package, a map for several names or a glob."""
+    found: dict[str, Any] = {}
+    for name in names:
+        if "*" in name:
+            found |= {package: packages[package] for package in fnmatch.filter(packages, name)}
+        else:
+            found[name] = packages.get(name, nothing)
+    return next(iter(found.values())) if len(names) == 1 and names[0] in found else found
+
+
+def compared(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Any]:
+    """Package -> {"old", "new"} of those that differ."""
+    names = sorted({*before, *after})
+    pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
+    return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
+
+
+def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
+    """Raises CommandError where there are errors; it carries what was changed all the same."""
+    if errors:
+        shown = "\n".join("    - " + error.replace("\n", "\n      ") for error in errors)
+        raise CommandError(
+            f"{message}. Additional info follows:\n\nerrors:\n{shown}", {"errors": list(errors), "changes": changes}
+        )

@@ -1,0 +1,50 @@
+"""The order of versions as Debian has it (deb-version(7)). Pure."""
+
+from __future__ import annotations
+
+import re
+from itertools import zip_longest
+
+
+def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
+    """-1, 0 or 1: ``left`` is older, the same, newer. Total: text that is no version is ordered by the same rules."""
+    one, two = _parts(left), _parts(right)
+    if one[0] != two[0] and not ignore_epoch:
+        return -1 if one[0] < two[0] else 1
+    return _compare_part(one[1], two[1]) or _compare_part(one[2], two[2])
+
+
+def _parts(version: str) -> tuple[int, str, str]:
+    """Epoch, upstream version, revision."""
+    head, separator, rest = version.strip().partition(":")
+    epoch, body = (int(head), rest) if separator and head.isdecimal() else (0, version.strip())
+    upstream, separator, revision = body.rpartition("-")
+    return (epoch, upstream, revision) if separator else (epoch, body, "")
+
+
+def _compare_part(left: str, right: str) -> int:
+    """Runs of non-digits and of digits in turn, each by its own rule."""
+    for (text_one, number_one), (text_two, number_two) in zip_longest(_runs(left), _runs(right), fillvalue=("", 0)):
+        if text_one != text_two:
+            return _compare_text(text_one, text_two)
+        if number_one != number_two:
+            return -1 if number_one < number_two else 1
+    return 0
+
+
+def _runs(text: str) -> list[tuple[str, int]]:
+    return [(match[1], int(match[2] or 0)) for match in re.finditer(r"([^0-9]*)([0-9]*)", text) if match[0]]
+
+
+def _compare_text(left: str, right: str) -> int:
+    for one, two in zip_longest(map(_weight, left), map(_weight, right), fillvalue=0):
+        if one != two:
+            return -1 if one < two else 1
+    return 0
+
+
+def _weight(character: str) -> int:
+    """A tilde sorts before the end of the text, letters before all else."""
+    if character == "~":
+        return -1
+    return ord(character) if character.isascii() and character.isalpha() else ord(character) + 256
