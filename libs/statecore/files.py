@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,6 +64,9 @@ class LocalFiles:
         known = self._hashes.get(found)
         if known is not None and known[0] == state:
             return known[1]
+        # OpenSSL takes milliseconds to load, and most commands compare no file.
+        import hashlib
+
         digest = hashlib.new(self._hash_type)
         with found.open("rb") as file:
             while block := file.read(_BLOCK):

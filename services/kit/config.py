@@ -12,7 +12,6 @@ import copy
 import dataclasses
 import difflib
 import os
-import socket
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -299,12 +298,19 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
     return load_master(config_dir)
 
 
+def _own_name() -> str:
+    # Asked for by minions without an id alone; a command with one need not load sockets.
+    import socket
+
+    return socket.getfqdn()
+
+
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
     """Options for the minion and salt-call, with ``id``, the paths of files and ``gpg_keydir`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     return dataclasses.replace(
         options,
-        id=options.id or socket.getfqdn(),
+        id=options.id or _own_name(),
         grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
         schedule_file=options.schedule_file or str(config_directory(config_dir, env) / "minion.d" / "_schedule.conf"),
         gpg_keydir=_gpg_keys(options, config_dir, env),

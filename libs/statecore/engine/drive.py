@@ -6,7 +6,6 @@ Nothing here decides about order or requisites; that is ``machine``.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +41,16 @@ _BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
         or (low["fun"] == "symlink" and "bin" in str(low["name"]))
     ),
 }
+
+
+def _splay(most: int) -> int:
+    """Seconds up to ``most``. They only spread load over minions; nothing secret hangs on them."""
+    if not most:
+        return 0
+    # Loaded by the few runs that need it, as is pickle by those with parallel states.
+    import random
+
+    return random.randint(0, most)
 
 
 def _nowhere(_low: Low, _argument: str) -> None:
@@ -221,8 +230,7 @@ class _Driver:
             if entry["result"] is plan.until:
                 break
             told.append(retry.told(attempt, entry["result"], entry["comment"]))
-            # The splay only spreads load over minions; nothing secret hangs on it.
-            wait = plan.interval + (random.randint(0, plan.splay) if plan.splay else 0)
+            wait = plan.interval + _splay(plan.splay)
             self.options.pause(wait)
             again = self._timed(low)
             again["duration"] += entry["duration"] + wait * 1000

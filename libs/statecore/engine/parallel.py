@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import selectors
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -75,6 +74,8 @@ class Children:
         os.close(child.pipe)
         _, status = os.waitpid(child.pid, 0)
         low = child.instruction.low
+        import pickle
+
         try:
             entry: RunningEntry = pickle.loads(child.received)
         except (pickle.UnpicklingError, EOFError):
@@ -100,6 +101,8 @@ def _serve(pipe: int, work: Callable[[], RunningEntry]) -> None:
 
 
 def _packed(entry: RunningEntry) -> bytes:
+    import pickle
+
     try:
         return pickle.dumps(entry)
     except (pickle.PicklingError, TypeError, AttributeError):
