@@ -49,7 +49,9 @@ class _Nested:
         """``prefix`` is the dash of a list item: it stands before the first line of a scalar."""
         if isinstance(value, bytes):
             value = _decoded(value)
-        if isinstance(value, str):
+        if type(value) is dict:
+            self._add_mapping(value, indent, prefix)
+        elif isinstance(value, str):
             self._add_text(value, indent, prefix)
         elif value is None or isinstance(value, bool):
             self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value}{self._end}")
@@ -71,11 +73,12 @@ class _Nested:
 
     def _add_list(self, items: Iterable[Any], indent: int) -> None:
         for item in items:
-            if self._add_line(item, indent, "- "):
-                continue
-            if isinstance(item, list | tuple | Mapping):
+            if type(item) is dict or isinstance(item, Mapping):
                 self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
-                self.add(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
+                self._add_mapping(item, indent + 2, "")
+            elif isinstance(item, list | tuple):
+                self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
+                self._add_list(item, indent + 2)
             else:
                 self.add(item, indent, "- ")
 
@@ -83,21 +86,18 @@ class _Nested:
         margin = f"{' ' * indent}{self._name}"
         if indent:
             self._lines.append(f"{margin}----------{self._end}")
+        # Nearly all that there is to show is shown here, so nothing is asked or made twice.
+        append, name_end, end = self._lines.append, self._name_end, self._end
+        text, scalar = f"{' ' * (indent + 4)}{self._text}", f"{' ' * (indent + 4)}{self._scalar}"
         for name, value in _ordered(mapping):
-            self._lines.append(f"{margin}{prefix}{name}{self._name_end}")
-            if not self._add_line(value, indent + 4, ""):
+            append(f"{margin}{prefix}{name}{name_end}")
+            kind = type(value)
+            if kind is str and value and value.isprintable():
+                append(f"{text}{value}{end}")
+            elif kind in _PLAIN_SCALARS:
+                append(f"{scalar}{value!r}{end}")
+            else:
                 self.add(value, indent + 4, "")
-
-    def _add_line(self, value: Any, indent: int, prefix: str) -> bool:
-        """Adds a value that takes one line and nothing to think about, as most do; False: it is another."""
-        kind = type(value)
-        if kind is str and value and value.isprintable():
-            self._lines.append(f"{' ' * indent}{self._text}{prefix}{value}{self._end}")
-        elif kind in _PLAIN_SCALARS:
-            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
-        else:
-            return False
-        return True
 
 
 def _decoded(value: bytes) -> str:
