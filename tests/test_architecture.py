@@ -133,7 +133,13 @@ ROOMS: Mapping[str, Room] = {
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
     "statecore.deferred": Room(),
-    "statecore.render": Room(MIDDLE, {"statecore.deferred": "plain SLS need no template engine"}),
+    "statecore.render": Room(
+        MIDDLE,
+        {
+            "statecore.deferred": "plain SLS need no template engine",
+            "statecore.time_limit": "what is written in Python computes no longer than what is written in Jinja",
+        },
+    ),
     "statecore.pillar": Room(
         RENDER, {"statecore.files": "the pillar tree is files, with environments in an order of their own"}
     ),

@@ -124,7 +124,9 @@ class StateOptions(_Values):
     jinja_sls_env: dict[str, Any] = option({}, "options of the Jinja environment for SLS")
     jinja_trim_blocks: bool = option(False, "Jinja drops the newline after a block")
     jinja_lstrip_blocks: bool = option(False, "Jinja drops white space before a block")
-    jinja_time_limit: int = option(20, "seconds that one template may compute; commands that it runs do not count")
+    jinja_time_limit: int = option(
+        20, "seconds that a file may compute while it is rendered, by any renderer; commands that it runs do not count"
+    )
     allow_undefined: bool = option(False, "what is not defined is empty in templates, not an error")
     verify_ssl: bool = option(True, "http.query looks at the certificates of servers")
     ca_bundle: str | None = option(None, "file of the authorities that http.query believes; null: the system's")

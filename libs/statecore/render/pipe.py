@@ -12,8 +12,10 @@ from statecore.ports import Files
 from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
+from statecore.render.limit import seconds_of, told
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
 from statecore.render.stage import Renderer, Source, Stage
+from statecore.time_limit import ComputedTooLong, computing_limit
 
 log = logging.getLogger(__name__)
 
@@ -142,13 +144,17 @@ class Pipes:
             given = {"renderers": users, "tmplpath": source.file}
             given |= {"argline": stage.arguments} if stage.arguments else {}
             try:
-                made = render(io.StringIO(data) if isinstance(data, str) else data, source.saltenv, source.sls, **given)
+                with computing_limit(seconds_of(self._opts)):
+                    text = io.StringIO(data) if isinstance(data, str) else data
+                    made = render(text, source.saltenv, source.sls, **given)
+                    return made.read() if hasattr(made, "read") else made
             except SlsError:
                 raise
+            except ComputedTooLong as error:
+                raise DataFault(f"the renderer '{name}': {told(error)} ({error.place})", 0) from error
             except Exception as error:
                 place = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"
                 raise DataFault(f"the renderer '{name}': {place}", 0) from error
-            return made.read() if hasattr(made, "read") else made
 
         return renderer
 

@@ -9,6 +9,7 @@ from typing import Any
 from statecore.errors import Mark, SlsError, SlsFault
 from statecore.ports import Files
 from statecore.render.jinja import whitespace
+from statecore.render.limit import seconds_of
 from statecore.render.names import of_sls, place
 from statecore.render.pipe import Pipes
 from statecore.render.renderers import mako_template, python
@@ -22,6 +23,7 @@ class TreeTemplates:
         self._files = files
         self._context = context
         self._pipes = pipes
+        self._seconds = seconds_of(opts)
         #: Jinja's options for what is no SLS.
         self.jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
         #: Name in ``template:`` -> what renders.
@@ -68,8 +70,8 @@ class TreeTemplates:
         return self._pipes.jinja.render(text, path, saltenv, names, self.jinja_options)
 
     def _mako(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
-        return mako_template.run(text, path or source, saltenv, self._files, names)
+        return mako_template.run(text, path or source, saltenv, self._files, names, self._seconds)
 
     def _py(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
-        made = python.run(text, source or "<string>", {**names, "context": dict(names)})
+        made = python.run(text, source or "<string>", {**names, "context": dict(names)}, self._seconds)
         return made.decode() if isinstance(made, bytes) else str(made)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +78,81 @@ def test_templates_without_end(planted: Plant, text: str, line: int, told: str) 
     assert time.thread_time() - began < 20 * LIMIT
     assert told in message
     assert place == ("endless.j2:3" if "endless" in text else f"a.sls:{line}")
+
+
+#: Computing that comes back to no turn of a loop of Jinja's, by renderer -> the last line of its loop, and what is told.
+UNTURNED: dict[str, tuple[str, int, str]] = {
+    "a regular expression": (
+        "\n{{ ('a' * 40 ~ 'b') | regex_match('(a+)+$') }}\n",
+        2,
+        "Jinja error: rendering takes longer",
+    ),
+    "in an imported file": ("\n\n{% import 'slow.j2' as slow %}\n", 2, "Jinja error: rendering takes longer"),
+    "a function": ("\n\n{{ salt['spin.forever']() }}\n", 3, "Jinja error: rendering takes longer"),
+    "py": ("#!py\ndef run():\n    while True:\n        pass\n", 4, "rendering takes longer"),
+    "py, before run": (
+        "#!py\nimport itertools\n\nfor x in itertools.count():\n    pass\n",
+        5,
+        "rendering takes longer",
+    ),
+    "py that catches all": (
+        "#!py\ndef run():\n    while True:\n        try:\n            len('x')\n        except Exception: pass\n",
+        6,
+        "rendering takes longer",
+    ),
+    "py, a regular expression": (
+        "#!py\nimport re\n\ndef run():\n    return re.match('(a+)+$', 'a' * 40 + 'b')\n",
+        5,
+        "rendering takes longer",
+    ),
+    "mako": (
+        "#!mako|yaml\nx: 1\n% for x in iter(int, 1):\n${'' if x else ''}\\\n% endfor\n",
+        4,
+        "Mako error: rendering takes",
+    ),
+    "a user's": ("#!spin|yaml\nx: 1\n", 3, "the renderer 'spin': rendering takes longer"),
+}
+
+_SPINS = "def render(data, saltenv='base', sls='', **kwargs):\n    while True:\n        pass\n"
+
+
+@pytest.mark.parametrize(("text", "line", "told"), UNTURNED.values(), ids=UNTURNED)
+def test_computing_without_end(own_runtime: Any, text: str, line: int, told: str) -> None:
+    files = {
+        "a.sls": text,
+        "b.sls": "{% for i in range(300) %}k{{ i }}: test.nop\n{% endfor %}",
+        "slow.j2": "\n{{ ('a' * 40 ~ 'b') | regex_match('(a+)+$') }}",
+        "../extmods/renderers/spin.py": _SPINS,
+        "../extmods/modules/spin.py": "def forever():\n    while True:\n        pass\n",
+    }
+    runtime: Runtime = own_runtime(files, jinja_time_limit=LIMIT)
+    began = time.process_time()
+    (said,) = runtime.call("state.show_sls", ["a"]).value
+    assert time.process_time() - began < 10
+    assert told in said
+    assert "jinja_time_limit" in said
+    file = "slow.j2" if "slow" in text else "spin.py" if "spin|" in text else "a.sls"
+    places = [int(number) for number in re.findall(rf"{file}:(\d+)", said)]
+    # A loop of several lines may be in any of them.
+    assert places
+    assert line - 3 <= places[-1] <= line
+    # Whatever was interrupted, what comes behind it is whole.
+    assert len(runtime.call("state.show_sls", ["b"]).value) == 300
+
+
+def test_what_cannot_be_interrupted_ends_with_its_process(tmp_path: Path) -> None:
+    """A loop in C that never asks for signals: better one job that died, with its place, than one that never ends."""
+    code = (
+        "from statecore import time_limit\nfrom itertools import repeat\n"
+        "time_limit._GRACE = 0.5\n"
+        "with time_limit.computing_limit(0.1):\n"
+        "    sum(repeat(1))\n"
+    )
+    script = tmp_path / "endless.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGVTALRM
+    assert f'File "{script}", line 5' in done.stderr
 
 
 def test_after_one_without_end_others_are_rendered(planted: Plant) -> None:

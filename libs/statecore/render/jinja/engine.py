@@ -22,11 +22,13 @@ from statecore.render.faults import TemplateFault
 from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
+from statecore.render.limit import seconds_of
+from statecore.time_limit import ComputedTooLong, computing_limit
 
 log = logging.getLogger(__name__)
 
-#: Seconds that one template may compute, where the option ``jinja_time_limit`` does not say otherwise.
-TIME_LIMIT = 20.0
+#: Seconds beyond the limit at which a template is interrupted that did not come to its next turn of a loop.
+_TURN = 1.0
 
 
 def environment(files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> jinja2.Environment:
@@ -42,7 +44,7 @@ class Engine:
         self._files = files
         self._names = names
         self._undefined = jinja2.Undefined if opts.get("allow_undefined") else jinja2.StrictUndefined
-        self._limit = float(opts.get("jinja_time_limit") or TIME_LIMIT)
+        self._limit = seconds_of(opts)
         self._environments: dict[tuple[str, str], TreeEnvironment] = {}
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
@@ -93,9 +95,13 @@ class Engine:
         env.rendering = Rendering(names, min(outer.deadline, time.thread_time() + self._limit))
         path = self._files.fetch(name, saltenv) if name and not name.startswith("/") else None
         try:
-            return env.template(text, name or None, str(path) if path is not None else None, names).render()
+            with computing_limit(self._limit + _TURN):
+                return env.template(text, name or None, str(path) if path is not None else None, names).render()
         except SlsError:
             raise
+        except ComputedTooLong as error:
+            env.count_anew()
+            raise self._fault(TimeLimit().with_traceback(error.__traceback__), text, name) from error
         except Exception as error:
             raise self._fault(error, text, name) from error
         finally:
@@ -139,7 +145,11 @@ def _place(error: BaseException, name: str) -> tuple[str, int]:
         return error.filename or name, error.lineno
     place = (name, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if "__jinja_exception__" in frame.f_globals:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            # An interrupted template: Jinja rewrites the frames of Exceptions only.
+            place = (template.filename or name, template.get_corresponding_lineno(line))
+        elif "__jinja_exception__" in frame.f_globals:
             file = frame.f_code.co_filename
             place = (name if file == "<template>" else file, line)
             if isinstance(error, RecursionError):

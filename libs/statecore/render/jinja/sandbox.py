@@ -103,7 +103,8 @@ class TreeEnvironment(SandboxedEnvironment):
         )
         self.rendering = Rendering({}, float("inf"))
         #: Drawn from once for each turn of a loop and each call: every so many it looks at the clock.
-        self.turns: Iterator[bool] = chain.from_iterable(map(self._look, repeat(None)))
+        self.turns: Iterator[bool]
+        self.count_anew()
         self._codes: dict[tuple[str | None, str], CodeType] = {}
         self.filters.update(FILTERS)
         self.tests.update(TESTS)
@@ -114,10 +115,13 @@ class TreeEnvironment(SandboxedEnvironment):
 
     def _look(self, _: None) -> Iterator[bool]:
         if time.thread_time() > self.rendering.deadline:
-            # The iterator has ended with this, and another rendering may follow.
-            self.turns = chain.from_iterable(map(self._look, repeat(None)))
+            self.count_anew()
             raise TimeLimit
         return repeat(True, _TURNS)
+
+    def count_anew(self) -> None:
+        """The iterator has ended with whatever was raised in it, and another rendering may follow."""
+        self.turns = chain.from_iterable(map(self._look, repeat(None)))
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
         """The values, each of which counts as a turn."""

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from statecore.errors import Mark
 from statecore.ports import Files
 from statecore.render.faults import TemplateFault
+from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
+from statecore.time_limit import ComputedTooLong, computing_limit
 
 if TYPE_CHECKING:
     from mako.template import Template
@@ -23,34 +25,44 @@ _NAMED = re.compile("'(\\w+)' is not defined")
 def render(data: Any, stage: Stage) -> str:
     """The rendered text."""
     source = stage.source
-    return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names)
+    return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names, seconds_of(stage.opts))
 
 
-def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any]) -> str:
-    """The rendered text of a template at a path of the tree. Raises TemplateFault at its line."""
+def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any], seconds: float) -> str:
+    """The rendered text of a template at a path of the tree, which may compute for so many seconds. Raises TemplateFault at
+    its line."""
     try:
         # Not everybody has it, and it takes longer to import than all our renderers.
-        from mako.exceptions import CompileException, RichTraceback, SyntaxException
+        from mako.exceptions import CompileException, SyntaxException
     except ImportError as error:
         text_ = "Mako is not installed here (the Python package 'Mako')"
         raise TemplateFault(text_, Mark(path, 1), text) from error
     try:
         # Mako finds lines by templates that are still there.
-        template = _Lookup(files, saltenv).template(text, path)
-        rendered: str = template.render_unicode(**_passable(names))
-        return rendered
+        with computing_limit(seconds):
+            template = _Lookup(files, saltenv).template(text, path)
+            rendered: str = template.render_unicode(**_passable(names))
+            return rendered
     except (CompileException, SyntaxException) as error:
         where = path if error.filename is None else str(error.filename)
         raise TemplateFault(f"Mako error: {error}", Mark(where, error.lineno), _source(text, where)) from error
+    except ComputedTooLong as error:
+        raise _fault(f"Mako error: {told(error)}", error, text, path) from error
     except Exception as error:
-        records = [record for record in RichTraceback(error=error).records if record[4] is not None]
-        where, line, lines = (str(records[-1][4]), records[-1][5], records[-1][7]) if records else (path, 0, text)
-        reason = f"Mako error: {error} ({type(error).__name__})"
-        source = lines or text
-        raise TemplateFault(reason, Mark(where, line or _line_of(error, source)), source) from error
+        raise _fault(f"Mako error: {error} ({type(error).__name__})", error, text, path) from error
 
 
-def _line_of(error: Exception, source: str) -> int:
+def _fault(reason: str, error: BaseException, text: str, path: str) -> TemplateFault:
+    """At the innermost line of a template that the error went through. Called while it is handled: Mako looks for it there."""
+    from mako.exceptions import RichTraceback
+
+    records = [record for record in RichTraceback(error=error).records if record[4] is not None]
+    where, line, lines = (str(records[-1][4]), records[-1][5], records[-1][7]) if records else (path, 0, text)
+    source = lines or text
+    return TemplateFault(reason, Mark(where, line or _line_of(error, source)), source)
+
+
+def _line_of(error: BaseException, source: str) -> int:
     """The first line with the name that is not defined: Mako asks for all names before its first line. 0 for other errors."""
     found = _NAMED.match(str(error)) if isinstance(error, NameError) else None
     if found is None:

@@ -8,7 +8,9 @@ from typing import Any
 
 from statecore.errors import Mark
 from statecore.render.faults import TemplateFault
+from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
+from statecore.time_limit import ComputedTooLong, computing_limit
 
 #: Names as Salt's modules know them -> names of templates.
 _DUNDERS: Mapping[str, str] = {
@@ -23,22 +25,30 @@ _DUNDERS: Mapping[str, str] = {
 
 def render(data: Any, stage: Stage) -> Any:
     """What ``run()`` of the file returns."""
-    return run(str(data), stage.source.file, stage.names)
+    return run(str(data), stage.source.file, stage.names, seconds_of(stage.opts))
 
 
-def run(text: str, file: str, names: Mapping[str, Any]) -> Any:
-    """What ``run()`` of a text returns. Raises TemplateFault at its line."""
+def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
+    """What ``run()`` of a text returns, which may compute for so many seconds. Raises TemplateFault at its line."""
     scope = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
     try:
-        exec(compile(text, file, "exec"), scope)
-        if "run" not in scope:
-            raise TemplateFault("a #!py file must define run()", Mark(file, 1), text)
-        return scope["run"]()
+        with computing_limit(seconds):
+            exec(compile(text, file, "exec"), scope)
+            if "run" not in scope:
+                raise TemplateFault("a #!py file must define run()", Mark(file, 1), text)
+            return scope["run"]()
     except TemplateFault:
         raise
     except SyntaxError as error:
         raise TemplateFault(f"{error.msg} (SyntaxError)", Mark(file, error.lineno or 0), text) from error
+    except ComputedTooLong as error:
+        raise TemplateFault(told(error), _mark(error, file), text) from error
     except (Exception, SystemExit) as error:
-        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
-        raise TemplateFault(f"{error} ({type(error).__name__})", Mark(file, lines[-1] if lines else 0), text) from error
+        raise TemplateFault(f"{error} ({type(error).__name__})", _mark(error, file), text) from error
+
+
+def _mark(error: BaseException, file: str) -> Mark:
+    """The innermost line of the file that an error went through."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    return Mark(file, lines[-1] if lines else 0)
