@@ -238,6 +238,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.modules.pkg_apt": Room(NATIVE, _PACKAGES),
     "statecore.modules.pkg_rpm": Room(NATIVE, {**_PACKAGES, "statecore.hostfiles": _HOSTFILES}),
+    "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
@@ -264,6 +265,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.states.service": Room(NATIVE),
     "statecore.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),

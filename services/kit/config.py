@@ -111,6 +111,12 @@ class StateOptions(_Values):
     pillar_dirs: list[str] = option([], "directories of users' external pillars")
     render_dirs: list[str] = option([], "directories of users' renderers")
     top_dirs: list[str] = option([], "directories of users' tops modules")
+    providers: dict[str, str] = option(
+        {}, "module -> the file that serves it (service: service_sysv); else the host decides"
+    )
+    venv_bin: str = option(
+        "", "virtualenv program of virtualenv.create; venv: Python's own module; empty: what there is"
+    )
     disabled_requisites: list[str] = option([], "requisites (require, watch_in, ...) that count for nothing")
     failhard: bool = option(False, "a failed state ends the run")
     state_auto_order: bool = option(True, "states run in the order of their definition")

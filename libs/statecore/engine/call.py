@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from statecore.context import Context
@@ -20,7 +21,9 @@ from statecore.engine.report import text
 from statecore.engine.slots import resolve
 from statecore.errors import Mark, NotAvailable, StatecoreError, StateFailure
 from statecore.loader import Loader
+from statecore.loader.providers import chosen
 from statecore.loader.served import Served
+from statecore.loader.tables import attached
 from statecore.types import Low, Plan
 
 log = logging.getLogger(__name__)
@@ -35,6 +38,11 @@ _REQUIRED = ("name", "result", "changes", "comment")
 def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, Any]:
     """name, changes, result, comment (and what else the state returned) of one chunk. ``ctx`` is the chunk's own."""
     full = f"{low['state']}.{low['fun']}"
+    if low.get("provider"):
+        try:
+            ctx = attached(replace(ctx, opts=chosen(ctx.opts, low["state"], low["provider"])), loader, finish)
+        except ValueError as error:
+            return _failed(low, str(error) + _place(low, locate, "provider"))
     try:
         served, function = loader.function("states", full, ctx)
     except NotAvailable as missing:

@@ -21,6 +21,7 @@ from statecore.errors import NotAvailable
 from statecore.loader.arguments import Parameters
 from statecore.loader.dunders import UserModule
 from statecore.loader.find import NATIVE, Index, Source, scan
+from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.served import Served, Unusable, argspec, serve_native
 
 log = logging.getLogger(__name__)
@@ -38,13 +39,15 @@ class Loader:
         #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
-        self._served: dict[tuple[str, str], Served] = {}
-        self._by_file: dict[Path, Served | Unusable] = {}
-        self._missing: dict[tuple[str, str], NotAvailable] = {}
+        #: (kind, name, providers that are chosen) -> module.
+        self._served: dict[tuple[str, str, Choice], Served] = {}
+        #: A built-in module may be usable because it is chosen, or what it stands on is.
+        self._by_file: dict[tuple[Path, Choice], Served | Unusable] = {}
+        self._missing: dict[tuple[str, str, Choice], NotAvailable] = {}
 
     def refresh(self) -> None:
         """Forgets everything found so far: the next look-up sees the files that are on disk now."""
-        for source in list(self._by_file):
+        for source, _ in list(self._by_file):
             name = next((key for key in sys.modules if getattr(sys.modules[key], "__file__", None) == str(source)), "")
             if name.startswith("saltern_loaded."):
                 del sys.modules[name]
@@ -76,27 +79,33 @@ class Loader:
 
     def serve(self, kind: str, name: str, ctx: Context) -> Served:
         """The module that serves ``name``. Raises NotAvailable with the reasons of all files that could have."""
-        key = (kind, name)
+        chosen = provider(ctx.opts, name) if kind == "modules" else ""
+        key = (kind, name, choice(ctx.opts))
         if (known := self._served.get(key)) is not None:
             return known
         if (missing := self._missing.get(key)) is not None:
             raise NotAvailable(name, missing.reason)
         reasons: list[str] = []
         for source in self._index(kind).candidates(name):
+            if chosen not in ("", source.stem):
+                continue
             loaded = self.load(source, ctx)
             if isinstance(loaded, Unusable):
                 reasons.append(str(loaded))
             elif loaded.name == name:
                 self._served[key] = loaded
                 return loaded
+        if chosen and not reasons:
+            reasons.append(f"'{chosen}' was chosen as its provider, and no such file serves it")
         self._missing[key] = NotAvailable(name, "; ".join(reasons))
         raise self._missing[key]
 
     def load(self, source: Source, ctx: Context) -> Served | Unusable:
         """The file's module, or why it cannot be used; asked once until ``refresh``."""
-        known = self._by_file.get(source.path)
+        key = (source.path, choice(ctx.opts) if source.native else ())
+        known = self._by_file.get(key)
         if known is None:
-            known = self._by_file[source.path] = self._load(source, ctx)
+            known = self._by_file[key] = self._load(source, ctx)
         return known
 
     def _load(self, source: Source, ctx: Context) -> Served | Unusable:

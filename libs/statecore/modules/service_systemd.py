@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.hostfiles import systemd_units
+from statecore.hostfiles.systemd_units import TYPES, full_name
 from statecore.ports import CommandResult
 
 VIRTUAL = "service"
 
 ALIASES = {"available": "available_", "reload": "reload_"}
-
-_TYPES = frozenset(
-    {"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
-)
-
-#: Where unit files are; what comes first wins.
-_UNITS = (
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-)
 
 _ENVIRONMENT = {
     "LC_ALL": "C",
@@ -60,7 +49,7 @@ def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False,
 def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
     """Stops a unit; False when systemd could not."""
     _reload_if_changed(ctx, name)
-    return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", _unit(name)).retcode == 0
+    return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", full_name(name)).retcode == 0
 
 
 def restart(
@@ -87,7 +76,7 @@ def force_reload(
 def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
     """Whether a unit is active; for a glob a map of all that match. ``sig`` and ``wait`` are for other inits."""
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
-    found = {each: _systemctl(ctx, "is-active", "--quiet", _unit(each)).retcode == 0 for each in names}
+    found = {each: _systemctl(ctx, "is-active", "--quiet", full_name(each)).retcode == 0 for each in names}
     return found if _SIGNS.search(name) else found[name]
 
 
@@ -104,11 +93,18 @@ def missing(ctx: Context, name: str) -> bool:
 
 def get_all(ctx: Context) -> list[str]:
     """All units that have files, and init scripts; services by their plain names."""
-    found = {_plain(name) for name in _unit_files(ctx)}
+    found = {_plain(name) for name in systemd_units.names(ctx.host)}
     scripts = ctx.host.path("/etc/init.d")
     if scripts.is_dir():
         found |= {path.name for path in scripts.iterdir() if path.is_file() and path.stat().st_mode & 0o111}
     return sorted(found)
+
+
+def get_running(ctx: Context) -> list[str]:
+    """Units that run now."""
+    rows = (line.split() for line in _systemctl(ctx, "--full", "--no-legend", "--plain").stdout.splitlines())
+    units = {row[0] for row in rows if len(row) > 3 and row[3] == "running"}
+    return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)
 
 
 def get_enabled(ctx: Context) -> list[str]:
@@ -136,14 +132,14 @@ def enable(
 def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
     """Has a unit not started at boot; False when systemd could not."""
     _reload_if_changed(ctx, name)
-    return _systemctl(ctx, "disable", _unit(name)).retcode == 0
+    return _systemctl(ctx, "disable", full_name(name)).retcode == 0
 
 
 def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
     """Whether a unit is started at boot, or by what is."""
-    result = _systemctl(ctx, "is-enabled", _unit(name))
+    result = _systemctl(ctx, "is-enabled", full_name(name))
     if result.retcode == 0 and result.stdout.strip() == "alias":
-        target = _systemctl(ctx, "show", _unit(name), "--property=Id", "--value").stdout.strip()
+        target = _systemctl(ctx, "show", full_name(name), "--property=Id", "--value").stdout.strip()
         return _systemctl(ctx, "is-enabled", target).retcode == 0
     return result.retcode == 0
 
@@ -155,7 +151,7 @@ def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
     """Whether a unit is kept from being started at all; ``runtime``: until the next boot."""
-    link = ctx.host.path(f"{'/run' if runtime else '/etc'}/systemd/system/{_unit(name)}", follow=False)
+    link = ctx.host.path(f"{'/run' if runtime else '/etc'}/systemd/system/{full_name(name)}", follow=False)
     return link.is_symlink() and str(link.readlink()) == "/dev/null"
 
 
@@ -171,7 +167,7 @@ def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
 
 def show(ctx: Context, name: str) -> dict[str, str]:
     """A unit's properties, as systemd writes them."""
-    lines = _systemctl(ctx, "show", _unit(name)).stdout.splitlines()
+    lines = _systemctl(ctx, "show", full_name(name)).stdout.splitlines()
     return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
 
 
@@ -190,10 +186,6 @@ def _systemctl(ctx: Context, *words: str) -> CommandResult:
     return ctx.host.run(["systemctl", "--no-pager", *words], env=_ENVIRONMENT)
 
 
-def _unit(name: str) -> str:
-    return name if name.rpartition(".")[2] in _TYPES and "." in name else f"{name}.service"
-
-
 def _plain(unit: str) -> str:
     return unit.removesuffix(".service")
 
@@ -203,48 +195,43 @@ def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: b
     for wanted, runtime in ((unmask, False), (unmask_runtime, True)):
         if wanted and masked(ctx, name, runtime):
             _masking(ctx, "unmask", name, runtime=runtime)
-    result = _systemctl(ctx, *_blocking(ctx, name, no_block), verb, _unit(name))
+    result = _systemctl(ctx, *_blocking(ctx, name, no_block), verb, full_name(name))
     if result.retcode:
         said = "\n".join(line for line in result.stderr.splitlines() if not line.endswith(".scope"))
-        raise CommandError(said.strip() or f"systemctl {verb} {_unit(name)} failed with return code {result.retcode}")
+        raise CommandError(
+            said.strip() or f"systemctl {verb} {full_name(name)} failed with return code {result.retcode}"
+        )
     return True
 
 
 def _blocking(ctx: Context, name: str, no_block: bool | None) -> Sequence[str]:
     """A job that waits for the minion's own unit to stop would be waiting for itself."""
-    own = _plain(_unit(name)) in ("salt-minion", str(ctx.opts.get("service_name", "saltern-minion")))
+    own = _plain(full_name(name)) in ("salt-minion", str(ctx.opts.get("service_name", "saltern-minion")))
     return ["--no-block"] if (own if no_block is None else no_block) else []
 
 
 def _masking(ctx: Context, verb: str, name: str, *, runtime: bool) -> bool:
-    result = _systemctl(ctx, verb, *(["--runtime"] if runtime else []), _unit(name))
+    result = _systemctl(ctx, verb, *(["--runtime"] if runtime else []), full_name(name))
     if result.retcode:
         raise CommandError(f"Failed to {verb} service '{name}': {result.stderr.strip()}")
     return True
 
 
 def _known(ctx: Context, name: str) -> bool:
-    return 0 <= _systemctl(ctx, "status", "--lines=0", _unit(name)).retcode < _NO_UNIT
+    return 0 <= _systemctl(ctx, "status", "--lines=0", full_name(name)).retcode < _NO_UNIT
 
 
 def _reload_if_changed(ctx: Context, name: str) -> None:
     """Unit files that are new, or were changed, are read by systemd only when it is told."""
-    result = _systemctl(ctx, "show", _unit(name), "--property=NeedDaemonReload,LoadState")
+    result = _systemctl(ctx, "show", full_name(name), "--property=NeedDaemonReload,LoadState")
     lines = result.stdout.splitlines()
-    unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{_unit(name)}").is_file()
+    unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{full_name(name)}").is_file()
     if "NeedDaemonReload=yes" in lines or unread:
         systemctl_reload(ctx)
-
-
-def _unit_files(ctx: Context) -> Iterator[str]:
-    for place in _UNITS:
-        directory = ctx.host.path(place)
-        if directory.is_dir():
-            yield from (path.name for path in directory.iterdir() if path.suffix.removeprefix(".") in _TYPES)
 
 
 def _in_state(ctx: Context, state: str) -> list[str]:
     result = _systemctl(ctx, "--full", "--no-legend", f"--state={state}", "list-unit-files")
     rows = (line.split() for line in result.stdout.splitlines())
     units = {row[0] for row in rows if len(row) > 1 and row[1] == state}
-    return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in _TYPES)
+    return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)

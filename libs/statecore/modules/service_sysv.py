@@ -33,6 +33,21 @@ _LINK = re.compile(r"S\d{2}(.+)$")
 #: Files in /etc/init.d that are no services.
 _NO_SERVICES = ("README", "skeleton", ".depend.boot", ".depend.start", ".depend.stop", "rc", "rcS", "functions")
 
+#: Is there where services are systemd's once the mounted host runs.
+_SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+
+#: Where a link of a service is made whose script names no run levels: those of Debian.
+_START, _KILL = ("2", "3", "4", "5"), ("0", "1", "6")
+
+#: Run levels, as the header of a script names them (LSB).
+_HEADER = {
+    "start": re.compile(r"^# Default-Start:[ \t]*(.*)$", re.MULTILINE),
+    "stop": re.compile(r"^# Default-Stop:[ \t]*(.*)$", re.MULTILINE),
+}
+
+#: The number of a new link, which orders services: those that depend on nothing, and nothing on them.
+_NUMBER = "20"
+
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
@@ -40,6 +55,10 @@ def available(ctx: Context) -> str | None:
     """None where the host has init scripts and no systemd that runs."""
     if ctx.host.path("/run/systemd/system").is_dir():
         return "systemd runs on the host"
+    if ctx.host.path("/etc/runlevels").is_dir():
+        return "the host's init scripts are OpenRC's"
+    if ctx.host.mounted and any(ctx.host.path(path).is_file() for path in _SYSTEMD):
+        return "the host's init is systemd, which does not run"
     return None if ctx.host.path(_SCRIPTS).is_dir() else f"the host has no {_SCRIPTS}"
 
 
@@ -149,11 +168,34 @@ def _call(ctx: Context, name: str, action: str) -> bool:
 
 
 def _update_rc(ctx: Context, name: str, verb: str) -> bool:
+    """``defaults``, ``enable`` or ``disable``: by the host's own program, by hand where it has none."""
+    if ctx.host.which("update-rc.d") is None:
+        return verb == "defaults" or _turn(ctx, name, on=verb == "enable")
     result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
     if result.retcode:
         raise CommandError(
             f"update-rc.d {name} {verb} failed: {result.stderr.strip() or f'return code {result.retcode}'}"
         )
+    return True
+
+
+def _turn(ctx: Context, name: str, *, on: bool) -> bool:
+    """Makes the links of a service in its run levels, S to start it and K to kill it; the number of an old one stays. Raises
+    CommandError for what has no script."""
+    script = ctx.host.path(f"{_SCRIPTS}/{name}")
+    if not script.is_file():
+        raise CommandError(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}")
+    text = script.read_text("utf-8", "replace")
+    wanted = {key: match[1].split() if (match := _HEADER[key].search(text)) else None for key in _HEADER}
+    start, kill = wanted["start"] or list(_START), wanted["stop"] or list(_KILL)
+    for level in {*start, *kill}:
+        directory = ctx.host.path(f"/etc/rc{level}.d")
+        directory.mkdir(parents=True, exist_ok=True)
+        old = [path for path in directory.iterdir() if re.fullmatch(rf"[SK]\d\d{re.escape(name)}", path.name)]
+        number = old[0].name[1:3] if old else _NUMBER
+        for path in old:
+            path.unlink()
+        (directory / f"{'S' if on and level in start else 'K'}{number}{name}").symlink_to(f"../init.d/{name}")
     return True
 
 

@@ -36,6 +36,8 @@ def asked():
 class Port:
     """Answers nothing; remembers events."""
 
+    mounted = True
+
     def __init__(self, root: Path) -> None:
         self.root = root
         self.fired: list[tuple[str, Mapping[str, Any]]] = []

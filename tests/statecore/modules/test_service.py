@@ -110,7 +110,7 @@ def test_processes_by_their_command_line(plain, services):
 
 
 def test_hosts_without_services(plain):
-    with pytest.raises(NotAvailable, match=r"systemd does not run on the host; the host has no /etc/init\.d"):
+    with pytest.raises(NotAvailable, match=r"systemd does not run on the host; .*the host has no /etc/init\.d"):
         plain.call("service.start", "nginx")
 
 

@@ -1,0 +1,49 @@
+"""Which file is to serve a module, where somebody has said so: the option ``providers``, the argument ``provider`` of a state.
+
+Salt: doc/ref/states/providers.rst. Names are those of files; Salt's names of its files mean ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+#: All that was chosen, as a key.
+Choice: TypeAlias = tuple[tuple[str, str], ...]
+
+#: Salt's file -> ours.
+_OURS: Mapping[str, str] = {
+    "systemd_service": "service_systemd",
+    "systemd": "service_systemd",
+    "debian_service": "service_sysv",
+    "rh_service": "service_sysv",
+    "linux_service": "service_sysv",
+    "gentoo_service": "service_openrc",
+    "supervisord": "service_supervisord",
+    "aptpkg": "pkg_apt",
+}
+
+
+def provider(opts: Mapping[str, Any], module: str) -> str:
+    """The file that was chosen for a module, "" where none was."""
+    chosen = opts.get("providers")
+    name = chosen.get(module) if isinstance(chosen, Mapping) else None
+    return _OURS.get(str(name), str(name)) if name else ""
+
+
+def choice(opts: Mapping[str, Any]) -> Choice:
+    """(module, file) of all that was chosen."""
+    named = opts.get("providers")
+    return tuple(sorted((str(key), str(value)) for key, value in named.items())) if isinstance(named, Mapping) else ()
+
+
+def chosen(opts: Mapping[str, Any], state: str, wanted: Any) -> dict[str, Any]:
+    """The options as a state that names its ``provider`` sees them: a file, or maps of module to file. Raises ValueError for
+    anything else."""
+    rows = wanted if isinstance(wanted, list) else [{state: wanted} if isinstance(wanted, str) else wanted]
+    found = dict(opts.get("providers") or {})
+    for row in rows:
+        if not isinstance(row, Mapping) or not all(isinstance(each, str) for pair in row.items() for each in pair):
+            raise ValueError(f"provider must name a file, or map modules to files, not {wanted!r}")
+        found |= row
+    return {**opts, "providers": found}

@@ -1,0 +1,218 @@
+"""Services of a mounted host whose systemd does not run, as of an image that is being made (Salt's ``service`` module there).
+
+What is started at boot is a matter of links, which are made as systemctl makes them; nothing can be started or stopped.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import systemd_units
+from statecore.hostfiles.systemd_units import NOTHING, Unit
+
+VIRTUAL = "service"
+
+ALIASES = {"available": "available_", "reload": "reload_"}
+
+_PROGRAMS = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+
+_SIGNS = re.compile(r"[*?]|\[.+\]")
+
+
+def available(ctx: Context) -> str | None:
+    """None on a mounted host that has systemd, which does not run."""
+    if not ctx.host.mounted:
+        return "the host is this machine"
+    if ctx.host.path("/run/systemd/system").is_dir():
+        return "systemd runs on the host"
+    return None if any(ctx.host.path(path).is_file() for path in _PROGRAMS) else "the host has no systemd"
+
+
+def offline(ctx: Context) -> bool:
+    """Whether there is no init that could start anything: always, here."""
+    return True
+
+
+def start(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Nothing can be started. Raises CommandError that says so; so do stop, restart and reload."""
+    _not_running(ctx, name)
+
+
+def stop(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """As start."""
+    _not_running(ctx, name)
+
+
+def restart(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """As start."""
+    _not_running(ctx, name)
+
+
+def reload_(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """As start."""
+    _not_running(ctx, name)
+
+
+def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+    """False: nothing runs; for a glob a map of all that match."""
+    return dict.fromkeys(fnmatch.filter(get_all(ctx), name), False) if _SIGNS.search(name) else False
+
+
+def available_(ctx: Context, name: str) -> bool:
+    """Whether the host has a unit of this name, masked or not."""
+    full = systemd_units.full_name(name)
+    return systemd_units.find(ctx.host, full) is not None or masked(ctx, name)
+
+
+def missing(ctx: Context, name: str) -> bool:
+    """Whether the host has no unit of this name."""
+    return not available_(ctx, name)
+
+
+def get_all(ctx: Context) -> list[str]:
+    """All units that have files; services by their plain names."""
+    return sorted(name.removesuffix(".service") for name in systemd_units.names(ctx.host))
+
+
+def get_enabled(ctx: Context) -> list[str]:
+    """Units that are started at boot by links of their own."""
+    return [name for name, unit in _own(ctx) if unit.install and _links(ctx, unit)]
+
+
+def get_disabled(ctx: Context) -> list[str]:
+    """Units that could be started at boot and are not."""
+    return [name for name, unit in _own(ctx) if unit.install and not _links(ctx, unit)]
+
+
+def get_static(ctx: Context) -> list[str]:
+    """Units that can only be started by others."""
+    return [name for name, unit in _own(ctx) if not unit.install]
+
+
+def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any) -> bool:
+    """Has a unit started at boot, and what its ``Also=`` names. Raises CommandError for one that cannot be.
+
+    CLI Example:
+
+        salt-call --local --host-root /mnt service.enable nginx
+    """
+    for wanted, runtime in ((unmask, False), (unmask_runtime, True)):
+        if wanted:
+            _unmask(ctx, name, runtime)
+    waiting, seen = [systemd_units.full_name(name)], set()
+    while waiting:
+        full = waiting.pop()
+        if full in seen:
+            continue
+        seen.add(full)
+        unit = _needed(ctx, full)
+        if not (unit.links() or unit.install.get("Also")):
+            raise CommandError(f"{unit.path} has no [Install] section: it is started by others, or not at all")
+        for link in unit.links():
+            place = ctx.host.path(link, follow=False)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            place.symlink_to(unit.path)
+        waiting += unit.install.get("Also", ())
+    return True
+
+
+def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Has a unit not started at boot, nor what its ``Also=`` names."""
+    waiting, seen = [systemd_units.full_name(name)], set()
+    while waiting:
+        full = waiting.pop()
+        unit = systemd_units.find(ctx.host, full)
+        if unit is None or full in seen:
+            continue
+        seen.add(full)
+        for link in systemd_units.links_to(ctx.host, unit):
+            link.unlink()
+        waiting += unit.install.get("Also", ())
+    return bool(seen)
+
+
+def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a unit is started at boot, or by what is."""
+    unit = _unit(ctx, name)
+    return unit is not None and not masked(ctx, name) and (not unit.install or bool(_links(ctx, unit)))
+
+
+def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a unit is not started at boot."""
+    return not enabled(ctx, name)
+
+
+def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Whether a unit is kept from being started at all; ``runtime``: until the next boot, which a host that does not run
+    knows nothing of."""
+    link = ctx.host.path(_mask(name, runtime), follow=False)
+    return link.is_symlink() and str(link.readlink()) == NOTHING
+
+
+def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Keeps a unit from being started. Raises CommandError where a file of the administrator's is in the way."""
+    if runtime:
+        _not_running(ctx, name)
+    link = ctx.host.path(_mask(name, runtime), follow=False)
+    if link.exists() and not link.is_symlink():
+        raise CommandError(f"{_mask(name, runtime)} is a file; it is not put away for a mask")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(NOTHING)
+    return True
+
+
+def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
+    """Ends a mask."""
+    return _unmask(ctx, name, runtime)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _not_running(ctx: Context, name: str) -> NoReturn:
+    raise CommandError(
+        f"systemd does not run on the host at {ctx.host.root}: {name} can be enabled, disabled and masked there, nothing else"
+    )
+
+
+def _unit(ctx: Context, name: str) -> Unit | None:
+    return systemd_units.find(ctx.host, systemd_units.full_name(name))
+
+
+def _own(ctx: Context) -> Iterator[tuple[str, Unit]]:
+    """Name and unit of all that have files; a link to one is another name for it."""
+    for name in get_all(ctx):
+        unit = _unit(ctx, name)
+        if unit is not None and not ctx.host.path(unit.path, follow=False).is_symlink():
+            yield name, unit
+
+
+def _needed(ctx: Context, full: str) -> Unit:
+    unit = systemd_units.find(ctx.host, full)
+    if unit is None:
+        why = (
+            "it is masked" if masked(ctx, full) else f"the host has no file for it in {', '.join(systemd_units.UNITS)}"
+        )
+        raise CommandError(f"{full} cannot be enabled: {why}")
+    return unit
+
+
+def _links(ctx: Context, unit: Unit) -> bool:
+    return bool(systemd_units.links_to(ctx.host, unit))
+
+
+def _mask(name: str, runtime: bool) -> str:
+    return f"{'/run' if runtime else '/etc'}/systemd/system/{systemd_units.full_name(name)}"
+
+
+def _unmask(ctx: Context, name: str, runtime: bool) -> bool:
+    if masked(ctx, name, runtime):
+        ctx.host.path(_mask(name, runtime), follow=False).unlink()
+    return True

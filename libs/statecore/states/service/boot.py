@@ -1,0 +1,122 @@
+"""What is done about a service at boot: enabled, disabled, masked; and what providers differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.types import Outcome, Plan, Step
+
+#: Arguments that only systemd knows.
+SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")
+
+OFFLINE = "Running in OFFLINE mode. Nothing to do"
+
+_TRUE = ("true", "yes", "on", "1")
+
+
+OFFLINE = "Running in OFFLINE mode. Nothing to do"
+
+#: How a comment about the boot ends, by whether the service runs now (None: it is as it should be).
+_STANDS: Mapping[bool | None, str] = {
+    True: "and is running",
+    None: "and is in the desired state",
+    False: "and is dead",
+}
+
+#: (enable, runs) -> how the comment of a failure ends.
+_FAILED: Mapping[tuple[bool, bool | None], str] = {
+    (True, True): "to start at boot, but the service is running",
+    (True, None): "to start at boot, but the service was already running",
+    (True, False): "to start at boot, and the service is dead",
+    (False, True): "to not start at boot, and is running",
+    (False, None): "to not start at boot, but the service was already running",
+    (False, False): "to not start at boot, and the service is dead",
+}
+
+
+def toggle_plan(ctx: Context, name: str, given: Mapping[str, Any], *, wanted: bool) -> Plan:
+    word = "enabled" if wanted else "disabled"
+    if bool(ctx.call("service.enabled", name)) is wanted:
+        return Plan.unchanged(f"Service {name} is already {word}, {_STANDS[None]}")
+    step = Step(
+        f"{'enable' if wanted else 'disable'} {name}", lambda: toggle(ctx, name, given, runs=None, wanted=wanted)
+    )
+    return Plan.change(f"Service {name} set to be {word}", [step])
+
+
+def toggle(ctx: Context, name: str, given: Mapping[str, Any], *, runs: bool | None, wanted: bool) -> Outcome:
+    word = "enabled" if wanted else "disabled"
+    before = bool(ctx.call("service.enabled", name))
+    if before is wanted:
+        return Outcome(f"Service {name} is already {word}, {_STANDS[runs]}")
+    try:
+        done = ctx.call("service.enable" if wanted else "service.disable", name, **(given if by_systemd(ctx) else {}))
+        reason = ""
+    except CommandError as error:
+        done, reason = False, f". Additional information follows:\n\n{error}"
+    if not done:
+        return Outcome(f"Failed when setting service {name} {_FAILED[wanted, runs]}{reason}", ok=False)
+    changed = bool(ctx.call("service.enabled", name)) is not before
+    return Outcome(f"Service {name} has been {word}, {_STANDS[runs]}", {name: True} if changed else {})
+
+
+def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
+    if not by_systemd(ctx):
+        return Plan.failed("Service masking not available on this minion")
+    kind = "runtime masked" if runtime else "masked"
+    action = ("runtime " if runtime else "") + ("masked" if wanted else "unmasked")
+    if bool(ctx.call("service.masked", name, runtime)) is wanted:
+        return Plan.unchanged(f"Service {name} {'is' if wanted else 'was'} already {action}")
+    changes = {kind: {"old": not wanted, "new": wanted}}
+    verb = "mask" if wanted else "unmask"
+
+    def work() -> Outcome:
+        ctx.call(f"service.{verb}", name, runtime)
+        if bool(ctx.call("service.masked", name, runtime)) is wanted:
+            return Outcome(f"Service {name} was {action}", changes)
+        return Outcome(f"Failed to {verb} service {name}", ok=False)
+
+    return Plan.change(f"Service {name} would be {action}", [Step(f"{verb} {name}", telling(work))], changes)
+
+
+def telling(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
+    """The step whose comment, when the init system refuses, is what that says."""
+
+    def told() -> Outcome:
+        try:
+            return work()
+        except CommandError as error:
+            return Outcome(str(error), ok=False)
+
+    return told
+
+
+def noted(plan: Plan, *notes: str) -> Plan:
+    """The plan, told with these lines before its own."""
+    return Plan(plan.result, plan.comment, plan.changes, plan.steps, (*notes, *plan.notes), plan.warnings)
+
+
+def is_offline(ctx: Context) -> bool:
+    """Whether the host has no init that runs: what is started at boot can be said, nothing else."""
+    return "service.offline" in ctx.functions and bool(ctx.call("service.offline"))
+
+
+def by_systemd(ctx: Context) -> bool:
+    return "service.masked" in ctx.functions
+
+
+def given_to_systemd(no_block: bool, unmask: bool, unmask_runtime: bool) -> dict[str, bool]:
+    """Those of systemd's own arguments that are asked for."""
+    pairs = zip(SYSTEMD_ONLY, (no_block, unmask, unmask_runtime), strict=True)
+    return {key: True for key, value in pairs if value}
+
+
+def absent(name: str) -> str:
+    return f"The named service {name} is not available"
+
+
+def absent_would(name: str, what: str) -> str:
+    return f"Service {name} not present; if created in this state run, it would have been {what}"
