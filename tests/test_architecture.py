@@ -107,6 +107,7 @@ _PACKAGES: Mapping[str, str] = {
 }
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
+_BEACON_CONFIG = "a beacon is configured in one form"
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: The longest name that a module starts with is its row. Every module has one.
@@ -198,6 +199,17 @@ ROOMS: Mapping[str, Room] = {
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
     "statecore.scheduling": Room(),
+    "statecore.inotify": Room(),
+    "statecore.beacon_config": Room(),
+    "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
+    "statecore.beacons": Room(
+        NATIVE,
+        {
+            "statecore.beacon_config": _BEACON_CONFIG,
+            "statecore.inotify": "what the kernel tells of files",
+        },
+        open_inside=False,
+    ),
     "statecore.downloads": Room(GROUND),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
@@ -239,6 +251,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.pkg_apt": Room(NATIVE, _PACKAGES),
     "statecore.modules.pkg_rpm": Room(NATIVE, {**_PACKAGES, "statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
+    "statecore.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
+    "statecore.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
@@ -297,7 +311,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "importlib": (
         (
             *("statecore.loader", "statecore.__init__", "statecore.deferred", "services.entry", "services.minion.call"),
-            "services.minion.duties",
+            *("services.minion.duties", "services.minion.zygote"),
             "services.kit.output.__init__",
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
@@ -421,6 +435,7 @@ _FOUND_BY_THE_LOADER = (
     "statecore.grains",
     "statecore.ext_pillar",
     "statecore.tops",
+    "statecore.beacons",
 )
 
 

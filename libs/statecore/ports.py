@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+Function = Callable[..., Any]
+
 
 class CommandResult(NamedTuple):
     """A finished command on the managed host."""
@@ -154,6 +156,10 @@ class Catalog(Protocol):
         """Salt's argspec dict: args, varargs, kwargs, defaults (ctx left out)."""
         ...
 
+    def function(self, name: str, kind: str) -> Function:
+        """The function of a module of the kind, bound to a context outside of any run. Raises NotAvailable."""
+        ...
+
 
 class StateSystem(Protocol):
     """Render, compile, run: the verbs behind the ``state`` execution module."""
@@ -272,6 +278,3 @@ class ManagedHost(Protocol):
     def group_name(self, gid: int) -> str:
         """Name of the id by the host's /etc/group."""
         ...
-
-
-Function = Callable[..., Any]

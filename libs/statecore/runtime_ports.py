@@ -10,7 +10,7 @@ from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.loader import Loader
 from statecore.local import LocalMinion
-from statecore.ports import MinionControl
+from statecore.ports import Function, MinionControl
 
 
 class OwnRuntime(Protocol):
@@ -104,6 +104,11 @@ class LoaderCatalog:
 
     def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
         return self._runtime.loader.argspec(kind, name, self._runtime.context)
+
+    def function(self, name: str, kind: str) -> Function:
+        ctx = self._runtime.context
+        served, function = self._runtime.loader.function(kind, name, ctx)
+        return served.bound(function, ctx)
 
 
 class NoTemplates:

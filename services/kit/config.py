@@ -30,7 +30,7 @@ ENV_PREFIX = "SALTERN_"
 
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
-_JOINED = ("schedule",)
+_JOINED = ("beacons", "schedule")
 
 #: Starts Salt's names for what is ``out_table`` here.
 _TABLE = "out.table."
@@ -282,6 +282,9 @@ class MinionOptions(StateOptions):
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
     spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
     schedule: dict[str, Any] = option({}, "jobs that the minion runs by itself: name -> function, times, ...")
+    beacons: dict[str, Any] = option({}, "what the minion looks at by itself: beacon -> list of its options")
+    beacons_dirs: list[str] = option([], "directories of users' beacons")
+    beacons_file: str = option("", "where beacons.save writes; empty: <config dir>/minion.d/beacons.conf")
     schedule_returner: list[str] | str = option("", "returners of all scheduled jobs")
     schedule_file: str = option(
         "", "where a changed schedule is kept; empty: <config dir>/minion.d/_schedule.conf, which is read at the start"
@@ -321,6 +324,7 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
         id=options.id or _own_name(),
         grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
         schedule_file=options.schedule_file or str(config_directory(config_dir, env) / "minion.d" / "_schedule.conf"),
+        beacons_file=options.beacons_file or str(config_directory(config_dir, env) / "minion.d" / "beacons.conf"),
         gpg_keydir=_gpg_keys(options, config_dir, env),
     )
 

@@ -1,4 +1,4 @@
-"""What the minion does by itself, beside the jobs that the master publishes: its schedule.
+"""What the minion does by itself, beside the jobs that the master publishes: its schedule, its beacons.
 
 Nothing of it is loaded before there is something to do: an idle minion pays for a few attributes.
 """
@@ -6,7 +6,8 @@ Nothing of it is loaded before there is something to do: an idle minion pays for
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +15,26 @@ from services.kit.config import MinionOptions
 from statecore.running_jobs import ProcDirectory
 
 if TYPE_CHECKING:
+    from services.minion.beacons import Beacons
     from services.minion.schedule import Schedule
 
 _SCHEDULE = "services.minion.schedule"
+_BEACONS = "services.minion.beacons"
+
+#: Seconds before the process of the beacons is started again that ended by itself.
+_PAUSE = 5.0
 
 
 class Duties:
     """Belongs to the main process."""
 
-    def __init__(self, options: MinionOptions) -> None:
+    def __init__(self, options: MinionOptions, tell: Callable[[list[dict[str, Any]]], None]) -> None:
+        """``tell`` sends events to the master."""
         self._options = options
+        self._event_sender = tell
+        self._beacons: Beacons | None = None
+        self._watched = False
+        self._not_before = 0.0
         self._procs = ProcDirectory(Path(options.cachedir) / "proc")
         self._pillar: Mapping[str, Any] = {}
         self._grains: Mapping[str, Any] = {}
@@ -38,6 +49,22 @@ class Duties:
             self._schedule.know(pillar, grains)
         elif self._options.schedule or pillar.get("schedule"):
             self._make_schedule()
+        if self._beacons is not None:
+            self._beacons.know(pillar)
+        elif self._options.beacons or pillar.get("beacons"):
+            self._make_beacons()
+
+    def watch_wanted(self) -> bool:
+        """Whether a process for the beacons is to be started now. Who asks starts it."""
+        if self._beacons is None or self._watched or not self._beacons.any or time.monotonic() < self._not_before:
+            return False
+        self._watched = True
+        return True
+
+    def unwatched(self) -> None:
+        """The process of the beacons has ended."""
+        self._watched = False
+        self._not_before = time.monotonic() + _PAUSE
 
     def due(self) -> Iterator[dict[str, Any]]:
         """Loads of the jobs that are to run now."""
@@ -54,25 +81,38 @@ class Duties:
     def lost(self) -> None:
         """Who would tell of the end of jobs has died; those that still run have files of their own."""
         self._in_hand.clear()
+        self._watched = False
 
     def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """To a request of a job or of salt-call. Raises ValueError for one that is none."""
         area = request.get("area")
         if area == "schedule":
             return (self._schedule or self._make_schedule()).manage(request)
+        if area == "beacons":
+            return (self._beacons or self._make_beacons()).manage(request)
         raise ValueError(f"the minion has no {area}")
 
     def _make_schedule(self) -> Schedule:
         options = self._options
         returners = options.schedule_returner
-        self._schedule = importlib.import_module(_SCHEDULE).Schedule(
+        made: Schedule = importlib.import_module(_SCHEDULE).Schedule(
             options.id,
             options.schedule,
             Path(options.schedule_file),
             returners=returners if isinstance(returners, str) else ",".join(returners),
         )
-        self._schedule.know(self._pillar, self._grains)
-        return self._schedule
+        self._schedule = made
+        made.know(self._pillar, self._grains)
+        return made
+
+    def _make_beacons(self) -> Beacons:
+        options = self._options
+        made: Beacons = importlib.import_module(_BEACONS).Beacons(
+            options.beacons, Path(options.beacons_file), self._event_sender
+        )
+        self._beacons = made
+        made.know(self._pillar)
+        return made
 
     def _running(self, name: str) -> int:
         """How many jobs of this name run: those of an earlier start of the minion too."""

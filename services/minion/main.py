@@ -55,6 +55,9 @@ _SPOOL_LOOK = 2.0
 #: Seconds that jobs in hand have to finish when the minion is told to end.
 _DRAIN_SECONDS = 5.0
 
+#: Batches of events that wait for the master; more, and the oldest are lost.
+_MOST_EVENTS = 1000
+
 #: Exit code of a minion whose key was rejected: a supervisor should not start it again and again (as Salt's).
 _EX_REJECTED = 77
 
@@ -82,7 +85,7 @@ class Minion:
         self._seen = SeenJobs(Path(options.cachedir) / "jids", options.minion_jid_queue_hwm)
         #: Jobs that the preloaded process has not taken yet: a new one gets them when it dies.
         self._handed: dict[str, dict[str, Any]] = {}
-        self._duties = Duties(options)
+        self._duties = Duties(options, self._send_events)
         self._control = _control_socket(Path(options.cachedir))
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
@@ -226,6 +229,17 @@ class Minion:
             else:
                 self._duties.ended(str(job["jid"]))
 
+        if self._duties.watch_wanted():
+            self._tell({"watch": True})
+
+    def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        waiting = self._outbox.events
+        if len(waiting) >= _MOST_EVENTS:
+            _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
+            # The first may be on its way.
+            del waiting[1]
+        waiting.append({"cmd": "_minion_event", "events": list(events), "pretag": None})
+
     def _may_run(self, jid: str) -> bool:
         if self._spool.size() <= self._options.spool_max_bytes:
             return True
@@ -338,6 +352,8 @@ class Minion:
             self._outbox.spooled()
         elif message.startswith(zygote.TAKEN):
             self._handed.pop(message[len(zygote.TAKEN) :].decode(), None)
+        elif message == zygote.UNWATCHED:
+            self._duties.unwatched()
         elif message.startswith(zygote.ENDED):
             self._duties.ended(message[len(zygote.ENDED) :].decode())
         elif message.startswith(zygote.READY):

@@ -5,10 +5,11 @@ fork of it is safe. The main process sends msgpack maps with one key:
 
     {"job": load}          fork a jobber
     {"credentials": ...}   from now on these
+    {"watch": True}        start the process that beacons look in
     {"end": seconds}       wait so long for jobbers, then end
 
 and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result waits in the spool), ``ENDED``
-plus a JID (a job of the schedule is over), ``READY`` plus msgpack
+plus a JID (a job of the schedule is over), ``UNWATCHED`` (the process of the beacons is over), ``READY`` plus msgpack
 (grains and pillar for targeting: at the start and after each refresh).
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import logging
 import os
 import select
@@ -43,6 +45,9 @@ from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 
+#: What runs beacons; not loaded before there is one.
+_WATCH = "services.minion.beacon_watch"
+
 #: Marks a message with grains and pillar.
 READY = b"ready"
 
@@ -51,6 +56,9 @@ TAKEN = b"taken"
 
 #: Marks a message with the JID of a job of the minion's own whose process is gone.
 ENDED = b"ended"
+
+#: Says that the process of the beacons ended.
+UNWATCHED = b"unwatched"
 
 #: Seconds between tries to get the pillar that a minion needs before it takes jobs.
 _PILLAR_RETRY = 5.0
@@ -86,6 +94,8 @@ class Zygote:
         self._runtime = self._new_runtime({})
         #: Process -> JID, empty where nobody waits for its end.
         self._jobbers: dict[int, str] = {}
+        #: The process that beacons look in; 0: there is none.
+        self._watcher = 0
         self._ending = 0.0
 
     def run(self) -> None:
@@ -97,11 +107,13 @@ class Zygote:
             if readable:
                 message = self._received()
                 if message == b"":
+                    self._stop_watcher()
                     return
                 if message:
                     self._handle(msgpack.unpackb(message, strict_map_key=False))
             self._reap()
             self._refresh()
+        self._stop_watcher()
         deadline = time.monotonic() + self._ending
         while self._jobbers and time.monotonic() < deadline:
             self._reap()
@@ -124,6 +136,7 @@ class Zygote:
         handlers: Mapping[str, Callable[[Any], None]] = {
             "job": self._fork,
             "credentials": self._take_credentials,
+            "watch": self._watch,
             "end": self._end,
         }
         for name, value in message.items():
@@ -147,7 +160,40 @@ class Zygote:
             logging.shutdown()
             os._exit(code)
 
+    def _watch(self, wanted: bool) -> None:
+        if not wanted or self._watcher:
+            return
+        parent = os.getpid()
+        self._watcher = os.fork()
+        if self._watcher:
+            return
+        code = 1
+        try:
+            self._pair.close()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            watch = importlib.import_module(_WATCH).watch
+            watch(self._runtime, Path(self._options.cachedir), parent)
+            code = 0
+        except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+            _LOG.exception("the process of the beacons failed")
+        finally:
+            logging.shutdown()
+            os._exit(code)
+
+    def _stop_watcher(self) -> bool:
+        """Whether there was one."""
+        if not self._watcher:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._watcher, signal.SIGTERM)
+        os.waitpid(self._watcher, 0)
+        self._watcher = 0
+        return True
+
     def _reap(self) -> None:
+        if self._watcher and os.waitpid(self._watcher, os.WNOHANG)[0]:
+            self._watcher = 0
+            self._say(UNWATCHED)
         for pid in list(self._jobbers):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 jid = self._jobbers.pop(pid)
@@ -172,6 +218,9 @@ class Zygote:
             self._announce(self._runtime.pillar)
         if "pillar" in wanted:
             self._refresh_pillar(tries=1)
+        # Beacons see what jobs see, and forget what they saw, as in Salt.
+        if self._stop_watcher():
+            self._watch(wanted=True)
 
     def _refresh_pillar(self, tries: int = 0) -> None:
         """Compiles the pillar anew and announces it; tries until it succeeds, or at most ``tries`` times."""

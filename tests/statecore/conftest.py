@@ -108,6 +108,10 @@ class Names:
     def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
         return self.loader.argspec(kind, name, self.ctx)
 
+    def function(self, name: str, kind: str) -> Any:
+        served, function = self.loader.function(kind, name, self.ctx)
+        return served.bound(function, self.ctx)
+
 
 class PlainMinion:
     """What tests of modules and states stand on."""

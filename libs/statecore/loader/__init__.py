@@ -20,8 +20,8 @@ from statecore.context import Context
 from statecore.errors import NotAvailable
 from statecore.loader.arguments import Parameters
 from statecore.loader.dunders import UserModule
-from statecore.loader.find import NATIVE, Index, Source, scan
 from statecore.loader.providers import Choice, choice, provider
+from statecore.loader.find import NATIVE, RARE, Index, Source, scan
 from statecore.loader.served import Served, Unusable, argspec, serve_native
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Loader:
 
         Whether they are usable is still asked when they are first used; users' modules are not run.
         """
-        for kind in NATIVE:
+        for kind in sorted(NATIVE.keys() - RARE):
             for source in self.sources(kind):
                 if source.native:
                     _import_native(source)

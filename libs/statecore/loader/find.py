@@ -25,7 +25,11 @@ NATIVE: Mapping[str, str] = {
     "grains": "statecore.grains",
     "pillar": "statecore.ext_pillar",
     "tops": "statecore.tops",
+    "beacons": "statecore.beacons",
 }
+
+#: Kinds that few minions use: nothing is shared with the jobs to come by importing them early.
+RARE = frozenset({"beacons"})
 
 #: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
 DIRECTORIES: Mapping[str, str] = {
@@ -33,6 +37,7 @@ DIRECTORIES: Mapping[str, str] = {
     "pillar": "pillar_dirs",
     "renderers": "render_dirs",
     "tops": "top_dirs",
+    "beacons": "beacons_dirs",
 }
 
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.

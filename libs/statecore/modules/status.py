@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import time
 from datetime import UTC, datetime
 from pathlib import Path
+from time import time as seconds_now
 from typing import Any
 
 from statecore.context import Context
@@ -20,7 +20,7 @@ def uptime(ctx: Context) -> dict[str, Any]:
         salt '*' status.uptime
     """
     seconds = int(float(_text("/proc/uptime").split()[0]))
-    start = time.time() - seconds
+    start = seconds_now() - seconds
     rest = seconds % 86400
     return {
         "seconds": seconds,
@@ -47,6 +47,33 @@ def cpuinfo(ctx: Context) -> dict[str, Any]:
     pairs = (line.split(":", 1) for line in _text("/proc/cpuinfo").splitlines() if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
     return {name: value.split() if name == "flags" else value for name, value in found.items()}
+
+
+def cpustats(ctx: Context) -> dict[str, Any]:
+    """Rows of /proc/stat: times of all processors together, the numbers of interrupts, of the rest one number."""
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    lists = {"intr": "irqs", "softirq": "softirqs"}
+    found: dict[str, Any] = {}
+    for name, *values in (line.split() for line in _text("/proc/stat").splitlines() if line.split()):
+        numbers = [int(value) for value in values]
+        if name == "cpu":
+            found[name] = dict(zip(names, numbers, strict=False))
+        elif name in lists:
+            found[name] = {"total": numbers[0], lists[name]: numbers[1:]}
+        else:
+            found[name] = numbers[0]
+    return found
+
+
+def vmstats(ctx: Context) -> dict[str, int]:
+    """name -> value of /proc/vmstat."""
+    rows = (line.split() for line in _text("/proc/vmstat").splitlines() if len(line.split()) == 2)
+    return {name: int(value) for name, value in rows}
+
+
+def time(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
+    """The time here."""
+    return datetime.now().strftime(format)
 
 
 def nproc(ctx: Context) -> int:

@@ -25,7 +25,7 @@ from services.kit.config import (
 Files: TypeAlias = Callable[[Mapping[str, str]], str]
 
 #: What a minion's configuration directory fills in where nothing is said.
-_FILLED = {"grains_file": "/g", "schedule_file": "/s"}
+_FILLED = {"grains_file": "/g", "schedule_file": "/s", "beacons_file": "/b"}
 
 
 @pytest.fixture

@@ -1,0 +1,149 @@
+"""Looks of all beacons of a minion: which is due, what it tells, what is wrong with it.
+
+A beacon that is not well formed, or fails, is told of once and left out, or tells its error as an event; it never keeps the others
+from looking. Source: salt/beacons/__init__.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from statecore.beacon_config import merged
+from statecore.context import Context
+from statecore.errors import NotAvailable
+from statecore.loader import Loader
+
+_LOG = logging.getLogger(__name__)
+
+#: Salt's start of the tag of every beacon.
+_TAG = "salt/beacon/{id}/{name}/"
+
+#: Options that say when to look, which the beacon does not see.
+_WHEN = ("enabled", "interval", "disable_during_state_run")
+
+
+def problem(loader: Loader, ctx: Context, name: str, config: Any) -> str:
+    """Why the beacon cannot run so; "" when it can. A module without ``validate`` takes any list."""
+    if not isinstance(config, list):
+        return f"Configuration for {name} beacon must be a list."
+    module = _module(name, config)
+    try:
+        served = loader.serve("beacons", module, ctx)
+    except NotAvailable as missing:
+        return f'Beacon "{module}" is not available{": " + missing.reason if missing.reason else "."}'
+    if "beacon" not in served.functions:
+        return f'Beacon "{module}" has no function beacon.'
+    if "validate" not in served.functions:
+        return ""
+    valid, comment = served.bound("validate", ctx)(_shown(config))
+    return "" if valid else str(comment)
+
+
+@dataclass
+class _Known:
+    """One beacon between two looks."""
+
+    config: Any
+    problem: str
+    next_look: float
+
+
+@dataclass
+class BeaconRuns:
+    """Lives as long as the process that looks: beacons remember what they saw in ``ctx.scratch``."""
+
+    loader: Loader
+    ctx: Context
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    def turn(
+        self, configured: Mapping[str, Any], now: float, states_run: Callable[[], bool]
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """Events as ``_minion_event`` takes them, and the names of beacons that ran once and are to be disabled.
+
+        ``now``: seconds of a clock that nobody sets. ``states_run``: whether a state run is in progress.
+        """
+        events: list[dict[str, Any]] = []
+        done: list[str] = []
+        wanted = configured if configured.get("enabled", True) else {}
+        for name in [name for name in self._known if self._known[name].config != wanted.get(name)]:
+            self._close(name, self._known.pop(name).config)
+        for name, config in wanted.items():
+            if name != "enabled":
+                happened = self._look(str(name), config, now, states_run)
+                events += happened or ()
+                if happened is not None and merged(config).get("run_once"):
+                    done.append(str(name))
+        return events, done
+
+    def _look(self, name: str, config: Any, now: float, states_run: Callable[[], bool]) -> list[dict[str, Any]] | None:
+        """What happened; None where it did not look."""
+        known = self._known.get(name) or self._first(name, config, now)
+        options = merged(config) if isinstance(config, list) else {}
+        if known.problem or not options.get("enabled", True) or now < known.next_look:
+            return None
+        known.next_look = now + _interval(options)
+        if options.get("disable_during_state_run") and states_run():
+            self._close(name, config)
+            return None
+        module = _module(name, config)
+        try:
+            raw = self._call(module, "beacon", [*_shown(config), {"_beacon_name": name}])
+        except Exception as error:  # noqa: BLE001 - a beacon of a user may raise anything; the others go on
+            _LOG.error("the beacon %s failed: %s", name, error)
+            data = {"id": self.ctx.opts["id"], "error": str(error)}
+            return [{"tag": self._tag(name), "error": str(error), "data": data, "beacon_name": module}]
+        return [self._event(name, module, data) for data in raw or ()]
+
+    def _first(self, name: str, config: Any, now: float) -> _Known:
+        why = problem(self.loader, self.ctx, name, config)
+        if why:
+            _LOG.error("the beacon %s is left out: %s", name, why)
+        options = merged(config) if isinstance(config, list) else {}
+        # As in Salt, one with an interval looks first when that has passed.
+        known = _Known(copy.deepcopy(config), why, now + _interval(options))
+        self._known[name] = known
+        return known
+
+    def _event(self, name: str, module: str, data: Any) -> dict[str, Any]:
+        body = dict(data)
+        tag = self._tag(name) + str(body.pop("tag", ""))
+        return {"tag": tag, "data": {"id": self.ctx.opts["id"], **body}, "beacon_name": module}
+
+    def _tag(self, name: str) -> str:
+        return _TAG.format(id=self.ctx.opts["id"], name=name)
+
+    def _close(self, name: str, config: Any) -> None:
+        module = _module(name, config)
+        if self.loader.has("beacons", f"{module}.close", self.ctx):
+            try:
+                self._call(module, "close", [*_shown(config), {"_beacon_name": name}])
+            except Exception as error:  # noqa: BLE001 - as above
+                _LOG.error("the beacon %s cannot be closed: %s", name, error)
+
+    def _call(self, module: str, function: str, config: list[Any]) -> Any:
+        served, name = self.loader.function("beacons", f"{module}.{function}", self.ctx)
+        return served.bound(name, self.ctx)(config)
+
+
+def _module(name: str, config: Any) -> str:
+    return str(merged(config).get("beacon_module") or name) if isinstance(config, list) else name
+
+
+def _shown(config: Any) -> list[Any]:
+    """What a beacon sees of its configuration: its own copy."""
+    if not isinstance(config, list):
+        return []
+    entries = (
+        {k: v for k, v in each.items() if k not in _WHEN} if isinstance(each, Mapping) else each for each in config
+    )
+    return [copy.deepcopy(entry) for entry in entries if entry]
+
+
+def _interval(options: Mapping[str, Any]) -> float:
+    interval = options.get("interval") or 0
+    return float(interval) if isinstance(interval, int | float) and not isinstance(interval, bool) else 0.0

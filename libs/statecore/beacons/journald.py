@@ -1,0 +1,56 @@
+"""Entries of the systemd journal, read with the host's journalctl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.beacon_config import listed, merged
+from statecore.context import Context
+from statecore.errors import CommandError
+
+#: What journalctl ends its output with when asked for a cursor.
+_CURSOR = "-- cursor: "
+
+
+def available(ctx: Context) -> str | None:
+    """The reason why it cannot work here."""
+    return None if ctx.host.which("journalctl") else "journalctl is missing."
+
+
+def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+    """``services``: name -> field -> value."""
+    if fault := listed(config, "journald"):
+        return False, fault
+    services = merged(config).get("services", {})
+    if not isinstance(services, Mapping) or not all(isinstance(fields, Mapping) for fields in services.values()):
+        return False, "Services configuration for journald beacon must be a list of dictionaries."
+    return True, "Valid beacon configuration"
+
+
+def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each new entry that has all fields of a service, with the service's name as tag."""
+    whole = merged(config)
+    key = f"{whole.get('_beacon_name', 'journald')}.cursor"
+    cursor = ctx.scratch.get(key)
+    words = ["journalctl", "--no-pager", "--quiet", "--output=json", "--show-cursor"]
+    words += ["--lines=0"] if cursor is None else [f"--after-cursor={cursor}"]
+    done = ctx.host.run(words)
+    if done.retcode:
+        raise CommandError(f"journalctl failed: {done.stderr.strip()}")
+    found = []
+    for line in done.stdout.splitlines():
+        if line.startswith(_CURSOR):
+            ctx.scratch[key] = line.removeprefix(_CURSOR).strip()
+        elif line.startswith("{") and cursor is not None:
+            entry = json.loads(line)
+            found += [
+                {**entry, "tag": name} for name, fields in whole.get("services", {}).items() if _fits(entry, fields)
+            ]
+    return found
+
+
+def _fits(entry: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """journalctl writes numbers as text."""
+    return all(str(entry.get(name)) == str(value) for name, value in fields.items())

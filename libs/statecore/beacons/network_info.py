@@ -1,0 +1,66 @@
+"""Counters of network interfaces that reach a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.beacon_config import listed, merged
+from statecore.context import Context
+
+#: Name -> column of /proc/net/dev behind the interface.
+_COLUMNS: Mapping[str, int] = {
+    "bytes_sent": 8,
+    "bytes_recv": 0,
+    "packets_sent": 9,
+    "packets_recv": 1,
+    "errin": 2,
+    "errout": 10,
+    "dropin": 3,
+    "dropout": 11,
+}
+
+_REACHED: Mapping[str, Callable[[int, int], bool]] = {
+    "equal": lambda value, wanted: value == wanted,
+    "greater": lambda value, wanted: value > wanted,
+}
+
+
+def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+    """``interfaces``: name -> ``type`` (equal or greater) and counters."""
+    if fault := listed(config, "network_info"):
+        return False, fault
+    interfaces = merged(config).get("interfaces", {})
+    if not isinstance(interfaces, Mapping) or not all(isinstance(one, Mapping) for one in interfaces.values()):
+        return False, "Configuration for network_info beacon must be a list of dictionaries."
+    for options in interfaces.values():
+        if not any(name in ("type", *_COLUMNS) for name in options):
+            return False, "Invalid configuration item in Beacon configuration."
+        if options.get("type", "equal") not in _REACHED:
+            return False, f"Configuration for network_info beacon: type is equal or greater, not {options['type']!r}."
+        for name in _COLUMNS:
+            if not str(options.get(name, 0)).isdecimal():
+                return False, f"Configuration for network_info beacon: {name} must be a number, not {options[name]!r}."
+    return True, "Valid beacon configuration"
+
+
+def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``{"interface": name, "network_info": counters}`` for each of which one counter is reached."""
+    counters = _counters()
+    found = []
+    for name, options in merged(config).get("interfaces", {}).items():
+        reached = _REACHED[options.get("type", "equal")]
+        if name in counters and any(
+            reached(counters[name][counter], int(options[counter])) for counter in _COLUMNS if counter in options
+        ):
+            found.append({"interface": name, "network_info": counters[name]})
+    return found
+
+
+def _counters() -> dict[str, dict[str, int]]:
+    rows = (line.partition(":") for line in Path("/proc/net/dev").read_text("utf-8").splitlines()[2:])
+    return {
+        name.strip(): {counter: int(values.split()[column]) for counter, column in _COLUMNS.items()}
+        for name, _, values in rows
+    }

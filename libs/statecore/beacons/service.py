@@ -1,0 +1,62 @@
+"""Whether services run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.beacon_config import listed, merged
+from statecore.context import Context
+
+
+def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+    """``services``: name -> its options."""
+    if fault := listed(config, "service"):
+        return False, fault
+    services = merged(config).get("services")
+    if services is None:
+        return False, "Configuration for service beacon requires services."
+    if not isinstance(services, Mapping):
+        return False, "Services configuration item for service beacon must be a dictionary."
+    if not all(isinstance(options, Mapping) for options in services.values()):
+        return False, "Configuration for service beacon must be a list of dictionaries."
+    for name, options in services.items():
+        delay = options.get("delay", 0)
+        if isinstance(delay, bool) or not isinstance(delay, int | float):
+            return False, f"Configuration for service beacon: delay of {name} must be a number."
+    return True, "Valid beacon configuration"
+
+
+def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``{name: {"running": bool}, "service_name": name}`` with the name as tag.
+
+    Options of a service: ``onchangeonly`` (at the start too, unless ``emitatstartup`` is false; ``delay``: seconds that the change
+    has to last), ``is_running_state`` (only while it runs, or does not), ``uncleanshutdown`` (a pid file: is it left over?).
+    """
+    whole = merged(config)
+    known = ctx.scratch.setdefault(f"{whole.get('_beacon_name', 'service')}.last", {})
+    found = []
+    for name, options in whole["services"].items():
+        status = {"running": ctx.call("service.status", name)}
+        if "uncleanshutdown" in options and not status["running"]:
+            status["uncleanshutdown"] = ctx.host.path(str(options["uncleanshutdown"])).exists()
+        if isinstance(options.get("is_running_state"), bool) and options["is_running_state"] != status["running"]:
+            continue
+        if options.get("onchangeonly") is not True or _has_changed(known, name, status, options):
+            found.append({name: status, "service_name": name, "tag": name})
+    return found
+
+
+def _has_changed(known: dict[str, Any], name: str, status: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """Whether the change is to be told now."""
+    delay, now = options.get("delay", 0), time.monotonic()
+    last = known.get(name)
+    if last is None or last["running"] != status["running"]:
+        tell = last is not None or bool(options.get("emitatstartup", True))
+        known[name] = {"running": status["running"], "since": now if tell and delay > 0 else None}
+        return tell and delay <= 0
+    if last["since"] is not None and round(now - last["since"]) > delay:
+        last["since"] = None
+        return True
+    return False

@@ -1,0 +1,44 @@
+"""Numbers of the module ``status``, all in one event."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from statecore.beacon_config import own
+from statecore.context import Context
+from statecore.errors import CommandError
+
+_ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", "time")}
+
+
+def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+    """Function of the module -> the items that are wanted, or all."""
+    if not isinstance(config, list):
+        return False, "Configuration for status beacon must be a list."
+    functions = [name for entry in own(config) for name in entry]
+    unknown = [name for name in functions if f"status.{name}" not in ctx.functions]
+    if unknown:
+        return False, f"Configuration for status beacon: there is no status.{unknown[0]}."
+    return True, "Valid beacon configuration"
+
+
+def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``{"data": {function: {item: value}}}`` with the time in UTC as tag."""
+    told: dict[str, Any] = {}
+    for entry in own(config) or [_ALL]:
+        for name, wanted in entry.items():
+            try:
+                told[name] = _items(ctx.call(f"status.{name}"), wanted if isinstance(wanted, list) else [wanted])
+            except CommandError:
+                told[name] = {}
+    return [{"tag": datetime.now(UTC).replace(tzinfo=None).isoformat(), "data": told}]
+
+
+def _items(data: Any, wanted: list[Any]) -> Any:
+    if "all" in wanted:
+        return data
+    try:
+        return {item: data[item] if isinstance(data, dict) else data[int(item)] for item in wanted}
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        return f"Status beacon is incorrectly configured: {error}"

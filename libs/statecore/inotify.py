@@ -1,0 +1,168 @@
+"""The kernel's inotify through its system calls: watches on files and directory trees, and what they saw. Never waits.
+
+Source: inotify(7).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Salt's names of what can be asked for.
+MASKS: Mapping[str, int] = {
+    "access": 0x1,
+    "modify": 0x2,
+    "attrib": 0x4,
+    "close_write": 0x8,
+    "close_nowrite": 0x10,
+    "open": 0x20,
+    "moved_from": 0x40,
+    "moved_to": 0x80,
+    "create": 0x100,
+    "delete": 0x200,
+    "delete_self": 0x400,
+    "move_self": 0x800,
+    "unmount": 0x2000,
+    "ignored": 0x8000,
+    "onlydir": 0x01000000,
+    "dont_follow": 0x02000000,
+    "excl_unlink": 0x04000000,
+    "oneshot": 0x80000000,
+}
+
+_IGNORED, _IS_DIRECTORY, _OVERFLOW = 0x8000, 0x40000000, 0x4000
+_CREATE, _MOVED_TO = 0x100, 0x80
+_HAPPENED = {bit: f"IN_{name.upper()}" for name, bit in MASKS.items() if bit <= _IGNORED}
+
+#: watch descriptor, mask, cookie, bytes of the name.
+_HEADER = struct.Struct("iIII")
+_BUFFER = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that happened."""
+
+    #: The configured path that it is below.
+    root: str
+    #: The file or directory that is watched.
+    watched: str
+    path: str
+    #: As pyinotify names it: ``IN_CREATE``, ``IN_CREATE|IN_ISDIR``.
+    mask_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    mask: int
+    recurse: bool
+    auto_add: bool
+    #: Where it is for us, where the host names it ``name``.
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    root: str
+    #: The host's path.
+    path: str
+
+
+class Watcher:
+    """Watches of one beacon. Raises OSError where the kernel gives no more of them (fs.inotify.max_user_*)."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._handle = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "inotify")
+        self._roots: dict[str, _Root] = {}
+        self._watches: dict[int, _Watch] = {}
+
+    def watch(self, path: str, place: str, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
+        """Watches the host's ``path``, which we reach at ``place``. What is watched so already is left."""
+        mask = 0
+        for name in masks:
+            mask |= MASKS[name]
+        root = _Root(mask, recurse, auto_add, place)
+        watched = any(watch.root == path and watch.path == path for watch in self._watches.values())
+        if self._roots.get(path) == root and watched:
+            return
+        self._forget(path)
+        self._roots[path] = root
+        self._add(path, path, place)
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Ends the watches of all others."""
+        for path in set(self._roots) - set(paths):
+            self._forget(path)
+
+    def read(self) -> list[Change]:
+        """What happened since the last call."""
+        found: list[Change] = []
+        while True:
+            try:
+                data = os.read(self._handle, _BUFFER)
+            except BlockingIOError:
+                return found
+            start = 0
+            while start < len(data):
+                number, mask, _, size = _HEADER.unpack_from(data, start)
+                start += _HEADER.size
+                name = os.fsdecode(data[start : start + size].rstrip(b"\0"))
+                start += size
+                found += self._change(number, mask, name)
+
+    def close(self) -> None:
+        """Ends all watches."""
+        os.close(self._handle)
+
+    def _change(self, number: int, mask: int, name: str) -> list[Change]:
+        watch = self._watches.get(number)
+        if watch is None or mask & _OVERFLOW:
+            return []
+        root = self._roots.get(watch.root)
+        path = os.path.join(watch.path, name) if name else watch.path
+        if mask & _IGNORED:
+            del self._watches[number]
+        if root is None:
+            return []
+        is_directory = bool(mask & _IS_DIRECTORY)
+        if root.auto_add and is_directory and mask & (_CREATE | _MOVED_TO):
+            self._add(watch.root, path, root.place + path.removeprefix(watch.root))
+        wanted = [text for bit, text in _HAPPENED.items() if mask & bit & root.mask]
+        if not wanted:
+            return []
+        return [Change(watch.root, watch.path, path, "|".join([*wanted, *(["IN_ISDIR"] if is_directory else [])]))]
+
+    def _add(self, root: str, path: str, place: str) -> None:
+        made = self._roots[root]
+        # To notice directories that come, their creation must be seen whatever is asked for.
+        mask = made.mask | (_CREATE | _MOVED_TO if made.auto_add else 0)
+        number = self._libc.inotify_add_watch(self._handle, os.fsencode(place), mask & 0xFFFFFFFF)
+        if number < 0 and ctypes.get_errno() in (errno.ENOENT, errno.ENOTDIR):
+            # Gone again, or no directory where only those are wanted.
+            return
+        self._watches[self._checked(number, place)] = _Watch(root, path)
+        if not made.recurse or not Path(place).is_dir():
+            return
+        with os.scandir(place) as entries:
+            below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for name in below:
+            self._add(root, os.path.join(path, name), os.path.join(place, name))
+
+    def _forget(self, root: str) -> None:
+        self._roots.pop(root, None)
+        for number in [number for number, watch in self._watches.items() if watch.root == root]:
+            del self._watches[number]
+            self._libc.inotify_rm_watch(self._handle, number)
+
+    @staticmethod
+    def _checked(number: int, what: str) -> int:
+        if number < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"{os.strerror(code)} (inotify)", what)
+        return number

@@ -1,0 +1,225 @@
+"""The minion's beacons (Salt's ``beacons`` module): what the running minion looks at is shown and changed.
+
+Beacons of pillar can only be changed in pillar. What is changed is gone with the minion unless ``beacons.save`` keeps it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from statecore.beacon_config import merged
+from statecore.context import Context
+from statecore.errors import NotAvailable
+
+
+def list(
+    ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: Any
+) -> str | dict[str, Any]:
+    """Beacons, as YAML text or (``return_yaml=False``) as a map.
+
+    CLI Example:
+
+        salt '*' beacons.list
+    """
+    found = _configured(ctx, include_pillar=include_pillar, include_opts=include_opts)
+    return _text(found) if return_yaml else found
+
+
+def list_available(ctx: Context, return_yaml: bool = True, **kwargs: Any) -> Any:
+    """Names of the beacons that can be configured here.
+
+    CLI Example:
+
+        salt '*' beacons.list_available
+    """
+    names = _available(ctx)
+    return _text(names) if return_yaml else names
+
+
+def add(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
+    """Adds a beacon: a list of its options; ``beacon_module`` names the beacon where ``name`` does not.
+
+    CLI Example:
+
+        salt '*' beacons.add ps "[{'processes': {'nginx': 'stopped'}}]"
+    """
+    if name in _configured(ctx):
+        return {"comment": f"Beacon {name} is already configured.", "result": True}
+    if fault := _fault(ctx, name, beacon_data):
+        return _refused(name, fault, "adding")
+    if kwargs.get("test"):
+        return {"comment": f"Beacon: {name} would be added.", "result": True}
+    return _asked(ctx, {"verb": "add", "name": name, "beacon_data": beacon_data}, f"Added beacon: {name}.")
+
+
+def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
+    """Gives a beacon other options; ``changes`` has their diff.
+
+    CLI Example:
+
+        salt '*' beacons.modify ps "[{'processes': {'nginx': 'running'}}]"
+    """
+    configured = _configured(ctx)
+    if name not in configured:
+        return {"comment": f"Beacon {name} is not configured.", "result": True}
+    if fault := _fault(ctx, name, beacon_data):
+        return _refused(name, fault, "modifying")
+    if beacon_data == configured[name]:
+        return {"comment": f"Job {name} in correct state", "result": True}
+    diff = "".join(difflib.unified_diff(_lines(configured[name]), _lines(beacon_data)))
+    if kwargs.get("test"):
+        return {"comment": f"Beacon: {name} would be modified.", "result": True, "changes": {"diff": diff}}
+    answer = _asked(ctx, {"verb": "modify", "name": name, "beacon_data": beacon_data}, f"Modified beacon: {name}.")
+    return answer | ({"changes": {"diff": diff}} if answer["result"] else {})
+
+
+def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Removes a beacon.
+
+    CLI Example:
+
+        salt '*' beacons.delete ps
+    """
+    if kwargs.get("test"):
+        return {"comment": f"Beacon: {name} would be deleted.", "result": True}
+    return _asked(ctx, {"verb": "delete", "name": name}, f"Deleted beacon: {name}.")
+
+
+def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Saves the beacons that are not of pillar, so that they are there after a restart.
+
+    CLI Example:
+
+        salt '*' beacons.save
+    """
+    done = ctx.minion.manage("beacons", {"verb": "save"})
+    if done["unsaved"]:
+        comment = f"Unable to write to beacons file at {done['file']}. Check permissions. {done['unsaved']}"
+        return {"comment": comment, "result": False}
+    return {"comment": f"Beacons saved to {done['file']}.", "result": True}
+
+
+def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Lets beacons look again.
+
+    CLI Example:
+
+        salt '*' beacons.enable
+    """
+    if kwargs.get("test"):
+        return {"comment": "Beacons would be enabled.", "result": True}
+    return _asked(ctx, {"verb": "enable"}, "Enabled beacons on minion.")
+
+
+def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Keeps all beacons from looking.
+
+    CLI Example:
+
+        salt '*' beacons.disable
+    """
+    if kwargs.get("test"):
+        return {"comment": "Beacons would be disabled.", "result": True}
+    return _asked(ctx, {"verb": "disable"}, "Disabled beacons on minion.")
+
+
+def enable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Lets a beacon look again.
+
+    CLI Example:
+
+        salt '*' beacons.enable_beacon ps
+    """
+    return _switch(ctx, name, kwargs, on=True)
+
+
+def disable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Keeps a beacon from looking.
+
+    CLI Example:
+
+        salt '*' beacons.disable_beacon ps
+    """
+    return _switch(ctx, name, kwargs, on=False)
+
+
+def reset(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Removes all beacons but those of pillar.
+
+    CLI Example:
+
+        salt '*' beacons.reset
+    """
+    if kwargs.get("test"):
+        return {"comment": "Beacons would be reset.", "result": True}
+    return _asked(ctx, {"verb": "reset"}, "Beacon configuration reset.")
+
+
+# ---------------------------------------------------------------------------------------------------------------- the parts
+
+
+def _configured(ctx: Context, *, include_pillar: bool = True, include_opts: bool = True) -> dict[str, Any]:
+    asked = {"verb": "list", "include_pillar": include_pillar, "include_opts": include_opts}
+    found: dict[str, Any] = ctx.minion.manage("beacons", asked)["beacons"]
+    return found
+
+
+def _available(ctx: Context) -> Any:
+    return sorted(name.partition(".")[0] for name in ctx.catalog.names("beacons") if name.partition(".")[2] == "beacon")
+
+
+def _text(beacons: Any) -> str:
+    text: str = yaml.safe_dump({"beacons": beacons}, default_flow_style=False)
+    return text
+
+
+def _fault(ctx: Context, name: str, config: Any) -> str:
+    """Why a beacon cannot run so; begins with its name where there is no such beacon."""
+    if not isinstance(config, type([])):
+        return f"Configuration for {name} beacon must be a list."
+    module = str(merged(config).get("beacon_module") or name)
+    try:
+        ctx.catalog.function(f"{module}.beacon", "beacons")
+    except NotAvailable as missing:
+        return f'Beacon "{module}" is not available.' + (f" {missing.reason}" if missing.reason else "")
+    try:
+        validate = ctx.catalog.function(f"{module}.validate", "beacons")
+    except NotAvailable:
+        return ""
+    entries: Sequence[Any] = config
+    own = [entry for entry in entries if not (isinstance(entry, Mapping) and "enabled" in entry)]
+    valid, comment = validate(own)
+    return "" if valid else str(comment)
+
+
+def _refused(name: str, fault: str, doing: str) -> dict[str, Any]:
+    if fault.startswith('Beacon "'):
+        return {"comment": fault, "result": False}
+    return {"comment": f"Beacon {name} configuration invalid, not {doing}.\n{fault}", "result": False}
+
+
+def _lines(config: Any) -> Any:
+    entries: Any = config if isinstance(config, type([])) else [config]
+    return [f"{key}:{value}\n" for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
+
+
+def _asked(ctx: Context, request: Mapping[str, Any], comment: str) -> dict[str, Any]:
+    done = ctx.minion.manage("beacons", request)
+    if not done["complete"]:
+        return {"comment": done["comment"], "result": False}
+    return {"comment": comment, "result": True}
+
+
+def _switch(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+    able = "enable" if on else "disable"
+    if not name:
+        return {"comment": "Beacon name is required.", "result": False}
+    if kwargs.get("test"):
+        return {"comment": f"Beacon {name} would be {able}d.", "result": True}
+    if name not in _configured(ctx):
+        return {"comment": f"Beacon {name} is not currently configured.", "result": False}
+    return _asked(ctx, {"verb": f"{able}_beacon", "name": name}, f"{able.capitalize()}d beacon {name} on minion.")
