@@ -20,8 +20,8 @@ from statecore.context import Context
 from statecore.errors import NotAvailable
 from statecore.loader.arguments import Parameters
 from statecore.loader.dunders import UserModule
-from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.find import NATIVE, RARE, Index, Source, scan
+from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.served import Served, Unusable, argspec, serve_native
 
 log = logging.getLogger(__name__)
