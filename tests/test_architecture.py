@@ -246,6 +246,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
+    "statecore.modules.mine": Room(
+        NATIVE, {"statecore.kept_files": "without a master, what is offered is kept between two calls"}
+    ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.modules.pkg_apt": Room(NATIVE, _PACKAGES),

@@ -79,6 +79,10 @@ class LocalMinion:
         """What tops modules on this host assign."""
         return self._tops() if self._tops is not None else {}
 
+    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+        """There is nobody to share values with."""
+        raise CommandError(f"{cmd}: there is no master")
+
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Asks the minion that runs here."""
         if self._manage is None:

@@ -133,6 +133,10 @@ class MinionControl(Protocol):
         """saltenv -> SLS references from the master's tops interface; {} where there is none."""
         ...
 
+    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+        """The master's answer to a command about the mine (protocol section 7.1). Raises CommandError."""
+        ...
+
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Changes or shows what the running minion does by itself (``area``: schedule). The answer is a map by the area's verb.
 

@@ -218,6 +218,9 @@ class MasterOptions(StateOptions):
     publish_signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
     zmq_filtering: bool = option(False, "publications carry a topic, so that minions receive their own only")
     allow_minion_key_revoke: bool = option(True, "a minion may delete its own key")
+    mine_get: dict[str, list[str]] | None = option(
+        None, "regular expression of minion ids -> of mine functions that they may have; empty: all"
+    )
     minion_data_cache: bool = option(True, "grains of minions are kept for targeting")
     replay_window: int = option(300, "seconds of publications that a restarted publisher sends again")
     max_request_bytes: int = option(64 * 1024 * 1024, "largest message that 4506 reads")
@@ -282,6 +285,10 @@ class MinionOptions(StateOptions):
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
     spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
     schedule: dict[str, Any] = option({}, "jobs that the minion runs by itself: name -> function, times, ...")
+    mine_functions: dict[str, Any] | list[Any] = option({}, "what the minion offers to others: function -> arguments")
+    mine_interval: int = option(60, "minutes between two updates of what it offers")
+    mine_enabled: bool = option(True, "what is offered is updated by itself")
+    mine_return_job: bool = option(False, "these updates are in the master's job cache")
     beacons: dict[str, Any] = option({}, "what the minion looks at by itself: beacon -> list of its options")
     beacons_dirs: list[str] = option([], "directories of users' beacons")
     beacons_file: str = option("", "where beacons.save writes; empty: <config dir>/minion.d/beacons.conf")

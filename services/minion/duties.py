@@ -46,8 +46,8 @@ class Duties:
         """Pillar and grains, at the start and whenever they were read anew."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
-            self._schedule.know(pillar, grains)
-        elif self._options.schedule or pillar.get("schedule"):
+            self._schedule.know(pillar, grains, self._own_jobs())
+        elif self._options.schedule or pillar.get("schedule") or self._own_jobs():
             self._make_schedule()
         if self._beacons is not None:
             self._beacons.know(pillar)
@@ -102,8 +102,22 @@ class Duties:
             returners=returners if isinstance(returners, str) else ",".join(returners),
         )
         self._schedule = made
-        made.know(self._pillar, self._grains)
+        made.know(self._pillar, self._grains, self._own_jobs())
         return made
+
+    def _own_jobs(self) -> dict[str, Any]:
+        """Jobs of the schedule that nobody wrote down, by Salt's names."""
+        options = self._options
+        if not options.mine_enabled or not (options.mine_functions or self._pillar.get("mine_functions")):
+            return {}
+        job = {
+            "function": "mine.update",
+            "minutes": options.mine_interval,
+            "maxrunning": 2,
+            "run_on_start": True,
+            "return_job": options.mine_return_job,
+        }
+        return {"__mine_interval": job}
 
     def _make_beacons(self) -> Beacons:
         options = self._options

@@ -204,6 +204,10 @@ class RemoteMinion(_Master):
             return {}
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
+    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+        """The master's answer."""
+        return self.ask({"cmd": cmd, "id": self._identity.id, **fields})
+
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """What the running minion answers."""
         return manage(Path(self._options.cachedir), area, request)

@@ -69,6 +69,10 @@ class Ports:
     def master_tops(self) -> dict[str, list[str]]:
         return {}
 
+    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+        self.asked.append((cmd, dict(fields)))
+        return self.answer
+
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         return self.managers[area](request)
 

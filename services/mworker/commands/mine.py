@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from services.mworker.desk import Desk
 from services.mworker.targets import resolve
 from statecore.match import TargetError
+
+#: Marks a value that not everybody may have, and holds it (Salt: utils/mine.py).
+_GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 
 def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
@@ -30,8 +34,53 @@ def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     except TargetError as error:
         desk.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
         return {}
-    found = {name: desk.store.cache.mine_get(target.minions, name) for name in functions}
+    allowed = [name for name in functions if _may_have(desk, minion_id, name)]
+    found = {name: _open_to(desk, minion_id, desk.store.cache.mine_get(target.minions, name)) for name in allowed}
+    if not found:
+        return {}
     return found[functions[0]] if isinstance(fun, str) and len(functions) == 1 else found
+
+
+def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:
+    """By the master's option ``mine_get``: regular expressions that match from the start, as in Salt."""
+    rules = desk.options.mine_get
+    if rules is None:
+        return True
+    return any(_matches(who, minion_id) and any(_matches(what, fun) for what in funs) for who, funs in rules.items())
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return re.match(pattern, text) is not None
+    except re.error:
+        # One that is none allows nothing.
+        return False
+
+
+def _open_to(desk: Desk, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that their minions let ``minion_id`` have (``allow_tgt``)."""
+    found: dict[str, Any] = {}
+    asked: dict[tuple[str, str], bool] = {}
+    for minion, value in offered.items():
+        if not isinstance(value, Mapping) or _GUARD not in value:
+            found[minion] = value
+            continue
+        target = value.get("allow_tgt")
+        kind = str(value.get("allow_tgt_type") or "glob")
+        key = (repr(target), kind)
+        if key not in asked:
+            asked[key] = not target or _is_meant(desk, minion_id, target, kind)
+        if asked[key]:
+            found[minion] = value.get(_VALUE)
+    return found
+
+
+def _is_meant(desk: Desk, minion_id: str, target: Any, kind: str) -> bool:
+    try:
+        return minion_id in resolve(desk, target, kind).minions
+    except TargetError as error:
+        desk.log.warning("allow_tgt of a mine is not understood, and allows nobody: %s", error)
+        return False
 
 
 def delete(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:

@@ -167,6 +167,32 @@ class TestMine:
         assert db.ask("_mine_get", tgt="*", fun="a") == {"db1": 1}, "one flushed another's"
 
     @pytest.mark.parametrize(
+        ("guard", "seen_by"),
+        [
+            ({}, {"web1", "db1"}),
+            ({"allow_tgt": "db*"}, {"db1"}),
+            ({"allow_tgt": "web1,db1", "allow_tgt_type": "list"}, {"web1", "db1"}),
+            ({"allow_tgt": "L@db1 and db*", "allow_tgt_type": "compound"}, {"db1"}),
+            ({"allow_tgt": "nobody"}, set()),
+            ({"allow_tgt": "(", "allow_tgt_type": "pcre"}, set()),
+        ],
+    )
+    def test_who_offers_says_who_may_have_it(self, worker: Worker, guard: dict[str, Any], seen_by: set[str]) -> None:
+        web, db = worker.minion("web1"), worker.minion("db1", key=1)
+        web.ask("_mine", data={"a": {"__saltmine_acl__": 1, "__data__": [1], **guard}})
+        told = {name: minion.ask("_mine_get", tgt="*", fun="a") for name, minion in (("web1", web), ("db1", db))}
+        assert told == {name: {"web1": [1]} if name in seen_by else {} for name in told}
+
+    def test_the_master_says_who_may_have_what(self, new_worker: Callable[..., Worker]) -> None:
+        rules = {"web.*": ["network.*", "("], "db1$": ["test\\.ping"], "(": [".*"]}
+        worker = new_worker(mine_get=rules)
+        web, db = worker.minion("web1"), worker.minion("db1", key=1)
+        web.ask("_mine", data={"network.ip_addrs": 1, "test.ping": 2})
+        assert web.ask("_mine_get", tgt="*", fun="network.ip_addrs,test.ping") == {"network.ip_addrs": {"web1": 1}}
+        assert web.ask("_mine_get", tgt="*", fun="test.ping") == {}
+        assert db.ask("_mine_get", tgt="*", fun="test.ping") == {"web1": 2}
+
+    @pytest.mark.parametrize(
         "fields",
         [
             {"tgt": "(", "tgt_type": "pcre", "fun": "a"},

@@ -1,0 +1,233 @@
+"""The mine: values that this minion offers, and those that others offer (Salt's ``mine`` module).
+
+The master keeps them; without a master (``file_client: local``) they are this minion's own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from statecore import kept_files
+from statecore.context import Context
+from statecore.errors import InvocationError, NotAvailable
+
+log = logging.getLogger(__name__)
+
+#: Marks a value that not everybody may have (Salt: utils/mine.py).
+_GUARD, _GUARD_VERSION, _VALUE = "__saltmine_acl__", 1, "__data__"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One entry of ``mine_functions``."""
+
+    #: Empty: the entry's name is the function's.
+    function: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    allow_tgt: Any = None
+    allow_tgt_type: Any = None
+
+    @classmethod
+    def of(cls, definition: Any) -> Offer:
+        """A map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
+        entries = [definition] if isinstance(definition, Mapping) else definition
+        if entries is None or entries == "":
+            return cls()
+        if not isinstance(entries, list):
+            raise InvocationError(f"an entry of mine_functions is a list or a map of arguments, not {definition!r}")
+        kwargs: dict[str, Any] = {}
+        for entry in entries:
+            if isinstance(entry, Mapping):
+                kwargs |= entry
+        named = {name: kwargs.pop(name, None) for name in ("mine_function", "allow_tgt", "allow_tgt_type")}
+        return cls(
+            function=str(named["mine_function"] or ""),
+            args=tuple(entry for entry in entries if not isinstance(entry, Mapping)),
+            kwargs=kwargs,
+            allow_tgt=named["allow_tgt"],
+            allow_tgt_type=named["allow_tgt_type"],
+        )
+
+    def guarded(self, value: Any) -> Any:
+        """The value as it is kept."""
+        if not self.allow_tgt:
+            return value
+        guard = {_VALUE: value, _GUARD: _GUARD_VERSION, "allow_tgt": self.allow_tgt}
+        return guard | ({"allow_tgt_type": self.allow_tgt_type} if self.allow_tgt_type else {})
+
+
+def update(ctx: Context, clear: bool = False, mine_functions: Any = None) -> bool | None:
+    """Calls the functions that are offered (``mine_functions`` of configuration and pillar, or those given) and tells the master
+    what they return. None where nothing is offered. One that fails is left out, and in the log. ``clear``: others are forgotten.
+
+    CLI Example:
+
+        salt '*' mine.update
+    """
+    offers = _offers(ctx, mine_functions)
+    if not offers:
+        return None
+    data = {}
+    for name, offer in offers.items():
+        function = offer.function or name
+        try:
+            data[name] = offer.guarded(ctx.call(function, *offer.args, **offer.kwargs))
+        except NotAvailable as missing:
+            log.error("Function %s in mine_functions not available: %s", function, missing)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the others go on
+            log.error("Function %s in mine.update failed to execute: %s", function, error)
+    return _store(ctx, data, clear=clear)
+
+
+def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
+    """Offers what a function returns, as ``name``: that is the function's, or ``mine_function`` is. ``allow_tgt`` and
+    ``allow_tgt_type`` say which minions may have it.
+
+    CLI Example:
+
+        salt '*' mine.send network.ip_addrs interface=eth0
+        salt '*' mine.send eth0_ips mine_function=network.ip_addrs interface=eth0 allow_tgt='G@role:web' allow_tgt_type=compound
+    """
+    own = {key: value for key, value in kwargs.items() if not key.startswith("__")}
+    offer = Offer.of([*args, own])
+    function = offer.function or name
+    try:
+        value = ctx.call(function, *offer.args, **offer.kwargs)
+    except Exception as error:  # noqa: BLE001 - as above; the answer is Salt's
+        log.error("Function %s in mine.send failed to execute: %s", function, error)
+        return False
+    return _store(ctx, {name: offer.guarded(value)})
+
+
+def get(ctx: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
+    """minion -> what it offers as ``fun``; of several (a list, or with commas) function -> minion -> value.
+
+    Pillar of others is not matched: who asks may not find out what it holds.
+
+    CLI Example:
+
+        salt '*' mine.get '*' network.ip_addrs
+        salt '*' mine.get 'os:Debian' network.ip_addrs,test.ping grain
+    """
+    if ctx.opts.get("file_client") == "local":
+        return _own(ctx, tgt, fun, tgt_type)
+    found = ctx.minion.ask_mine("_mine_get", {"tgt": tgt, "fun": fun, "tgt_type": tgt_type})
+    found = dict(found) if isinstance(found, Mapping) else {}
+    if exclude_minion:
+        found.pop(ctx.opts["id"], None)
+        if not isinstance(fun, str) or "," in fun:
+            found = {name: {k: v for k, v in values.items() if k != ctx.opts["id"]} for name, values in found.items()}
+    return found
+
+
+def delete(ctx: Context, fun: str) -> bool:
+    """No longer offers a function.
+
+    CLI Example:
+
+        salt '*' mine.delete network.ip_addrs
+    """
+    if ctx.opts.get("file_client") == "local":
+        kept = _kept(ctx)
+        kept.pop(fun, None)
+        return _keep(ctx, kept)
+    return bool(ctx.minion.ask_mine("_mine_delete", {"fun": fun}))
+
+
+def flush(ctx: Context) -> bool:
+    """No longer offers anything.
+
+    CLI Example:
+
+        salt '*' mine.flush
+    """
+    if ctx.opts.get("file_client") == "local":
+        return _keep(ctx, {})
+    return bool(ctx.minion.ask_mine("_mine_flush", {}))
+
+
+def valid(ctx: Context) -> dict[str, Any] | None:
+    """The entries of ``mine_functions`` whose functions there are; None where nothing is offered.
+
+    CLI Example:
+
+        salt '*' mine.valid
+    """
+    offers = _offers(ctx, None)
+    if not offers:
+        return None
+    configured = _configured(ctx)
+    shown: dict[str, Any] = {}
+    for name, offer in offers.items():
+        if (offer.function or name) not in ctx.functions:
+            log.error("Function %s in mine_functions not available", offer.function or name)
+        elif offer.function:
+            shown[name] = {offer.function: [*offer.args, *({key: value} for key, value in offer.kwargs.items())]}
+        else:
+            shown[name] = configured[name]
+    return shown
+
+
+# ---------------------------------------------------------------------------------------------------------------- the parts
+
+
+def _configured(ctx: Context) -> Mapping[str, Any]:
+    return _by_name(ctx.call("config.merge", "mine_functions", {}))
+
+
+def _by_name(functions: Any) -> Mapping[str, Any]:
+    """A list names functions that take no arguments. Raises InvocationError."""
+    if isinstance(functions, Mapping):
+        return functions
+    if isinstance(functions, list) and all(isinstance(name, str) for name in functions):
+        return {name: [] for name in functions}
+    raise InvocationError(f"mine_functions is a map of functions, or a list of their names, not {functions!r}")
+
+
+def _offers(ctx: Context, given: Any) -> dict[str, Offer]:
+    functions = _by_name(given) if given else _configured(ctx)
+    return {str(name): Offer.of(definition) for name, definition in functions.items()}
+
+
+def _store(ctx: Context, data: Mapping[str, Any], *, clear: bool = False) -> bool:
+    if ctx.opts.get("file_client") == "local":
+        return _keep(ctx, {**({} if clear else _kept(ctx)), **data})
+    return bool(ctx.minion.ask_mine("_mine", {"data": dict(data), "clear": clear}))
+
+
+def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
+    """What ``get`` finds where there is nobody else."""
+    functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
+    if not isinstance(functions, list):
+        raise InvocationError(f"fun is a name, names with commas, or a list of names, not {fun!r}")
+    if not ctx.call(f"match.{tgt_type}", tgt):
+        return {}
+    kept = _kept(ctx)
+    values = {name: _plain(kept[name]) for name in functions if name in kept}
+    mine = ctx.opts["id"]
+    if isinstance(fun, str) and len(functions) == 1:
+        return dict.fromkeys([mine], values[functions[0]]) if values else {}
+    return {name: {mine: value} for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value[_VALUE] if isinstance(value, Mapping) and _GUARD in value else value
+
+
+def _file(ctx: Context) -> Path:
+    return Path(str(ctx.opts["cachedir"])) / "mine"
+
+
+def _kept(ctx: Context) -> dict[str, Any]:
+    kept = kept_files.load(_file(ctx))
+    return dict(kept) if isinstance(kept, Mapping) else {}
+
+
+def _keep(ctx: Context, data: Mapping[str, Any]) -> bool:
+    kept_files.store(_file(ctx), dict(data))
+    return True
