@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import ipaddress
+import re
 import socket
 import struct
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.hostfiles import network_files
 
 #: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
 _ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913
@@ -151,6 +153,31 @@ def get_hostname(ctx: Context) -> str:
 def get_fqdn(ctx: Context) -> str:
     """The host's name with its domain, as the grain has it."""
     return str(ctx.grains.get("fqdn") or get_hostname(ctx))
+
+
+def mod_hostname(ctx: Context, hostname: str) -> bool:
+    """Gives the host another name: the kernel's, in its files and in /etc/hosts. False when the kernel does not take it.
+
+    CLI Example:
+
+        salt '*' network.mod_hostname web1.example.com
+    """
+    if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", hostname or "") is None:
+        raise CommandError(f"{hostname!r} is no name of a host")
+    known = network_files.text(ctx.host, "/etc/hostname").strip()
+    program = ["hostnamectl", "set-hostname", hostname] if ctx.host.which("hostnamectl") else ["hostname", hostname]
+    if ctx.host.run(program).retcode:
+        return False
+    hosts = network_files.text(ctx.host, "/etc/hosts")
+    renamed = re.sub(rf"(?<!\S){re.escape(known)}(?!\S)", hostname, hosts) if known else hosts
+    if renamed != hosts:
+        network_files.write(ctx.host, "/etc/hosts", renamed)
+    if known != hostname:
+        network_files.write(ctx.host, "/etc/hostname", f"{hostname}\n")
+    settings = network_files.text(ctx.host, "/etc/sysconfig/network")
+    if (named := re.sub(r"(?m)^HOSTNAME=([\"']?).*$", rf"HOSTNAME=\g<1>{hostname}\g<1>", settings)) != settings:
+        network_files.write(ctx.host, "/etc/sysconfig/network", named)
+    return True
 
 
 def _existing(ctx: Context, name: str) -> dict[str, Any]:

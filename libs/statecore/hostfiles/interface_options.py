@@ -1,0 +1,178 @@
+"""Arguments of ``network.managed``: those there are, and the checks that more than one form of network files needs. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from statecore.errors import InvocationError
+
+TRUE = ("yes", "on", "true", "1", True)
+FALSE = ("no", "off", "false", "0", False)
+
+_MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.IGNORECASE)
+
+#: Every argument that some family of systems knows (Salt: states/network.py, modules/debian_ip.py, rh_ip.py, netplan_ip.py).
+#: What means nothing to the family at hand is passed over, so that one SLS serves all.
+_KNOWN = """
+    accept_ra addr address addresses addrs ad_select advertise ageing arp_interval arp_ip_target arpcheck autoconf
+    autoneg bootfile bootproto bridge bridge_ports bridgeprio broadcast bypassfirewall channels client clonenum_start
+    dad-attempts dad-interval defroute delay dhcp dhcpv6c dns dns-nameservers dns-search dns_nameservers dns_search
+    domain down_cmds downdelay driver-message-level dstaddr duplex enable_ipv4 enable_ipv6 endpoint ethernet-port
+    ethtool fd filename forward_delay gateway gcint gro gso hashing-algorithm hello hostname hotplug hw hwaddr
+    hwaddress id iface_type interfaces ipaddr ipaddr_end ipaddr_start ipaddrs ipv4_failure_fatal ipv6_autoconf
+    ipv6_defroute ipv6_peerdns ipv6_peerroutes lacp_rate leasehours leasetime link local lro mac macaddr master
+    max_bonds maxage maxwait media metric miimon mode mtu my_inner_ipaddr my_outer_ipaddr nameservers netmask network
+    nickname nm_controlled noifupdown onboot onparent options parent pathcost peerdns peerntp peerroutes phys_dev
+    pointopoint portprio ports post_down_cmds post_up_cmds pre_down_cmds pre_up_cmds preferred-lifetime prefix primary
+    priority privext proto provider reorder_hdr rx scope search server sg slave slaves source speed srcaddr stp
+    team_config team_master team_port_config tso ttl tx tx_queues ufo unit up_cmds updelay use_carrier userctl uuid
+    vendor vlan vlan-raw-device vlan_id vlan_raw_device waitport wireless-essid wireless-mode wpa-ap-scan wpa-conf
+    wpa-driver wpa-group wpa-key-mgmt wpa-pairwise wpa-proto wpa-psk wpa-roam wpa-ssid xmit_hash_policy zone
+"""
+
+#: What a bond's mode is called, by its number.
+BOND_MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")
+
+
+def invalid(iface: str, option: str, expected: Iterable[Any]) -> InvocationError:
+    """The error of an option, in Salt's words."""
+    return InvocationError(
+        f"Invalid option -- Interface: {iface}, Option: {option}, Expected: [{'|'.join(str(each) for each in expected)}]"
+    )
+
+
+def unknown(names: Iterable[str]) -> str | None:
+    """What is wrong with the names of arguments, None when all are known. ``ipv4`` and ``ipv6`` may stand before a name."""
+    known = _KNOWN.split()
+    for name in names:
+        if name in known or re.sub(r"^ipv[46]", "", name) in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        return f"'{name}' is no option of an interface" + (f"; did you mean '{near[0]}'?" if near else "")
+    return None
+
+
+def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: str) -> str | None:
+    """``on`` or ``off`` of an option, None where it is not given. Raises InvocationError."""
+    if option not in settings:
+        return None
+    value = settings[option]
+    value = (
+        value.lower() if isinstance(value, str) else str(value) if isinstance(value, int) and value in (0, 1) else value
+    )
+    if settings[option] is True or value in TRUE[:-1]:
+        return on
+    if settings[option] is False or value in FALSE[:-1]:
+        return off
+    raise invalid(iface, option, (*TRUE, *FALSE))
+
+
+def integer(iface: str, settings: Mapping[str, Any], option: str, default: Any = None) -> Any:
+    """An option that is a number, as it was given. Raises InvocationError."""
+    if option not in settings:
+        return default
+    return checked(iface, option, settings[option], int, "integer")
+
+
+def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], expected: str) -> Any:
+    """The value as it is, when it stands the check. Raises InvocationError."""
+    try:
+        check(value)
+    except (TypeError, ValueError):
+        raise invalid(iface, option, (expected,)) from None
+    return value
+
+
+def one_of(iface: str, option: str, value: Any, valid: Sequence[str]) -> str:
+    """The text of a value that is one of these. Raises InvocationError."""
+    if str(value) not in valid:
+        raise invalid(iface, option, valid)
+    return str(value)
+
+
+def words(value: Any) -> list[str]:
+    """A list, or text with blanks or commas, as a list."""
+    if isinstance(value, list | tuple):
+        return [str(each) for each in value]
+    return str(value).replace(",", " ").split()
+
+
+def is_mac(value: Any) -> bool:
+    """Whether a value is a hardware address."""
+    return _MAC.fullmatch(str(value)) is not None
+
+
+def is_address(value: Any, version: int) -> bool:
+    """Whether a value is an address of a version, with or without the length of its prefix."""
+    try:
+        return ipaddress.ip_interface(str(value)).version == version
+    except ValueError:
+        return False
+
+
+def is_netmask(value: Any) -> bool:
+    """Whether a value is the netmask of a network, in dots."""
+    try:
+        return str(ipaddress.ip_network(f"0.0.0.0/{value}").netmask) == str(value)
+    except ValueError:
+        return False
+
+
+def bond_mode(iface: str, settings: Mapping[str, Any]) -> str:
+    """The number of a bond's mode, as text. Raises InvocationError."""
+    numbers = [str(number) for number in range(len(BOND_MODES))]
+    mode = one_of(iface, "mode", settings.get("mode"), [*numbers, *BOND_MODES])
+    return mode if mode in numbers else str(BOND_MODES.index(mode))
+
+
+def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
+    """What a bond watches, with commas. Raises InvocationError."""
+    targets = settings.get("arp_ip_target")
+    if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
+        raise invalid(iface, "arp_ip_target", ["list of ips (up to 16)"])
+    return ",".join(str(each) for each in targets)
+
+
+def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What ethtool is to set: autoneg, duplex, speed and what is offloaded. Raises InvocationError."""
+    found: dict[str, Any] = {}
+    if (autoneg := switch(iface, settings, "autoneg", "on", "off")) is not None:
+        found["autoneg"] = autoneg
+    if "duplex" in settings:
+        found["duplex"] = one_of(iface, "duplex", settings["duplex"], ("full", "half"))
+    if "speed" in settings:
+        found["speed"] = one_of(iface, "speed", settings["speed"], ("10", "100", "1000", "10000"))
+    return found
+
+
+def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Of what ethtool sets, what the hardware does in place of the kernel. Raises InvocationError."""
+    names = ("rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro")
+    chosen = {name: switch(iface, settings, name, "on", "off") for name in names}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The routes of ``network.routes``. Raises InvocationError that says which is wrong."""
+    wanted = settings.get("routes")
+    if not isinstance(wanted, list) or not all(isinstance(each, Mapping) for each in wanted):
+        raise InvocationError(f"Invalid option -- Route interface: {iface}, Option: routes, Expected: [List of routes]")
+    names = ("name", "ipaddr", "netmask", "gateway", "metric", "destination")
+    for route in wanted:
+        if strange := [str(key) for key in route if key not in names]:
+            raise InvocationError(
+                f"routes of {iface}: '{strange[0]}' is no part of a route; there are {', '.join(names)}"
+            )
+        if "\n" in str(route.get("name", "")):
+            raise InvocationError(f"routes of {iface}: a name is one line")
+        for key in ("ipaddr", "gateway"):
+            value = route.get(key)
+            if value is None and (key == "gateway" or "destination" in route or "gateway" in route):
+                continue
+            if value != "default" and not is_address(value, 4) and not is_address(value, 6):
+                raise InvocationError(f"routes of {iface}: {key} {value!r} is no address")
+    return [{**route, "ipaddr": route.get("ipaddr") or route.get("destination") or "default"} for route in wanted]

@@ -1,0 +1,32 @@
+"""Reading and writing the host's network files, and the programs that act on them: the same for every form of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from statecore import managed_file
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+from statecore.ports import ManagedHost
+
+
+def text(host: ManagedHost, file: str) -> str:
+    """What a file holds, "" where there is none. Raises HostError for what is no file."""
+    return (managed_file.read(host.path(file), file) or b"").decode("utf-8", "surrogateescape")
+
+
+def write(host: ManagedHost, file: str, new: str, mode: int | None = None) -> None:
+    """Replaces a file. Raises CommandError where its directory is not there, or it cannot be written."""
+    place = host.path(file)
+    if not place.parent.is_dir():
+        raise CommandError(f"{file} cannot be written. {file.rpartition('/')[0]} does not exist")
+    managed_file.replace(host, place, new.encode("utf-8", "surrogateescape"), Attributes(mode=mode))
+
+
+def run(host: ManagedHost, words: Sequence[str]) -> str:
+    """What a program told. Raises CommandError when it failed."""
+    done = host.run(list(words))
+    if done.retcode:
+        told = done.stderr.strip() or done.stdout.strip()
+        raise CommandError(f"{' '.join(words)} failed with exit code {done.retcode}: {told}")
+    return done.stdout.rstrip("\n")

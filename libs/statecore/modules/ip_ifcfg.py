@@ -1,0 +1,129 @@
+"""Network interfaces of RedHat and its kin in /etc/sysconfig/network-scripts (Salt's ``ip`` module, provider ``rh_ip``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.hostfiles import ifcfg, network_files
+from statecore.hostfiles import interface_options as options
+
+VIRTUAL = "ip"
+
+_SCRIPTS = "/etc/sysconfig/network-scripts"
+_NETWORK = "/etc/sysconfig/network"
+
+#: What lets packets of bridges through the packet filter.
+_BRIDGE_FILTERS = tuple(f"net.bridge.bridge-nf-call-{each}" for each in ("ip6tables", "iptables", "arptables"))
+
+
+def available(ctx: Context) -> str | None:
+    """None on RedHat and its kin."""
+    return None if ctx.grains.get("os_family") == "RedHat" else "the host is not of the family RedHat"
+
+
+def get_interface(ctx: Context, iface: str) -> list[str]:
+    """The lines of an interface's file, [] when there is none.
+
+    CLI Example:
+
+        salt '*' ip.get_interface eth0
+    """
+    return _lines(network_files.text(ctx.host, f"{_SCRIPTS}/ifcfg-{iface}"))
+
+
+def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
+    """Writes an interface's file, unless ``test``: its lines. ``settings`` are those of ``network.managed``.
+
+    iface_type
+        eth, bond, team, teamport, bridge, slave, vlan, alias, ipip or ib
+    """
+    type_ = iface_type.lower()
+    kernels = ctx.call("network.interfaces").get(iface, {}).get("hwaddr")
+    release = _release(ctx)
+    cpus = int(ctx.grains.get("num_cpus") or 1)
+    text = ifcfg.interface(iface, type_, enabled, settings, hwaddr=kernels, release=release, cpus=cpus)
+    passes = options.switch(iface, settings, "bypassfirewall", "0", "1") or "0"
+    if not settings.get("test") and not ctx.test:
+        package = {"team": "teamd", "bridge": "bridge-utils" if release < 8 else None}.get(type_)
+        if package and "pkg.version" in ctx.functions and not ctx.call("pkg.version", package):
+            ctx.call("pkg.install", package)
+        network_files.write(ctx.host, f"{_SCRIPTS}/ifcfg-{iface}", text)
+        for name in _BRIDGE_FILTERS if type_ == "bridge" else ():
+            if ctx.host.path("/proc/sys/" + name.replace(".", "/")).exists():
+                ctx.call("sysctl.persist", name, int(passes))
+    return _lines(text)
+
+
+def get_routes(ctx: Context, iface: str) -> list[str]:
+    """The lines of an interface's routes, those of IPv6 last."""
+    return [
+        line
+        for name in ("route", "route6")
+        for line in _lines(network_files.text(ctx.host, f"{_SCRIPTS}/{name}-{iface}"))
+    ]
+
+
+def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
+    """Writes an interface's routes, unless ``test``: their lines.
+
+    routes
+        a list of maps: ipaddr, netmask, gateway, metric, and a name, which becomes a comment
+    """
+    texts = ifcfg.routes(iface, options.routes(iface, settings))
+    if not settings.get("test") and not ctx.test:
+        for name, text in zip(("route", "route6"), texts, strict=True):
+            network_files.write(ctx.host, f"{_SCRIPTS}/{name}-{iface}", text)
+    return [line for text in texts for line in _lines(text)]
+
+
+def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
+    """Brings an interface up. Raises CommandError that says what ifup complained of. A slave is its bond's business."""
+    return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifup", iface])
+
+
+def down(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
+    """Takes an interface down. As ``up``."""
+    return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifdown", iface])
+
+
+def get_network_settings(ctx: Context) -> list[str]:
+    """The lines of /etc/sysconfig/network."""
+    return _lines(network_files.text(ctx.host, _NETWORK))
+
+
+def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
+    """Writes /etc/sysconfig/network, unless ``test``: its lines.
+
+    enabled, hostname, gateway, gatewaydev, nisdomain, nozeroconf, networking_ipv6, networkdelay, devtimeout
+        its values
+    retain_settings
+        what is not named stays as it is; else it goes
+    """
+    text = ifcfg.system(settings, ifcfg.parse(network_files.text(ctx.host, _NETWORK)))
+    if not settings.get("test") and not ctx.test:
+        network_files.write(ctx.host, _NETWORK, text)
+    return _lines(text)
+
+
+def apply_network_settings(ctx: Context, **settings: Any) -> bool:
+    """Starts networking again, unless ``require_reboot``; sets the host's name where ``apply_hostname`` says so."""
+    named = True
+    if settings.get("apply_hostname") in options.TRUE:
+        named = bool(settings.get("hostname")) and bool(ctx.call("network.mod_hostname", settings["hostname"]))
+    if settings.get("require_reboot") in options.TRUE:
+        return named
+    return bool(ctx.call("service.restart", "NetworkManager" if _release(ctx) >= 8 else "network")) and named
+
+
+def _release(ctx: Context) -> int:
+    """The release of RedHat that the host's files are those of."""
+    given = str(ctx.grains.get("osmajorrelease") or ctx.grains.get("osrelease") or "9").partition(".")[0]
+    number = int(given) if given.isdecimal() else 9
+    if ctx.grains.get("os") == "Fedora":
+        return 8 if number >= 28 else 7
+    return 7 if ctx.grains.get("os") == "Amazon" else number
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines()

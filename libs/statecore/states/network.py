@@ -1,0 +1,276 @@
+"""Network interfaces, their routes, and what counts for all of them (Salt's ``network`` state).
+
+The files are those that the managed host has: /etc/network/interfaces, netplan's, or RedHat's ifcfg; see the ``ip`` module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError, StatecoreError
+from statecore.hostfiles import interface_options as options
+from statecore.hostfiles import network_files
+from statecore.types import Outcome, Plan, Step
+
+_SYSTEM = (
+    "enabled hostname apply_hostname require_reboot retain_settings search gateway gatewaydev nisdomain nozeroconf"
+    " networking_ipv6 networkdelay devtimeout enable_ipv6 ipv6gateway"
+)
+
+
+def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: Any) -> Plan:
+    """An interface that is configured, and up (``enabled``) or down.
+
+    type
+        eth, bond, bridge, slave, vlan; on Debian source; on RedHat team, teamport, alias, ipip, ib
+    noifupdown
+        writes the files alone
+    addr
+        an old name of ``hwaddr``
+
+    Whatever else is given goes into the interface's file: proto, ipaddr, netmask, gateway, dns, mtu, ipv6proto, slaves, ports,
+    mode and so on. What the host's form of files has no word for is passed over; what no form knows is an error.
+    """
+    settings, warnings = _settings(kwargs)
+    quiet = bool(settings.pop("noifupdown", False))
+    try:
+        if wrong := _name_fault(name) or options.unknown(settings):
+            return Plan.failed(wrong)
+        pieces = [_piece(ctx, "interface", name, (type, bool(enabled)), settings)]
+        if type == "bond" and "ip.get_bond" in ctx.functions:
+            pieces.append(_piece(ctx, "bond", name, (), settings))
+        moves = (
+            []
+            if quiet or type == "source"
+            else _moves(ctx, name, type, bool(enabled), written=any(map(_differs, pieces)))
+        )
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    enslave = _missing_slaves(ctx, name, settings) if type == "bond" and not quiet else []
+    changed = [piece for piece in pieces if _differs(piece)]
+    if not changed and not moves and not enslave:
+        return Plan(True, f"Interface {name} is up to date.", warnings=warnings)
+    would = changed[-1].would(name) if changed else _would_move(name, moves, enslave)
+
+    def work() -> Outcome:
+        comment, changes = f"Interface {name} is up to date.", dict[str, Any]()
+        try:
+            for piece in changed:
+                ctx.call(f"ip.build_{piece.kind}", name, *piece.how, **settings)
+                comment, changes[piece.kind] = piece.done(name), piece.change(name)
+            for verb in moves:
+                if verb == "restart":
+                    ctx.call("service.restart", "network")
+                    return Outcome("network restarted for change of ranged interfaces", changes)
+                ctx.call(f"ip.{verb}", name, type)
+            if moves:
+                changes["status"] = f"Interface {name} {_STATUS[tuple(moves)]}"
+            if enslave:
+                _enslave(ctx, name, enslave)
+                changes["enslave"] = f"Added slaves '{' '.join(enslave)}' to master '{name}'"
+        except StatecoreError as error:
+            return Outcome(str(error), changes, ok=False)
+        ctx.call("saltutil.refresh_grains")
+        return Outcome(comment, changes)
+
+    return Plan(True, would, steps=(Step(f"configure the interface {name}", work),), warnings=warnings)
+
+
+def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> Plan:
+    """The routes of an interface: a list of maps with ipaddr, netmask, gateway, metric, and a name.
+
+    require_reboot
+        does not start networking again
+    """
+    if wrong := _name_fault(name) or _strange(kwargs, ("require_reboot", "apply_hostname", "hostname")):
+        return Plan.failed(wrong)
+    try:
+        piece = _piece(ctx, "routes", name, (), {"routes": routes})
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    if not _differs(piece):
+        return Plan.unchanged(f"Interface {name} routes are up to date.")
+
+    def work() -> Outcome:
+        changes = {"network_routes": piece.change(name)}
+        try:
+            ctx.call("ip.build_routes", name, routes=routes)
+            applied = ctx.call("ip.apply_network_settings", **kwargs)
+        except StatecoreError as error:
+            return Outcome(str(error), ok=False)
+        return Outcome(piece.done(name) if applied else f"{piece.done(name)} {_NOT_APPLIED}", changes, ok=bool(applied))
+
+    return Plan.change(piece.would(name), [Step(f"write the routes of {name}", work)])
+
+
+def system(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """What counts for all interfaces.
+
+    enabled
+        whether interfaces are set up at boot
+    hostname, apply_hostname
+        the host's name; with ``apply_hostname`` it gets it now
+    require_reboot
+        does not start networking again
+    search
+        domains in which names are looked for (Debian)
+    gateway, gatewaydev, nisdomain, nozeroconf, networking_ipv6, networkdelay, devtimeout, enable_ipv6, ipv6gateway
+        values of /etc/sysconfig/network (RedHat)
+    retain_settings
+        keeps values of that file that are not named
+    """
+    if wrong := _strange(kwargs, _SYSTEM.split()):
+        return Plan.failed(wrong)
+    try:
+        piece = _Piece("system", (), ctx.call("ip.get_network_settings"), _built(ctx, "network_settings", (), kwargs))
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    if not _differs(piece):
+        return Plan.unchanged("Global network settings are up to date.")
+
+    def work() -> Outcome:
+        changes = {"network_settings": piece.change(name)}
+        try:
+            ctx.call("ip.build_network_settings", **kwargs)
+            applied = ctx.call("ip.apply_network_settings", **kwargs)
+        except StatecoreError as error:
+            return Outcome(str(error), ok=False)
+        told = "Global network settings are up to date."
+        return Outcome(
+            told if applied else f"Global network settings were written. {_NOT_APPLIED}", changes, ok=bool(applied)
+        )
+
+    return Plan.change(piece.would(name), [Step("write the global network settings", work)])
+
+
+# ----------------------------------------------------------------------------------------------------------------------------
+
+_NOT_APPLIED = "Networking could not be started again."
+
+#: What was done to an interface -> how its change is told.
+_STATUS = {("down", "up"): "restart to validate", ("up",): "is up", ("down",): "down"}
+
+#: Kind of text -> what it is called; how a new one is told.
+_CALLED = {
+    "interface": "Interface {}",
+    "bond": "Bond interface {}",
+    "routes": "Interface {} routes",
+    "system": "Global network settings",
+}
+_NEW = {
+    "interface": "Added network interface.",
+    "bond": "Added bond {}.",
+    "routes": "Added interface {} routes.",
+    "system": "Added global network settings.",
+}
+
+
+class _Piece:
+    """One text that is wanted in place of another."""
+
+    def __init__(self, kind: str, how: tuple[Any, ...], old: Sequence[str], new: Sequence[str]) -> None:
+        self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
+
+    def would(self, name: str) -> str:
+        """Test mode's comment."""
+        verb = "are" if self.kind in ("routes", "system") else "is"
+        told = f"{_CALLED[self.kind].format(name)} {verb} set to be "
+        return told + (f"updated:\n{self._diff()}" if self.old else "added.")
+
+    def done(self, name: str) -> str:
+        """The comment of a run."""
+        return f"{_CALLED[self.kind].format(name)} {'updated' if self.old else 'added'}."
+
+    def change(self, name: str) -> str:
+        """What the changes tell."""
+        return self._diff() if self.old else _NEW[self.kind].format(name)
+
+    def _diff(self) -> str:
+        return "\n".join(difflib.unified_diff(self.old, self.new, lineterm=""))
+
+
+def _piece(ctx: Context, kind: str, name: str, how: tuple[Any, ...], settings: Mapping[str, Any]) -> _Piece:
+    return _Piece(kind, how, ctx.call(f"ip.get_{kind}", name), _built(ctx, kind, (name, *how), settings))
+
+
+def _built(ctx: Context, kind: str, how: tuple[Any, ...], settings: Mapping[str, Any]) -> list[str]:
+    return list(ctx.call(f"ip.build_{kind}", *how, **settings, test=True))
+
+
+def _differs(piece: _Piece) -> bool:
+    return piece.old != piece.new
+
+
+def _settings(kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    settings = {key: value for key, value in kwargs.items() if key != "test"}
+    if "addr" not in settings:
+        return settings, ()
+    address = settings.pop("addr")
+    told = "it has been ignored in favor of 'hwaddr'."
+    if "hwaddr" not in settings:
+        settings["hwaddr"] = address
+        told = "its value has been assigned to 'hwaddr' instead."
+    warning = f"'addr' is not a valid argument name, {told} Update your SLS file to get rid of this warning."
+    return settings, (warning,)
+
+
+def _name_fault(name: str) -> str | None:
+    fits = re.fullmatch(r"[^\s/]+", name) is not None and name not in (".", "..")
+    return None if fits else f"{name!r} is no name of an interface"
+
+
+def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
+    strange = next((key for key in kwargs if key not in known and key != "test"), None)
+    near = difflib.get_close_matches(strange, known, n=1) if strange else []
+    return (
+        f"'{strange}' is no argument of this state" + (f"; did you mean '{near[0]}'?" if near else "")
+        if strange
+        else None
+    )
+
+
+def _moves(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
+    """What is to be done to the interface itself."""
+    if "range" in name:
+        return ["restart"] if written else []
+    if type_ == "slave" or type_ == "teamport":
+        # Its master brings it up.
+        return []
+    is_up = _is_up(ctx, name)
+    if enabled:
+        return (["down", "up"] if written else []) if is_up else ["up"]
+    return ["down"] if is_up else []
+
+
+def _is_up(ctx: Context, name: str) -> bool:
+    found = ctx.call("network.interfaces")
+    if name in found:
+        return bool(found[name].get("up"))
+    labels = (each.get("label") for entry in found.values() for each in entry.get("inet", []))
+    return name in labels
+
+
+def _would_move(name: str, moves: Sequence[str], enslave: Sequence[str]) -> str:
+    if moves:
+        return f"Interface {name} is set to be brought {'up' if moves[-1] == 'up' else 'down'}."
+    return f"Slaves {' '.join(enslave)} are set to be added to {name}."
+
+
+def _missing_slaves(ctx: Context, name: str, settings: Mapping[str, Any]) -> list[str]:
+    place = ctx.host.path(f"/sys/class/net/{name}/bonding/slaves")
+    if ctx.grains.get("os_family") == "Suse" or not place.is_file():
+        return []
+    present = place.read_text("utf-8").split()
+    return [each for each in options.words(settings.get("slaves") or []) if each not in present]
+
+
+def _enslave(ctx: Context, name: str, slaves: Sequence[str]) -> None:
+    if ctx.host.which("ifenslave"):
+        network_files.run(ctx.host, ["ifenslave", name, *slaves])
+        return
+    for each in slaves:
+        network_files.run(ctx.host, ["ip", "link", "set", "dev", each, "master", name])
