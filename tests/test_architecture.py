@@ -104,6 +104,8 @@ _PACKAGES: Mapping[str, str] = {
     "statecore.package_versions": _PACKAGE_VERSIONS,
     "statecore.package_requests": _PACKAGE_REQUESTS,
     "statecore.detached_run": "scripts of packages start daemons",
+    "statecore.hostfiles": _HOSTFILES,
+    "statecore.managed_file": _MANAGED_FILE,
 }
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
@@ -251,11 +253,13 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.modules.pkg_apt": Room(NATIVE, _PACKAGES),
-    "statecore.modules.pkg_rpm": Room(NATIVE, {**_PACKAGES, "statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     "statecore.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
+    "statecore.modules.pkg_apt": Room(
+        NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
+    ),
+    "statecore.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(

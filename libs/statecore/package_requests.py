@@ -77,21 +77,30 @@ def texts(value: Any) -> list[str]:
 
 def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
     """The files of ``sources`` as we can read them: of the state tree, of the host, or of a server. Raises CommandError."""
-    files: list[Path] = []
+    files = []
     for name, place in sources.items():
-        if place.startswith("salt://"):
-            found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
-        elif place.startswith(downloads.SCHEMES):
-            found = downloads.cached_at(place, Path(ctx.opts.get("cachedir", "/var/cache/salt/minion")), ctx.saltenv)
-            downloads.fetch(place, found)
-        elif place.startswith("/"):
-            found = ctx.host.path(place)
-        else:
+        if not place.startswith(("salt://", "/", *downloads.SCHEMES)):
             raise InvocationError(f"Path {place} for package {name} is either not absolute or an invalid protocol")
-        if found is None or not found.is_file():
-            raise CommandError(f"Unable to cache source {place} for package {name}")
-        files.append(found)
+        try:
+            files.append(fetched(ctx, place))
+        except CommandError as error:
+            raise CommandError(f"Unable to cache source {place} for package {name}: {error}") from error
     return files
+
+
+def fetched(ctx: Context, place: str) -> Path:
+    """A file of the state tree (salt://), of a server (http://) or of the host (/), as we can read it. Raises CommandError."""
+    found: Path | None = None
+    if place.startswith("salt://"):
+        found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
+    elif place.startswith(downloads.SCHEMES):
+        found = downloads.cached_at(place, Path(ctx.opts.get("cachedir", "/var/cache/salt/minion")), ctx.saltenv)
+        downloads.fetch(place, found)
+    elif place.startswith("/"):
+        found = ctx.host.path(place)
+    if found is None or not found.is_file():
+        raise CommandError("there is no such file")
+    return found
 
 
 @contextmanager

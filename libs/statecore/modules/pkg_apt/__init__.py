@@ -13,10 +13,13 @@ from typing import Any
 from statecore import package_requests
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
-from statecore.modules.pkg_apt import apt
+from statecore.modules.pkg_apt import apt, repositories
 from statecore.package_versions import deb
 
 VIRTUAL = "pkg"
+
+#: The modules whose functions are served with those of this one.
+PARTS = (repositories,)
 
 ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from statecore import package_requests
 from statecore.context import Context
-from statecore.modules.pkg_rpm import changing, dnf, files, grouping, holding, looking
+from statecore.modules.pkg_rpm import changing, dnf, files, grouping, holding, looking, repositories
 
 VIRTUAL = "pkg"
 
 #: The modules whose functions make up this one.
-PARTS = (looking, files, changing, holding, grouping)
+PARTS = (looking, files, changing, holding, grouping, repositories)
 
 
 def available(ctx: Context) -> str | None:

@@ -60,7 +60,13 @@ COMMON: Mapping[str, str] = {
     "spool": "/",
 }
 
-GRAINS: Mapping[str, Any] = {"os": "Debian", "os_family": "Debian", "kernel": "Linux", "osfinger": "Debian-12"}
+GRAINS: Mapping[str, Any] = {
+    "os": "Debian",
+    "os_family": "Debian",
+    "kernel": "Linux",
+    "osfinger": "Debian-12",
+    "oscodename": "bookworm",
+}
 
 #: The state tree of all cases.
 TREE: Mapping[str, str] = {

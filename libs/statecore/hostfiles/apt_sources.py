@@ -1,0 +1,261 @@
+"""APT's sources (sources.list(5)): lines (``deb [signed-by=…] URI SUITE COMPONENT…``) and stanzas (deb822, ``.sources``). Pure.
+
+A file keeps its comments, its order and whatever is no source; only what is to change is written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+TYPES = ("deb", "deb-src")
+
+_LINE = re.compile(
+    r"^(?P<disabled>#+\s*)?(?P<type>deb|deb-src)\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>cdrom:\[[^\]]*\]\S*|\S+)\s+(?P<rest>[^#]*)"
+    r"(?:#(?P<comment>.*))?$"
+)
+_TAG = re.compile(r"^(?P<tag>[A-Za-z][A-Za-z0-9-]*):[ \t]*(?P<value>.*)$")
+
+_FALSE = ("no", "false", "without", "off", "disable", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Packages of one type, at one place, of one suite."""
+
+    type: str
+    uri: str
+    dist: str
+    comps: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    signed_by: str = ""
+    trusted: bool | None = None
+    disabled: bool = False
+    comment: str = ""
+    #: All options as they are written, "arch", "signed-by" and "trusted" too.
+    options: Mapping[str, str] = field(default_factory=dict)
+    #: The line as it is in a file, "" for one of a stanza.
+    written: str = ""
+
+    @property
+    def line(self) -> str:
+        """As a line of a list."""
+        options = {key: value for key, value in self.options.items() if key not in ("arch", "signed-by", "trusted")}
+        own = {
+            "arch": ",".join(self.architectures),
+            "signed-by": self.signed_by,
+            "trusted": "yes" if self.trusted else "",
+        }
+        # What is written already keeps its place.
+        ordered = {key: own.get(key, options.get(key, "")) for key in [*self.options, *own]}
+        told = " ".join(f"{key}={value}" for key, value in ordered.items() if value)
+        words = [self.type, f"[{told}]" if told else "", self.uri, self.dist, *self.comps]
+        line = " ".join(word for word in words if word)
+        return f"{'# ' if self.disabled else ''}{line}{f' #{self.comment}' if self.comment else ''}"
+
+    def same_place(self, other: Source) -> bool:
+        """Whether both are of one type, at one place and of one suite, and have a component in common."""
+        return ((self.type, self.uri.rstrip("/"), self.dist) == (other.type, other.uri.rstrip("/"), other.dist)) and (
+            not other.comps or bool({*self.comps} & {*other.comps})
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stanza:
+    """Lines of a ``.sources`` file between empty ones."""
+
+    lines: tuple[str, ...]
+
+    def get(self, tag: str) -> str:
+        """The value of a field, lines joined; "" where there is none."""
+        found: list[str] = []
+        inside = False
+        for line in self.lines:
+            if line.startswith("#"):
+                continue
+            match = _TAG.match(line)
+            if match:
+                inside = match["tag"].lower() == tag.lower()
+                found += [match["value"].strip()] if inside else []
+            elif inside:
+                found.append(line.strip())
+        return "\n".join(found).strip()
+
+    def words(self, tag: str) -> list[str]:
+        """The words of a field."""
+        return self.get(tag).split()
+
+    def with_field(self, tag: str, value: str) -> Stanza:
+        """The same with another value of a field; "" removes it."""
+        lines: list[str] = []
+        inside = done = False
+        for line in self.lines:
+            match = None if line.startswith("#") else _TAG.match(line)
+            if match:
+                inside = match["tag"].lower() == tag.lower()
+                if inside and value and not done:
+                    lines.append(f"{match['tag']}: {value}")
+                    done = True
+            if not inside or line.startswith("#"):
+                lines.append(line)
+        if value and not done:
+            lines.append(f"{tag}: {value}")
+        return Stanza(tuple(lines))
+
+    def sources(self) -> Iterator[Source]:
+        """One for each type, place and suite."""
+        trusted = self.get("Trusted").lower()
+        common = Source(
+            type="",
+            uri="",
+            dist="",
+            comps=tuple(self.words("Components")),
+            architectures=tuple(self.words("Architectures")),
+            signed_by=self.get("Signed-By"),
+            trusted=trusted not in _FALSE if trusted else None,
+            disabled=self.get("Enabled").lower() in _FALSE,
+        )
+        for uri in self.words("URIs"):
+            for suite in self.words("Suites"):
+                for each in self.words("Types"):
+                    yield replace(common, type=each, uri=uri, dist=suite)
+
+
+def parse_line(text: str) -> Source | None:
+    """The source that a line tells, disabled or not; None for any other line."""
+    match = _LINE.match(text.strip())
+    rest = match["rest"].split() if match else []
+    if match is None or not rest:
+        return None
+    options = dict(word.partition("=")[::2] for word in (match["options"] or "").split())
+    trusted = options.get("trusted", "").lower()
+    return Source(
+        type=match["type"],
+        uri=match["uri"],
+        dist=rest[0],
+        comps=tuple(rest[1:]),
+        architectures=tuple(part for part in options.get("arch", "").split(",") if part),
+        signed_by=options.get("signed-by", ""),
+        trusted=trusted not in _FALSE if trusted else None,
+        disabled=bool(match["disabled"]),
+        comment=match["comment"] or "",
+        options=options,
+        written=text.strip(),
+    )
+
+
+def sources(text: str, *, stanzas: bool) -> list[Source]:
+    """All sources of a file, those that are disabled too. ``stanzas``: it is a ``.sources`` file."""
+    if stanzas:
+        return [source for stanza in _stanzas(text) if isinstance(stanza, Stanza) for source in stanza.sources()]
+    return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
+
+
+def placed(text: str, wanted: Source, found: Source | None, *, stanzas: bool, comments: Sequence[str] = ()) -> str:
+    """The text of a file with ``wanted`` in place of ``found``, which is in it, or behind all else.
+
+    ``comments``: what stands beside a line, above a stanza.
+    """
+    if stanzas:
+        blocks = _stanzas(text)
+        for at, block in enumerate(blocks):
+            if found is not None and isinstance(block, Stanza) and found in list(block.sources()):
+                blocks[at] = _changed(block, wanted, comments)
+                return "".join(str_of(each) for each in blocks)
+        new = _changed(Stanza(()), wanted, comments)
+        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+        return f"{text}{gap}{str_of(new)}"
+    line = replace(wanted, comment=f" {' '.join(comments)}" if comments else wanted.comment).line
+    lines = text.splitlines(keepends=True)
+    for at, old in enumerate(lines):
+        if found is not None and parse_line(old) == found:
+            lines[at] = f"{line}\n"
+            return "".join(lines)
+    gap = "" if not text or text.endswith("\n") else "\n"
+    return f"{text}{gap}{line}\n"
+
+
+def without(text: str, gone: Source, *, stanzas: bool) -> str:
+    """The text of a file without the components of a source, or without all of it where none are left."""
+    if stanzas:
+        blocks = [each for block in _stanzas(text) for each in _reduced(block, gone)]
+        while blocks and isinstance(blocks[-1], str) and not blocks[-1].strip():
+            blocks.pop()
+        return "".join(str_of(each) for each in blocks)
+    lines = []
+    for line in text.splitlines(keepends=True):
+        source = parse_line(line)
+        if source is not None and source.same_place(gone) and source.architectures == gone.architectures:
+            left = tuple(each for each in source.comps if gone.comps and each not in gone.comps)
+            if not left:
+                continue
+            line = replace(source, comps=left).line + "\n"
+        lines.append(line)
+    return "".join(lines)
+
+
+def str_of(block: Stanza | str) -> str:
+    """The text of a stanza, or of what is between stanzas."""
+    return block if isinstance(block, str) else "".join(f"{line}\n" for line in block.lines)
+
+
+def _stanzas(text: str) -> list[Stanza | str]:
+    """Stanzas, and the empty lines and bare comments between them."""
+    found: list[Stanza | str] = []
+    block: list[str] = []
+
+    def close() -> None:
+        if any(not line.startswith("#") for line in block):
+            found.append(Stanza(tuple(block)))
+        elif block:
+            found.append("".join(f"{line}\n" for line in block))
+        block.clear()
+
+    for line in text.splitlines():
+        if line.strip():
+            block.append(line)
+        else:
+            close()
+            found.append("\n")
+    close()
+    return found
+
+
+def _changed(stanza: Stanza, wanted: Source, comments: Sequence[str]) -> Stanza:
+    """A stanza that means ``wanted``, and what it meant besides (further suites, types and places)."""
+    for tag, value in (("Types", wanted.type), ("URIs", wanted.uri), ("Suites", wanted.dist)):
+        if value.rstrip("/") not in [word.rstrip("/") for word in stanza.words(tag)]:
+            stanza = stanza.with_field(tag, value)
+    trusted = "" if wanted.trusted is None else "yes" if wanted.trusted else "no"
+    for tag, value in (
+        ("Components", " ".join(wanted.comps)),
+        ("Architectures", " ".join(wanted.architectures)),
+        ("Signed-By", wanted.signed_by),
+        ("Trusted", trusted),
+        ("Enabled", "no" if wanted.disabled else ""),
+    ):
+        if stanza.get(tag) != value and not (tag == "Enabled" and not value and stanza.get(tag).lower() == "yes"):
+            stanza = stanza.with_field(tag, value)
+    if comments:
+        stanza = Stanza(
+            (*(f"# {each}" for each in comments), *(line for line in stanza.lines if not line.startswith("#")))
+        )
+    return stanza
+
+
+def _reduced(block: Stanza | str, gone: Source) -> list[Stanza | str]:
+    """A stanza without a source: none, or the same with fewer suites or components."""
+    if isinstance(block, str):
+        return [block]
+    meant = [each for each in block.sources() if each.same_place(gone) and each.architectures == gone.architectures]
+    if not meant:
+        return [block]
+    left = [each for each in meant[0].comps if gone.comps and each not in gone.comps]
+    if left:
+        return [block.with_field("Components", " ".join(left))]
+    for tag, value in (("Suites", gone.dist), ("Types", gone.type), ("URIs", gone.uri)):
+        words = [word for word in block.words(tag) if word.rstrip("/") != value.rstrip("/")]
+        if words:
+            return [block.with_field(tag, " ".join(words))]
+    return []

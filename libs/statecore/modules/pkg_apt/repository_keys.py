@@ -1,0 +1,114 @@
+"""Keys of APT's sources: where they are kept, and in which form. No program of the host is needed. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from statecore import downloads, managed_file, package_requests
+from statecore.context import Context
+from statecore.errors import CommandError, HostError
+from statecore.hostfiles import openpgp_keys
+from statecore.hostfiles.apt_sources import Source
+
+KEYRINGS = "/etc/apt/keyrings"
+
+#: Keys here are trusted for every source.
+TRUSTED = "/etc/apt/trusted.gpg.d"
+
+NO_KEYSERVER = (
+    "not supported: keyid, keyserver; name the key itself with key_url, such as"
+    " https://keyserver.ubuntu.com/pks/lookup?op=get&search=0xKEYID"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a key is kept on the host."""
+
+    directory: str
+    #: Without a suffix where that follows from the key (.asc, .gpg).
+    name: str
+
+    @classmethod
+    def of(cls, directory: str, name: str | None) -> Place:
+        """A place in a directory; "key" where nobody says how it is called."""
+        return cls(directory.rstrip("/"), name or "key")
+
+    def path(self, data: bytes) -> str:
+        """The file for a key in this form."""
+        if self.name.endswith((".asc", ".gpg")) or PurePosixPath(self.name).suffix in (".pgp", ".kbx"):
+            return f"{self.directory}/{self.name}"
+        return f"{self.directory}/{self.name}{'.gpg' if openpgp_keys.is_binary(data) else '.asc'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that is to be on the host."""
+
+    place: Place
+    url: str | None = None
+    text: str | None = None
+
+
+def of(wanted: Source, key_url: str | None, key_text: str | None) -> Key | None:
+    """The key that a source is to have, None where nobody names one."""
+    if not key_url and not key_text:
+        return None
+    if wanted.signed_by.startswith("/"):
+        path = PurePosixPath(wanted.signed_by.split(",")[0])
+        return Key(Place(str(path.parent), path.name), key_url, key_text)
+    stem = PurePosixPath(key_url.partition("?")[0]).stem if key_url else urlsplit(wanted.uri).hostname
+    return Key(Place(TRUSTED, re.sub(r"[^A-Za-z0-9._-]", "-", stem or "key").removesuffix(".")), key_url, key_text)
+
+
+def missing(ctx: Context, key: Key) -> str | None:
+    """The file that would be written, None where the key is there. What a server has is not fetched to compare it."""
+    if key.url and key.url.startswith(downloads.SCHEMES):
+        names = (
+            [key.place.name]
+            if PurePosixPath(key.place.name).suffix
+            else [f"{key.place.name}{end}" for end in (".asc", ".gpg")]
+        )
+        there = any(ctx.host.path(f"{key.place.directory}/{name}").is_file() for name in names)
+        return None if there else f"{key.place.directory}/{key.place.name}"
+    path, data = _content(ctx, key)
+    return None if managed_file.read(ctx.host.path(path), path) == data else path
+
+
+def keep(ctx: Context, key: Key) -> None:
+    """Writes a key where it is to be, to be read by all. Raises CommandError for what is no key, or cannot be had."""
+    path, data = _content(ctx, key)
+    place = ctx.host.path(path)
+    if managed_file.read(place, path) == data:
+        return
+    managed_file.make_directories(ctx.host, place.parent, managed_file.Attributes(mode=0o755), ctx.host.path("/"))
+    managed_file.replace(ctx.host, place, data, managed_file.Attributes(mode=0o644))
+
+
+def _content(ctx: Context, key: Key) -> tuple[str, bytes]:
+    """The key's file on the host, and what is to be in it."""
+    data = key.text.encode() if key.text else _fetched(ctx, str(key.url)).read_bytes()
+    path = key.place.path(data)
+    what = key.url or "key_text"
+    try:
+        binary = openpgp_keys.dearmoured(data)
+    except ValueError as error:
+        raise CommandError(f"Error: failed to add key from {what}: {error}") from error
+    if not path.endswith(".asc"):
+        return path, binary
+    if not openpgp_keys.is_armoured(data):
+        # APT takes the form from the name.
+        raise CommandError(f"Error: failed to add key from {what}: it is binary; name its file .gpg, not {path}")
+    return path, data
+
+
+def _fetched(ctx: Context, url: str) -> Path:
+    try:
+        return package_requests.fetched(ctx, url.removeprefix("file://"))
+    except HostError:
+        raise
+    except CommandError as error:
+        raise CommandError(f"Error: file not found: {url}: {error}") from error

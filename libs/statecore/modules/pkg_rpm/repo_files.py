@@ -1,0 +1,199 @@
+"""The ``.repo`` files of a host, and what becomes of them when a repository is to be as it is wanted. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from statecore import managed_file, package_requests
+from statecore.errors import InvocationError
+from statecore.hostfiles import ini, yum_repos
+from statecore.ports import ManagedHost
+
+#: Where dnf and yum look, unless their configuration says otherwise.
+_DIRECTORIES = ("/etc/yum.repos.d", "/etc/yum/repos.d", "/etc/distro.repos.d")
+_CONFIGURATIONS = ("/etc/dnf/dnf.conf", "/etc/yum.conf", "/etc/yum/yum.conf")
+
+#: Options that say where packages are; a repository has one of them.
+_LINKS = ("baseurl", "mirrorlist", "metalink")
+
+#: Arguments that are not done -> why not, and what is to be done instead.
+_REFUSED: Mapping[str, str] = {
+    "copr": "write the repository's baseurl, as `dnf copr enable` would",
+    "ppa": "it means Ubuntu",
+    "key_url": "name the key with gpgkey; dnf fetches it",
+    "key_text": "write the key into a file, and name that with gpgkey",
+    "keyid": "name the key with gpgkey",
+    "keyserver": "name the key with gpgkey",
+    "clean_file": "every repository is written to a file of its own",
+    "gpgautoimport": "it means zypper",
+    "consolidate": "it means APT",
+}
+
+#: Arguments of ``pkgrepo.managed`` that are no options of a section; the last mean APT, and one state may have those of all.
+_NO_OPTIONS = frozenset(
+    [
+        "basedir",
+        "refresh",
+        "refresh_db",
+        "comments",
+        "humanname",
+        "disabled",
+        "strict_config",
+        "saltenv",
+        "aptkey",
+        "file",
+        "comps",
+        "dist",
+        "architectures",
+        "trusted",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done for a repository to be as it is wanted."""
+
+    file: str
+    #: None: the file is as it is to be.
+    text: str | None = None
+    #: Option -> {"old", "new"}; ``{"repo": name}`` for a new one.
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def directories(host: ManagedHost, basedir: Any = None) -> list[str]:
+    """Where ``.repo`` files are looked for."""
+    if basedir:
+        return package_requests.texts(basedir)
+    for place in _CONFIGURATIONS:
+        data = managed_file.read(host.path(place), place)
+        main = ini.plain(ini.parse((data or b"").decode("utf-8", "replace"))).get("main")
+        if isinstance(main, dict) and main.get("reposdir"):
+            return [each for each in str(main["reposdir"]).replace(",", " ").split() if each.startswith("/")]
+    return list(_DIRECTORIES)
+
+
+def texts(host: ManagedHost, basedir: Any = None) -> dict[str, str]:
+    """File -> its text, of the ``.repo`` files."""
+    found = {}
+    for directory in directories(host, basedir):
+        place = host.path(directory)
+        for path in sorted(place.glob("*.repo")) if place.is_dir() else ():
+            name = f"{directory.rstrip('/')}/{path.name}"
+            data = managed_file.read(host.path(name), name)
+            if data is not None:
+                found[name] = data.decode("utf-8", "surrogateescape")
+    return found
+
+
+def known(host: ManagedHost, repo: str) -> bool:
+    """Whether there is a repository of this name."""
+    return any(repo in yum_repos.sections(text) for text in texts(host).values())
+
+
+def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> Plan:
+    """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, or do not fit."""
+    for argument, why in _REFUSED.items():
+        if given.get(argument) not in (None, False):
+            raise InvocationError(f"not supported: {argument}; {why}")
+    if "/" in repo or repo.startswith(("copr:", ".")) or "]" in repo:
+        raise InvocationError(f"'{repo}' is no name of a repository")
+    wanted = {key: value for key, value in given.items() if key not in _NO_OPTIONS and key not in _REFUSED}
+    if given.get("humanname"):
+        wanted["name"] = given["humanname"]
+    elif not known(host, repo):
+        wanted.setdefault("name", repo)
+    if given.get("disabled") is not None:
+        wanted["enabled"] = not given["disabled"]
+    options = {key: _text(value) for key, value in wanted.items() if value not in (None, "", [])}
+    removed = [key for key, value in wanted.items() if value in (None, "", [])]
+    if "name" in removed:
+        raise InvocationError("The repo name cannot be deleted")
+    links = [key for key in _LINKS if key in options]
+    if len(links) > 1:
+        raise InvocationError(f"One and only one of {', '.join(_LINKS)} can be used")
+    # Another way to the packages takes the place of the one that there was.
+    removed += [key for key in _LINKS if links and key not in links]
+    basedir = given.get("basedir")
+    for file, text in texts(host, basedir).items():
+        if repo in (sections := yum_repos.sections(text)):
+            return _changed(repo, file, text, sections[repo], options, removed, given.get("comments"))
+    if not links:
+        raise InvocationError(
+            f"The repo does not exist and needs to be created, but none of {', '.join(_LINKS)} was given"
+        )
+    places = directories(host, basedir)
+    directory = next((place for place in places if host.path(place).is_dir()), places[0])
+    text = yum_repos.edited("", repo, {"name": options["name"], **options}, comments=_comments(given.get("comments")))
+    return Plan(f"{directory.rstrip('/')}/{repo}.repo", text, {"repo": repo})
+
+
+def write(host: ManagedHost, file: str, text: str) -> None:
+    """Writes a file of repositories. Raises HostError."""
+    place = host.path(file)
+    managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
+    attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
+    managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
+
+
+def _changed(
+    repo: str,
+    file: str,
+    text: str,
+    now: Mapping[str, Any],
+    options: Mapping[str, str],
+    removed: list[str],
+    comments: Any,
+) -> Plan:
+    left = [key for key in _LINKS if key in options or (key in now and key not in removed)]
+    if not left:
+        gone = next((key for key in _LINKS if key in removed), _LINKS[0])
+        others = " or ".join(key for key in _LINKS if key != gone)
+        raise InvocationError(f"Cannot delete {gone} without specifying {others}")
+    differing = {key: value for key, value in options.items() if not _same(key, now.get(key), value)}
+    gone_now = [key for key in removed if key in now]
+    told = _comments(comments)
+    changes: dict[str, Any] = {key: {"old": now.get(key), "new": value} for key, value in differing.items()}
+    changes |= {key: {"old": now[key], "new": None} for key in gone_now}
+    if told is not None and now.get("comments", []) != told:
+        changes["comments"] = {"old": now.get("comments"), "new": told}
+    if not changes:
+        return Plan(file)
+    new = yum_repos.edited(text, repo, differing, gone_now, told if "comments" in changes else None)
+    return Plan(file, new, changes)
+
+
+def _comments(value: Any) -> list[str] | None:
+    """Comments as a section has them, None where nobody gives any."""
+    if value is None:
+        return None
+    return [str(each).lstrip("# ") for each in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: Any) -> str:
+    """A value as it is written."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _same(key: str, now: Any, wanted: str) -> bool:
+    """Whether an option has a value already. A repository is enabled where it does not say otherwise; 1 is yes is true."""
+    if now is None:
+        return key == "enabled" and _flag(wanted) is True
+    return now == wanted or (_flag(wanted) is not None and _flag(str(now)) == _flag(wanted))
+
+
+def _flag(value: str) -> bool | None:
+    return {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }.get(value.strip().lower())
