@@ -322,8 +322,8 @@ class _Driver:
             return
         minion = self._ctx.opts.get("id", "")
         data: dict[str, Any] = {"ret": entry}
-        if wanted:
-            label = wanted if isinstance(wanted, str) else entry["name"]
+        if wanted is True or (isinstance(wanted, str) and wanted):
+            label = entry["name"] if wanted is True else wanted
             tag = f"salt/state_result/{self.options.jid}/{minion}/{label}"
         else:
             tag = f"salt/job/{self.options.jid}/prog/{minion}/{entry['__run_num__']}"
