@@ -58,11 +58,20 @@ def scene_of(defaults, scene):
     return [called(functions, context, **call) for call in scene["calls"]]
 
 
+def texts(value):
+    """With text for bytes, which Salt gives as names of what it read from its own files."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, dict):
+        return {texts(key): texts(item) for key, item in value.items()}
+    return [texts(item) for item in value] if isinstance(value, list) else value
+
+
 def called(functions, context, fun, args=(), kwargs=None):
     context["retcode"] = 0
     try:
         value = functions[f"state.{fun}"](*args, **(kwargs or {}))
-        value = json.loads(json.dumps(value, default=str))
+        value = json.loads(json.dumps(texts(value), default=str))
     except salt.exceptions.CommandExecutionError as error:
         return {"value": f"ERROR: {error}", "retcode": 1}
     except salt.exceptions.SaltInvocationError as error:

@@ -1,7 +1,7 @@
-"""Run by the oracle's Python: which events a state run of real Salt fires, and with what.
+"""Run by the oracle's Python: what state runs of real Salt that are jobs do: which events they fire, which orders they heed.
 
-Standard input: a JSON list of runs: ``directory``, ``grains``, ``opts``, ``jid``, ``sls``. Standard output: a JSON list, for
-each run the list of ``[tag, data]``.
+Standard input: a JSON list of runs: ``directory``, ``grains``, ``opts``, ``jid``, ``sls``, ``orders`` (ID -> what the run is told
+about it). Standard output: a JSON list, for each run ``fired``, a list of ``[tag, data]``, and ``running``.
 """
 
 import json
@@ -13,6 +13,7 @@ import salt.config
 import salt.loader
 import salt.state
 import salt.utils.entrypoints
+import salt.utils.msgpack
 
 # Beside the directories of those that use it.
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -50,8 +51,8 @@ def main():
     told = []
     for run in json.load(sys.stdin):
         fired.clear()
-        perform(run)
-        told.append(list(fired))
+        running = perform(run)
+        told.append({"fired": list(fired), "running": running})
     sys.stdout.write(json.dumps(told, default=str))
 
 
@@ -69,8 +70,12 @@ def perform(run):
     }
     Path(opts["cachedir"], "proc").mkdir(parents=True, exist_ok=True)
     Path(opts["conf_file"]).touch()
+    if run["orders"]:
+        place = Path(opts["cachedir"], "state_pause")
+        place.mkdir()
+        (place / run["jid"]).write_bytes(salt.utils.msgpack.dumps(run["orders"]))
     functions = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts), context={})
-    functions["state.sls"](run["sls"], __pub_jid=run["jid"])
+    return functions["state.sls"](run["sls"], __pub_jid=run["jid"])
 
 
 main()
