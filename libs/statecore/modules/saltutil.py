@@ -14,6 +14,13 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import CommandError
 
+ALIASES = {
+    "refresh_pillar": "refresh_pillar",
+    "pillar_refresh": "refresh_pillar",
+    "sync_output": "sync_output",
+    "sync_outputters": "sync_output",
+}
+
 #: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
 KINDS = (
     *("clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils"),
@@ -119,11 +126,12 @@ def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
     """Kind -> names of the users' modules on this minion."""
     root = _extension_dir(ctx)
-    return {
+    found = {
         directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in _MODULE_FILES})
         for directory in sorted(root.iterdir() if root.is_dir() else ())
         if directory.is_dir()
     }
+    return {kind: names for kind, names in found.items() if names}
 
 
 def clear_cache(ctx: Context) -> bool:
@@ -379,6 +387,17 @@ def sync_tops(
 ) -> list[str]:
     """Fetches ``salt://_tops``; those new or changed."""
     return _one(ctx, "tops", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+
+def sync_resources(
+    ctx: Context,
+    saltenv: str | list[str] | None = None,
+    refresh: bool = True,
+    extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> list[str]:
+    """Fetches ``salt://_resources``; those new or changed."""
+    return _one(ctx, "resources", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
 def sync_wrapper(
