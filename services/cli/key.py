@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.cli.outside import CONTROL_PATIENCE, Outside, run_guarded
+from services.cli.outside import Outside, run_guarded
 from services.kit.commandline import CommandError, CommandParser, Exit
-from services.kit.control import ControlClient
+from services.kit.control import CONTROL_PATIENCE, ControlClient
 from services.kit.output.flags import Printer, add_output_flags
 
 #: First letters of ``--list``'s word -> the list in the master's answer; "all" is every list.

@@ -12,9 +12,6 @@ from services.kit.commandline import CommandError, Exit, run_command, user_name
 from services.kit.config import ClientOptions, load_client
 from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control
 
-#: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
-CONTROL_PATIENCE = 10.0
-
 #: Seconds that the event bus has to confirm a subscription, before the job cache is asked instead.
 BUS_PATIENCE = 2.0
 

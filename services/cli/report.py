@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from services.kit.jobs.returns import retcode_of
+
 NO_MATCH = "No minions matched the target. No command was sent, no jid was assigned."
 NO_RETURN = "ERROR: No return received"
 FAILED = "ERROR: Minions returned with non-zero exit code"
@@ -32,13 +34,6 @@ def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
         line = f"Executing job with jid {jid}"
         return f"{line}\n{'-' * len(line)}\n"
     return f"jid: {jid}" if show_jid else ""
-
-
-def retcode_of(load: Mapping[str, Any]) -> int:
-    """The return code of a minion's return; of several functions, the largest."""
-    code = load.get("retcode") or 0
-    codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]
-    return max((int(one) for one in codes if isinstance(one, int)), default=0)
 
 
 def is_silent(load: Mapping[str, Any]) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.cli.batch import batch_size
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
 from services.kit.commandline import CommandParser
+from services.kit.jobs.batch import batch_size
 from services.kit.output.flags import add_output_flags
 
 #: Short option, long option, target type, what the target is.

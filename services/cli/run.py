@@ -8,14 +8,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from services.cli.outside import CONTROL_PATIENCE, Outside, no_bus, run_guarded
-from services.cli.wait import TRIMMED
+from services.cli.outside import Outside, no_bus, run_guarded
 from services.cli.watch_events import watch_events
 from services.kit.arguments import parse_arguments
 from services.kit.bus import EventSubscriber
 from services.kit.commandline import CommandError, CommandParser, Exit
 from services.kit.config import ClientOptions
-from services.kit.control import ControlClient
+from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.jobs.wait import TRIMMED
 from services.kit.output.flags import Printer, add_output_flags
 
 #: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.

@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any
 
 from services.cli import report
-from services.cli.batch import run_batch
-from services.cli.outside import CONTROL_PATIENCE, Outside, no_bus, run_guarded
+from services.cli.outside import Outside, no_bus, run_guarded
 from services.cli.request import SaltRequest, parse_request
-from services.cli.watch import Watch
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions
-from services.kit.control import ControlClient, ControlTimeout
+from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
+from services.kit.jobs.batch import run_batch
+from services.kit.jobs.returns import retcode_of
+from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer
 
 
@@ -128,7 +129,7 @@ class _Returns:
         """A minion's return."""
         self._loads[minion] = load
         if not self._at_end:
-            self._printer.show({minion: load["return"]}, load.get("out"), retcode=report.retcode_of(load))
+            self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
 
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
@@ -149,7 +150,7 @@ class _Returns:
         if self._summary:
             self._printer.say(report.summary(self._loads, verbose=flags.verbose))
         code = self._code()
-        return max(map(report.retcode_of, self._loads.values())) & 0xFF or code if worst else code
+        return max(map(retcode_of, self._loads.values())) & 0xFF or code if worst else code
 
     def _close_documentation(self) -> int:
         for fun, text in report.documentation(self._loads):
@@ -160,7 +161,7 @@ class _Returns:
         return self._code()
 
     def _code(self) -> int:
-        if any(report.retcode_of(load) for load in self._loads.values()):
+        if any(retcode_of(load) for load in self._loads.values()):
             sys.stderr.write(f"{report.FAILED}\n")
             return Exit.GENERIC
         return Exit.OK

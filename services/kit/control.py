@@ -19,6 +19,9 @@ import zmq
 from services.kit.config import ClientOptions, key_directory
 from services.kit.links import LinkKeys, connect
 
+#: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
+CONTROL_PATIENCE = 10.0
+
 #: Seconds after which a request is sent again: a reqserver that was killed forgot it. Commands are idempotent.
 RESEND_AFTER = 5.0
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.cli import salt
-from services.cli.batch import Window, batch_size
+from services.kit.jobs.batch import Window, batch_size
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cli.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from services.kit.jobs.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 
 JID = "20260101000000000000"
 PROBE = "20260101000005000000"

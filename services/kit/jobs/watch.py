@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from services.cli.outside import CONTROL_PATIENCE
-from services.cli.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 from services.kit.bus import EventSubscriber
-from services.kit.control import ControlClient, ControlError
+from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError
+from services.kit.jobs.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 
 #: Seconds between looks into the job cache while there is no event bus.
 _LOOK_EVERY = 0.5

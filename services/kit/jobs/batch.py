@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from services.cli import report
-from services.cli.watch import Returns, Watch
+from services.kit.jobs.returns import retcode_of
+from services.kit.jobs.watch import Returns, Watch
 
 #: Publishes (target, target type, function, arguments) and returns the master's answer.
 Publish = Callable[[Any, str, Any, list[Any]], dict[str, Any]]
@@ -81,7 +81,7 @@ class _Steps:
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         self._shown.add(minion, load)
-        if self._failhard and report.retcode_of(load):
+        if self._failhard and retcode_of(load):
             self._window.close()
         self._go_on(minion)
 

@@ -1,0 +1,13 @@
+"""What minions return, as it is in the job cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def retcode_of(load: Mapping[str, Any]) -> int:
+    """The return code of a minion's return; of several functions, the largest."""
+    code = load.get("retcode") or 0
+    codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]
+    return max((int(one) for one in codes if isinstance(one, int)), default=0)
