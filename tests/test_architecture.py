@@ -282,6 +282,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a source may lie behind a URL",
         },
     ),
+    "statecore.states.saltmod": Room(NATIVE),
     "statecore.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),

@@ -18,6 +18,7 @@ from statecore.ports import (
     Function,
     Jobs,
     ManagedHost,
+    Master,
     MinionControl,
     StateSystem,
     Templates,
@@ -53,6 +54,8 @@ class Context:
     low: Mapping[str, Any] = field(default_factory=dict)
     running: Mapping[str, Any] = field(default_factory=dict)
     lowstate: tuple[Mapping[str, Any], ...] = ()
+    #: The master that runs this orchestration; None on minions.
+    master: Master | None = None
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Calls an execution module function. Raises NotAvailable, or whatever the function raises."""

@@ -5,8 +5,9 @@ Nothing here does I/O. Implementations that need no network live beside this fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 Function = Callable[..., Any]
@@ -142,6 +143,66 @@ class MinionControl(Protocol):
 
         Raises CommandError where no minion runs, or it refuses.
         """
+        ...
+
+
+class MinionJob(NamedTuple):
+    """A job for minions, as an orchestration asks for it."""
+
+    tgt: Any
+    fun: str
+    tgt_type: str = "glob"
+    arg: Sequence[Any] = ()
+    kwarg: Mapping[str, Any] = MappingProxyType({})
+    #: Returners, with commas.
+    ret: str = ""
+    #: What else travels with the publication: ret_config, ret_kwargs.
+    passed_on: Mapping[str, Any] = MappingProxyType({})
+    #: Seconds before minions are asked whether they still work; None: the master's own.
+    timeout: float | None = None
+    #: So many at a time, or a share of them ("25%").
+    batch: str | None = None
+    #: Only so many of those that answer, drawn at random.
+    subset: int | None = None
+    #: A batch ends with the first failure.
+    failhard: bool = False
+    #: Whether minions that do not return are told.
+    expected: bool = True
+
+
+class MasterCall(NamedTuple):
+    """A runner or a wheel function."""
+
+    fun: str
+    arg: Sequence[Any] = ()
+    kwarg: Mapping[str, Any] = MappingProxyType({})
+
+
+class Master(Protocol):
+    """What the states of an orchestration ask of the master that runs it."""
+
+    @property
+    def jid(self) -> str:
+        """The id of the orchestration."""
+        ...
+
+    def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Minion -> ``ret``, ``retcode``, ``jid``, ``out`` of its return; ``failed`` for one that was expected and is silent.
+
+        ``told``: what the event ``salt/run/<jid>/args`` says besides the arguments. Raises CommandError where the master refuses.
+        """
+        ...
+
+    def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
+        """Runs runners, all at once: ``return``, ``success`` and ``jid`` of each, in order. A refusal is a return."""
+        ...
+
+    def wheel(self, call: MasterCall) -> dict[str, Any]:
+        """Runs a wheel function: ``return`` and ``success``. A refusal is a return."""
+        ...
+
+    def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Tag and data of events whose tags begin so, as they come, until the time is over."""
         ...
 
 

@@ -22,7 +22,7 @@ from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
-from statecore.ports import Events, Files, Function, Jobs, ManagedHost, MinionControl, StateSystem, Templates
+from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates
 from statecore.values import merge
 
@@ -77,6 +77,7 @@ class Runtime:
         events: Events | None = None,
         jobs: Jobs | None = None,
         extension_dir: Path | None = None,
+        master: Master | None = None,
     ) -> None:
         """``grains`` and ``pillar`` are gathered and compiled when first needed, unless given.
 
@@ -95,6 +96,7 @@ class Runtime:
         self._control = Control(self, self._minion)
         self._events = events if events is not None else NoEvents()
         self._jobs = jobs if jobs is not None else NoJobs()
+        self._master = master
         self._given_grains = dict(grains) if grains is not None else None
         self._given_pillar: Mapping[str, Any] | None = pillar
         self._runs = cast(
@@ -232,6 +234,7 @@ class Runtime:
         other._given_grains = grains
         # The exit code, and what modules remember, are the call's.
         other._scratch, other._events, other._jobs = self._scratch, self._events, self._jobs
+        other._master = self._master
         return other
 
     def _pillar_for_run(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -280,6 +283,7 @@ class Runtime:
             functions={},
             states={},
             scratch=self._scratch,
+            master=self._master,
         )
         return attached(ctx, self.loader, _finish)
 
@@ -334,11 +338,14 @@ def local_runtime(
     pillar: Mapping[str, Any] | None = None,
     jobs: Jobs | None = None,
     manage: Manager | None = None,
+    events: Events | None = None,
+    master: Master | None = None,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
     ``jobs`` are those that run on this host meanwhile; None: nobody knows. ``manage`` asks the minion that runs beside.
+    ``events`` and ``master``: of an orchestration, which runs where a master is.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = Host(str(whole.get("host_root") or "/"))
@@ -373,6 +380,8 @@ def local_runtime(
         grains=grains,
         minion=LocalMinion(compiled, tops, manage),
         jobs=jobs,
+        events=events,
+        master=master,
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )
     return runtime

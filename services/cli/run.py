@@ -15,11 +15,8 @@ from services.kit.bus import EventSubscriber
 from services.kit.commandline import CommandError, CommandParser, Exit
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient
-from services.kit.jobs.wait import TRIMMED
+from services.kit.jobs.runner_results import NotYet, runner_results
 from services.kit.output.flags import Printer, add_output_flags
-
-#: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
-_LOOK_EVERY = {False: 0.5, True: 5.0}
 
 _EPILOG = """\
 examples:
@@ -94,27 +91,14 @@ def _result(
     heard: bool,
     timeout: int,
 ) -> Mapping[str, Any]:
-    """What the runner returned: from the event bus, or from the job cache where the bus let it drop."""
-    start = outside.clock()
-    look_at = start + _LOOK_EVERY[heard]
-    while True:
-        event = bus.next(max(look_at - outside.clock(), 0.0))
-        came = event is not None and event[0] == f"{job['tag']}/ret"
-        if event is not None and came and event[1].get("return") != TRIMMED:
-            return event[1]
-        now = outside.clock()
-        if now < look_at and not came:
-            continue
-        stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=job["jid"])
-        if stored:
-            found: Mapping[str, Any] = stored.get(options.id) or next(iter(stored.values()))
-            return found
-        if timeout and now - start > timeout:
-            raise CommandError(
-                f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
-                f"salt-run jobs.lookup_jid {job['jid']}"
-            )
-        look_at = now + _LOOK_EVERY[heard]
+    try:
+        found = runner_results([job], control, bus, outside.clock, options.id, heard=heard, timeout=timeout)
+    except NotYet as late:
+        raise CommandError(
+            f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
+            f"salt-run jobs.lookup_jid {late.jid}"
+        ) from late
+    return found[str(job["jid"])]
 
 
 def _show(value: Any, printer: Printer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from services.mworker.runners import jobs, manage
+from services.mworker.runners import jobs, manage, state
 from services.mworker.runners.runner import Runner
 
 RUNNERS: Mapping[str, Runner] = {
@@ -19,5 +19,12 @@ RUNNERS: Mapping[str, Runner] = {
     "manage.down": manage.down,
     "manage.status": manage.status,
     "manage.present": manage.present,
+    "state.orchestrate": state.orchestrate,
+    "state.orch": state.orchestrate,
+    "state.sls": state.orchestrate,
+    "state.orchestrate_high": state.orchestrate_high,
+    "state.orchestrate_show_sls": state.orchestrate_show_sls,
+    "state.orch_show_sls": state.orchestrate_show_sls,
+    "state.orchestrate_single": state.orchestrate_single,
     "test.arg": lambda tools, *args, **kwargs: {"args": list(args), "kwargs": kwargs},
 }

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,7 +68,12 @@ class RunnerTools:
     store: Store
     control: ControlClient
     events: EventSubscriber
+    sender: EventSender
     user: str
+    #: The runner's own job.
+    jid: str
+    #: The same with connections of its own: a forked child may not use its parent's. They end with the child.
+    reopened: Callable[[], RunnerTools]
 
     def ask(self, tgt: Any, tgt_type: str, fun: str, arg: Sequence[Any] = (), timeout: float | None = None) -> Asked:
         """Publishes a job and waits for its returns, at most ``timeout`` seconds (default: option timeout)."""
@@ -92,7 +97,9 @@ class RunnerTools:
 
 def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
     """Runs the call and reports it. To be called in a process of its own."""
-    with _tools(call, options, key_dir) as (tools, sender):
+    with contextlib.ExitStack() as stack:
+        tools = _opened(call, options, key_dir, stack)
+        sender = tools.sender
         base = {
             "fun": f"runner.{call.fun}",
             "jid": call.jid,
@@ -101,6 +108,8 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
         }
         sender.fire(tags.run_new(call.jid), base)
         value, success = _run(call, tools)
+        retcode = retcode_of(value) if success else 1
+        success = not retcode
         result = {**base, "return": value, "success": success}
         load = {
             "jid": call.jid,
@@ -112,7 +121,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
             "ret": "",
         }
         try:
-            tools.store.jobs.store_external(call.jid, load, {**result, "id": options.id, "retcode": int(not success)})
+            tools.store.jobs.store_external(call.jid, load, {**result, "id": options.id, "retcode": retcode})
         except StoreError as error:
             _LOG.error("the result of %s is not in the job cache: %s", call.fun, error, extra={"jid": call.jid})
         sender.fire(tags.run_ret(call.jid), result)
@@ -135,18 +144,26 @@ def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
     return [dict(call.kwarg)] if call.kwarg else []
 
 
-@contextlib.contextmanager
-def _tools(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Iterator[tuple[RunnerTools, EventSender]]:
+def _opened(call: RunnerCall, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
+    """Connections of this process, closed with the stack."""
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    stack.callback(context.term)
     sender = EventSender(context, options, keys)
+    stack.callback(sender.close)
     events = EventSubscriber(context, options, keys)
+    stack.callback(events.close)
     control = ControlClient(context, options, keys)
+    stack.callback(control.close)
     store = Store.open(options.redis_url, client_name="runner")
-    try:
-        yield RunnerTools(options, store, control, events, call.user), sender
-    finally:
-        control.close()
-        events.close()
-        sender.close()
-        context.term()
+
+    def reopened() -> RunnerTools:
+        return _opened(call, options, key_dir, contextlib.ExitStack())
+
+    return RunnerTools(options, store, control, events, sender, call.user, call.jid, reopened)
+
+
+def retcode_of(value: Any) -> int:
+    """The return code that a runner tells in its value (orchestrations do), else 0."""
+    code = value.get("retcode") if isinstance(value, Mapping) else None
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,68 @@
+"""What a minion's return says about a state run or a function. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def succeeded(running: Any) -> bool:
+    """Whether a state run, or a map of state runs, has no failure in it. What is no map, or an empty one, is a failure."""
+    return isinstance(running, Mapping) and bool(running) and _sound(running)
+
+
+def _sound(running: Mapping[str, Any]) -> bool:
+    for value in running.values():
+        if not isinstance(value, Mapping):
+            continue
+        if "result" in value:
+            if value["result"] is False:
+                return False
+        elif not succeeded(value):
+            return False
+    return True
+
+
+def changed(running: Mapping[str, Any]) -> bool:
+    """Whether a state of the run changed something."""
+    return any(isinstance(entry, Mapping) and entry.get("changes") for entry in running.values())
+
+
+def detail(minion: str, answer: Mapping[str, Any]) -> str:
+    """One line about a minion that returned no state run; "" for a state run, whose changes say more."""
+    if "ret" not in answer:
+        return f"Minion {minion} did not return a state result."
+    ret = answer["ret"]
+    if isinstance(ret, list | tuple):
+        parts = [str(part) for part in ret if part]
+        return (
+            f"Minion {minion} returned errors: {'; '.join(parts)}"
+            if parts
+            else (f"Minion {minion} returned an empty error list.")
+        )
+    return "" if isinstance(ret, Mapping) else f"Minion {minion} returned {ret!r} instead of a state result."
+
+
+def names(listed: Any) -> list[str] | None:
+    """Minions from a list or a text with commas; [] for nothing, None for what is neither."""
+    if listed is None:
+        return []
+    if isinstance(listed, str):
+        return [name.strip() for name in listed.split(",")]
+    return [str(name) for name in listed] if isinstance(listed, list) else None
+
+
+def arguments(listed: Any) -> dict[str, Any]:
+    """A map, or the list of one-key maps that YAML users write for one."""
+    if isinstance(listed, Mapping):
+        return dict(listed)
+    found: dict[str, Any] = {}
+    for item in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else ():
+        if isinstance(item, Mapping):
+            found.update(item)
+    return found
+
+
+def joined(values: Iterable[str]) -> str:
+    """Names in order, with commas."""
+    return ", ".join(values)

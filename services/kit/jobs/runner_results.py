@@ -1,0 +1,59 @@
+"""What runners made: from the event bus, or from the job cache where the bus let it drop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from services.kit.bus import EventSubscriber
+from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.jobs.wait import TRIMMED
+
+#: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
+_LOOK_EVERY = {False: 0.5, True: 5.0}
+
+
+class NotYet(Exception):
+    """The time is over, and the runner of this JID has not ended."""
+
+    def __init__(self, jid: str) -> None:
+        super().__init__(jid)
+        self.jid = jid
+
+
+def runner_results(
+    jobs: Iterable[Mapping[str, Any]],
+    control: ControlClient,
+    bus: EventSubscriber,
+    clock: Callable[[], float],
+    master_id: str,
+    *,
+    heard: bool,
+    timeout: float = 0,
+) -> dict[str, Mapping[str, Any]]:
+    """JID -> result of each job, as the master's answers to ``runner`` describe them (``jid``, ``tag``).
+
+    ``heard``: the bus has confirmed a subscription to ``salt/run/``. Raises NotYet after ``timeout`` seconds (0: waits on), and
+    what ControlClient raises.
+    """
+    tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
+    found: dict[str, Mapping[str, Any]] = {}
+    start = clock()
+    look_at = start + _LOOK_EVERY[heard]
+    while waiting := [jid for jid in tags.values() if jid not in found]:
+        event = bus.next(max(look_at - clock(), 0.0))
+        jid = tags.get(event[0], "") if event is not None else ""
+        if event is not None and jid and event[1].get("return") != TRIMMED:
+            found[jid] = event[1]
+            continue
+        now = clock()
+        if now < look_at and not jid:
+            continue
+        for each in waiting:
+            stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=each)
+            if stored:
+                found[each] = stored.get(master_id) or next(iter(stored.values()))
+        if timeout and now - start > timeout and len(found) < len(tags):
+            raise NotYet(next(jid for jid in tags.values() if jid not in found))
+        look_at = now + _LOOK_EVERY[heard]
+    return found
