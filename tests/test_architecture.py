@@ -110,6 +110,10 @@ _PACKAGES: Mapping[str, str] = {
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _BEACON_CONFIG = "a beacon is configured in one form"
+_FILE_WRITE = "a file is written in one way, wherever its content comes from"
+_CERTIFICATES = (
+    "a certificate means the same to the x509 state, which compares it, and to the x509 module, which makes it"
+)
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: The longest name that a module starts with is its row. Every module has one.
@@ -213,6 +217,10 @@ ROOMS: Mapping[str, Room] = {
         open_inside=False,
     ),
     "statecore.downloads": Room(GROUND),
+    "statecore.file_write": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.certificates": Room(
+        GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
+    ),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules": Room(
@@ -260,6 +268,9 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
     ),
     "statecore.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
+    "statecore.modules.x509": Room(
+        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
+    ),
     "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
@@ -278,12 +289,21 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
+            "statecore.file_write": _FILE_WRITE,
             "statecore.edits": _EDITS,
             "statecore.downloads": "a source may lie behind a URL",
         },
     ),
     "statecore.states.saltmod": Room(NATIVE),
     "statecore.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.states.x509": Room(
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.file_write": _FILE_WRITE,
+            "statecore.certificates": _CERTIFICATES,
+        },
+    ),
     "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),

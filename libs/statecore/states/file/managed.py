@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import HostError, InvocationError, SlsError, StateFailure
+from statecore.errors import HostError, InvocationError, SlsError
+from statecore.file_write import Write, told_attributes
 from statecore.managed_file import Attributes
 from statecore.states.file import accumulators
 from statecore.states.file.content import Literal, Spec, wanted_bytes
@@ -27,9 +26,6 @@ from statecore.states.file.places import (
 )
 from statecore.states.file.remote import Verification
 from statecore.types import FileChange, Outcome, Plan
-
-#: Where ``backup: minion`` keeps copies, below the minion's cache directory.
-_BACKUPS = "file_backup"
 
 
 def managed(
@@ -170,102 +166,6 @@ def managed(
         return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """One file to be brought to a content and attributes."""
-
-    ctx: Context
-    name: str
-    #: What is replaced: a link itself, where links are not followed.
-    place: Path
-    #: What the name leads to now.
-    real: Path
-    old: bytes | None
-    new: bytes
-    wish: Attributes
-    makedirs: bool
-    dir_mode: Any
-    backup: str
-    show_changes: bool
-    check_cmd: str | None = None
-    #: Directory of the host, and end of the name, of the file that ``check_cmd`` sees.
-    tmp_dir: str = ""
-    tmp_ext: str = ""
-    #: Told in place of what would be told under the same keys, where the file changes.
-    changes: Mapping[str, Any] = field(default_factory=dict)
-
-    def plan(self) -> Plan:
-        """Nothing, or one step."""
-        changes = self._changes()
-        if not changes:
-            return Plan.unchanged(f"File {self.name} is in the correct state")
-        predicted = {"newfile": self.name} if self.old is None else changes
-        what, file = "set owner and mode of", None
-        if "diff" in changes:
-            what, file = "write", FileChange(self.name, self.old, self.new, self.show_changes)
-        return Plan.change(
-            f"The file {self.name} is set to be changed\n{NOTE}",
-            (step(f"{what} {self.name}", self._apply, file),),
-            predicted,
-        )
-
-    def _changes(self) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
-        if self.old != self.new:
-            changes["diff"] = (
-                managed_file.unified(self.old, self.new) if self.show_changes else managed_file.HIDDEN_DIFF
-            )
-        if self.place.is_symlink():
-            return {"diff": "Replace symbolic link with regular file"} | changes
-        if changes:
-            changes |= self.changes
-        if self.old is not None:
-            return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
-        return changes
-
-    def _apply(self) -> Outcome:
-        ctx = self.ctx
-        changes = self._changes()
-        need_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
-        if self.check_cmd:
-            self._check()
-        if self.old is not None and self.backup in ("minion", "both"):
-            managed_file.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
-        if "diff" in changes:
-            managed_file.replace(ctx.host, self.place, self.new, self.wish)
-            if self.old is None:
-                changes |= _told_attributes(ctx, self.wish)
-        else:
-            managed_file.set_attributes(ctx.host, self.place, self.wish)
-        return Outcome(f"File {self.name} updated", changes)
-
-    def _check(self) -> None:
-        """The check command sees the new content in a file of its own, before the real one is touched."""
-        trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
-        place = self.ctx.host.path(trial)
-        managed_file.make_directories(self.ctx.host, place.parent, Attributes(), self.ctx.host.root)
-        managed_file.replace(self.ctx.host, place, self.new, Attributes(mode=0o600))
-        try:
-            result = self.ctx.call("cmd.run_all", f"{self.check_cmd} {trial}", python_shell=True, ignore_retcode=True)
-        finally:
-            place.unlink(missing_ok=True)
-        if result["retcode"]:
-            said = result["stderr"] or result["stdout"]
-            raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
-
-
-def _told_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
-    """What Salt tells of a new file's attributes: those asked for that a temporary file of this process would not have."""
-    told: dict[str, Any] = {}
-    if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
-        told["user"] = wish.user
-    if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():
-        told["group"] = wish.group
-    if wish.mode not in (None, 0o600):
-        told["mode"] = managed_file.shown_mode(wish.mode or 0)
-    return told
-
-
 def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes) -> Plan:
     changes = managed_file.attribute_changes(ctx.host, place, wish)
     if not changes:
@@ -288,7 +188,7 @@ def _empty(ctx: Context, name: str, place: Path, wish: Attributes, makedirs: boo
     def work() -> Outcome:
         need_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
         managed_file.replace(ctx.host, place, b"", wish)
-        return Outcome("Empty file", {"new": f"file {name} created"} | _told_attributes(ctx, wish))
+        return Outcome("Empty file", {"new": f"file {name} created"} | told_attributes(ctx, wish))
 
     return Plan.change(
         f"The file {name} is set to be changed\n{NOTE}",

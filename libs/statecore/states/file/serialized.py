@@ -8,7 +8,7 @@ from typing import Any
 from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError
-from statecore.states.file.managed import Write
+from statecore.file_write import Write
 from statecore.states.file.places import Refused, attributes, place_of
 from statecore.states.file.serializers import SERIALIZERS, Serializer
 from statecore.types import Plan

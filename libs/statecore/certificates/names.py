@@ -1,0 +1,199 @@
+"""Distinguished names, general names, object identifiers and serial numbers, from the forms in which Salt takes them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import urllib.parse
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from statecore.errors import CommandError, InvocationError
+
+#: How dates are written, in UTC.
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+
+#: Short name of a part of a subject -> its identifier, in the order in which a subject has them. Salt: utils/x509.py.
+ATTRIBUTES: Mapping[str, x509.ObjectIdentifier] = {
+    "C": NameOID.COUNTRY_NAME,
+    "ST": NameOID.STATE_OR_PROVINCE_NAME,
+    "L": NameOID.LOCALITY_NAME,
+    "STREET": NameOID.STREET_ADDRESS,
+    "O": NameOID.ORGANIZATION_NAME,
+    "OU": NameOID.ORGANIZATIONAL_UNIT_NAME,
+    "CN": NameOID.COMMON_NAME,
+    "MAIL": NameOID.EMAIL_ADDRESS,
+    "SN": NameOID.SURNAME,
+    "GN": NameOID.GIVEN_NAME,
+    "UID": NameOID.USER_ID,
+    "SERIALNUMBER": NameOID.SERIAL_NUMBER,
+}
+
+#: What Salt's older x509 module called them.
+LONG_NAMES: Mapping[str, str] = {
+    "commonName": "CN",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "organizationName": "O",
+    "organizationUnitName": "OU",
+    "givenName": "GN",
+    "surname": "SN",
+    "Email": "MAIL",
+    "emailAddress": "MAIL",
+    "serialNumber": "SERIALNUMBER",
+}
+
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
+
+
+def distinguished(value: Any) -> x509.Name:
+    """A name from text (RFC 4514), a list of its parts, or a map of attributes. Raises CommandError, InvocationError."""
+    try:
+        if isinstance(value, str):
+            return x509.Name.from_rfc4514_string(value)
+        if isinstance(value, list | tuple):
+            return x509.Name([relative(part) for part in value])
+        if isinstance(value, Mapping):
+            return x509.Name(
+                [x509.NameAttribute(oid, str(value[name])) for name, oid in ATTRIBUTES.items() if value.get(name)]
+            )
+    except ValueError as error:
+        raise CommandError(f"Failed parsing rfc4514 dirName string: {value!r}: {error}") from error
+    raise InvocationError("Need string, list or dict to parse distinguished names")
+
+
+def relative(value: Any) -> x509.RelativeDistinguishedName:
+    """One part of a name, as text. Raises CommandError, InvocationError."""
+    try:
+        parts = x509.Name.from_rfc4514_string(str(value)).rdns
+    except ValueError as error:
+        raise CommandError(f"Failed parsing rdn string: {value}") from error
+    if len(parts) != 1:
+        raise InvocationError("Specified string is not a Relative Distinguished Name, but a Distinguished Name.")
+    return parts[0]
+
+
+def identifier(value: Any) -> x509.ObjectIdentifier:
+    """An object identifier in dotted form. Raises CommandError."""
+    try:
+        return x509.ObjectIdentifier(str(value))
+    except ValueError as error:
+        raise CommandError(f"Invalid oid: {value}") from error
+
+
+def serial(value: Any) -> int:
+    """A serial number: a number, or hexadecimal digits, with colons or without. None: a new one. Raises CommandError."""
+    if value is None:
+        return x509.random_serial_number()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int.from_bytes(bytes.fromhex(str(value).replace(":", "")), "big")
+    except ValueError as error:
+        raise CommandError(f"Could not parse serial number {value}") from error
+
+
+def moment(argument: str, value: Any) -> datetime:
+    """A date. Raises InvocationError."""
+    try:
+        return datetime.strptime(str(value), TIME_FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InvocationError(f"{argument}: {error}") from error
+
+
+def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
+    """General names of (type, value). Raises CommandError, InvocationError."""
+    found = []
+    for pair in pairs:
+        try:
+            kind, value = pair
+        except (TypeError, ValueError):
+            raise InvocationError(f"a general name is 'type:value', not {pair!r}") from None
+        found.append(_general(str(kind).lower(), value))
+    return found
+
+
+def general_of(text: Any) -> x509.GeneralName:
+    """The general name of ``type:value``. Raises CommandError, InvocationError."""
+    return general([pair(text)])[0]
+
+
+def pair(text: Any) -> tuple[str, str]:
+    """(type, value) of ``type:value``. Raises InvocationError."""
+    kind, colon, value = str(text).partition(":")
+    if not colon:
+        raise InvocationError(f"a general name is 'type:value', not {text!r}")
+    return kind.strip(), value.strip()
+
+
+def domain(value: Any, *, dot: bool = False, wildcard: bool = False) -> str:
+    """A domain name in ASCII. ``dot``: it may begin with one; ``wildcard``: with ``*.``. Raises CommandError, InvocationError."""
+    if not isinstance(value, str):
+        raise InvocationError(f"Expected string value, got {type(value).__name__}: `{value}`")
+    head = "." if value.startswith(".") else "*." if value.startswith("*.") else ""
+    if head == "." and not dot:
+        raise CommandError("Leading dots are not allowed in this context")
+    if head == "*." and not wildcard:
+        raise CommandError("Wildcards are not allowed in this context")
+    labels = value.removeprefix(head).removesuffix(".").split(".")
+    try:
+        encoded = [label if label.isascii() else label.encode("idna").decode() for label in labels]
+    except UnicodeError as error:
+        raise CommandError(f"'{value}' is no domain name: {error}") from error
+    for label in encoded:
+        if not label:
+            raise CommandError("Empty domain" if labels == [""] else "Empty Label")
+        if not _LABEL.fullmatch(label) or len(label) > 63:
+            raise CommandError(f"'{value}' is no domain name: '{label}' is not allowed in it")
+    return head + ".".join(encoded)
+
+
+def _general(kind: str, value: Any) -> x509.GeneralName:
+    try:
+        if kind == "dirname":
+            return x509.DirectoryName(distinguished(value))
+        if kind == "rid":
+            return x509.RegisteredID(identifier(value))
+        if kind == "ip":
+            return x509.IPAddress(_address(value))
+        if kind == "email":
+            return x509.RFC822Name(_mailbox(str(value)))
+        if kind == "uri":
+            return x509.UniformResourceIdentifier(_resource(str(value)))
+        if kind == "dns":
+            return x509.DNSName(domain(value, dot=True, wildcard=True))
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{kind}:{value}: {error}") from error
+    if kind == "othername":
+        raise InvocationError("otherName is currently not implemented")
+    raise CommandError(f"GeneralName type {kind} is invalid")
+
+
+def _address(value: Any) -> Any:
+    for make in (ipaddress.ip_address, ipaddress.ip_network):
+        try:
+            return make(value)
+        except ValueError:
+            continue
+    raise CommandError(f"Provided value {value} does not seem to be an IP address or network range.")
+
+
+def _mailbox(value: str) -> str:
+    user, at, host = value.rpartition("@")
+    # Without a mailbox it means all of a domain, in name constraints.
+    return f"{user}@{domain(host)}" if at else domain(value, dot=True)
+
+
+def _resource(value: str) -> str:
+    parts = urllib.parse.urlsplit(value)
+    if not parts.netloc:
+        return value
+    user, at, server = parts.netloc.rpartition("@")
+    host, colon, port = server.partition(":") if not server.startswith("[") else (server, "", "")
+    if host.startswith("[") or re.fullmatch(r"[0-9.]+", host):
+        return value
+    return urllib.parse.urlunsplit(parts._replace(netloc=f"{user}{at}{domain(host)}{colon}{port}"))

@@ -1,0 +1,192 @@
+"""What a call asks for, read: its references loaded, its arguments checked. The module makes it, a state compares it first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+
+from statecore.certificates import extensions, issuing, loading, names, wanted
+from statecore.certificates.loading import PrivateKey
+from statecore.errors import InvocationError
+
+#: From a reference to its bytes.
+Read = Callable[[Any], bytes]
+
+#: Days for which a certificate, and a revocation list, is valid where nothing else is said. Salt 3008.
+CERTIFICATE_DAYS = 365
+LIST_DAYS = 100
+
+_SUBJECT = frozenset({"subject", *names.ATTRIBUTES})
+
+_CERTIFICATE = frozenset(
+    {
+        *_SUBJECT,
+        *extensions.CERTIFICATE,
+        "digest",
+        "signing_private_key",
+        "signing_private_key_passphrase",
+        "signing_cert",
+        "public_key",
+        "private_key",
+        "private_key_passphrase",
+        "csr",
+        "serial_number",
+        "not_before",
+        "not_after",
+        "days_valid",
+        "copypath",
+        "prepend_cn",
+    }
+)
+
+_REQUEST = frozenset({*_SUBJECT, *extensions.CERTIFICATE})
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateOrder:
+    """A certificate to be had, and the keys for it."""
+
+    wanted: wanted.WantedCertificate
+    #: None where another minion signs.
+    signing_key: PrivateKey | None
+    #: The private key of who is certified, where the call has it.
+    own_key: PrivateKey | None
+    digest: str
+
+
+def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -> CertificateOrder:
+    """What a call orders. Raises CommandError, InvocationError."""
+    _known(given, _CERTIFICATE)
+    digest = issuing.need_digest(given.get("digest") or "sha256")
+    request = loading.request(read(given["csr"])).value if given.get("csr") else None
+    issuer = loading.certificate(read(given["signing_cert"])).certificate if given.get("signing_cert") else None
+    signing = None
+    if not remote:
+        if not given.get("signing_private_key"):
+            raise InvocationError("Creating a certificate locally at least requires a signing private key.")
+        signing = _key(read, given["signing_private_key"], given.get("signing_private_key_passphrase"))
+        if issuer is not None and not _pair(issuer, signing):
+            raise InvocationError("Signing private key does not match the certificate's public key")
+    own = None
+    if issuer is None:
+        if signing is None:
+            raise InvocationError("the signing policy of the ca_server names no signing_cert")
+        own, holder = signing, signing.public_key()
+    elif given.get("private_key"):
+        own = _key(read, given["private_key"], given.get("private_key_passphrase"))
+        holder = own.public_key()
+    elif given.get("public_key"):
+        holder = loading.public_key(read(given["public_key"]))
+    elif request is not None:
+        holder = loading.public_key(issuing.public_pem(request.public_key()).encode())
+    else:
+        raise InvocationError(
+            "This certificate is not self-signed (signing_cert is set) and thus "
+            "needs public_key, private_key or csr to derive public key to sign"
+        )
+    days = whole("days_valid", given.get("days_valid"), CERTIFICATE_DAYS)
+    validity = wanted.Validity(given.get("not_before"), given.get("not_after"), days)
+    validity.dates()
+    return CertificateOrder(wanted.certificate(given, validity, holder, issuer, request), signing, own, digest)
+
+
+def request(
+    read: Read, private_key: Any, passphrase: str | None, given: Mapping[str, Any]
+) -> tuple[wanted.WantedRequest, PrivateKey]:
+    """(what a call orders, the key that signs it). Raises CommandError, InvocationError."""
+    _known(given, _REQUEST)
+    key = _key(read, private_key, passphrase)
+    return wanted.request(given, key.public_key()), key
+
+
+def revocation_list(
+    read: Read,
+    signing_private_key: Any,
+    passphrase: str | None,
+    signing_cert: Any,
+    revoked: Any,
+    include_expired: bool,
+    days_valid: Any,
+    given: Mapping[str, Any],
+) -> tuple[wanted.WantedList, PrivateKey]:
+    """(what a call orders, the key that signs it). Raises CommandError, InvocationError."""
+    if not signing_cert:
+        raise InvocationError("signing_cert is needed: a revocation list names its issuer")
+    issuer = loading.certificate(read(signing_cert)).certificate
+    key = _key(read, signing_private_key, passphrase)
+    if not _pair(issuer, key):
+        raise InvocationError("Signing private key does not match the certificate's public key")
+    rows = [row for each in _rows(revoked) if (row := _revocation(read, each, include_expired)) is not None]
+    return wanted.revocation_list(issuer, whole("days_valid", days_valid, LIST_DAYS), rows, given), key
+
+
+def whole(argument: str, value: Any, usual: int) -> int:
+    """A number of days. Raises InvocationError."""
+    try:
+        return usual if value is None or isinstance(value, bool) else int(value)
+    except (TypeError, ValueError):
+        raise InvocationError(f"{argument} is a number of days, not {value!r}") from None
+
+
+def passphrase(argument: str, value: Any) -> str | None:
+    """A password. Raises InvocationError; it is in no message."""
+    if value is None or isinstance(value, str | int):
+        return None if value is None else str(value)
+    raise InvocationError(f"{argument} is a text")
+
+
+def _key(read: Read, reference: Any, password: Any) -> PrivateKey:
+    if not reference:
+        raise InvocationError("a private key is needed")
+    return loading.key(read(reference), passphrase("passphrase", password)).key
+
+
+def _pair(issuer: x509.Certificate, key: PrivateKey) -> bool:
+    return issuing.same_key(loading.public_key(issuing.public_pem(issuer.public_key()).encode()), key.public_key())
+
+
+def _known(given: Mapping[str, Any], known: Iterable[str]) -> None:
+    if unknown := sorted(set(given) - set(known)):
+        raise InvocationError(f"Unrecognized keyword arguments: {unknown}")
+
+
+def _rows(revoked: Any) -> Iterable[Mapping[str, Any]]:
+    """Each row as a map: Salt's older x509 module had ``name: [map, …]``, and the reason beside the extensions."""
+    if not isinstance(revoked, list | tuple):
+        raise InvocationError(f"revoked is a list of maps, not {revoked!r}")
+    for row in revoked:
+        if not isinstance(row, Mapping):
+            raise InvocationError(f"revoked is a list of maps, not of {row!r}")
+        only = next(iter(row.values()), None)
+        if len(row) == 1 and isinstance(only, list) and all(isinstance(each, Mapping) for each in only):
+            row = {key: value for each in only for key, value in each.items()}
+        if "reason" in row:
+            rest = {key: value for key, value in row.items() if key != "reason"}
+            row = {**rest, "extensions": {**(rest.get("extensions") or {}), "CRLReason": row["reason"]}}
+        yield row
+
+
+def _revocation(read: Read, row: Mapping[str, Any], include_expired: bool) -> wanted.Revocation | None:
+    allowed = ("certificate", "serial_number", "not_after", "revocation_date", "extensions")
+    if unknown := [name for name in row if name not in allowed]:
+        raise InvocationError(f"revoked: a row has no {', '.join(map(str, unknown))}; it has {', '.join(allowed)}")
+    until = names.moment("not_after", row["not_after"]) if row.get("not_after") else None
+    if row.get("certificate"):
+        found = loading.certificate(read(row["certificate"])).certificate
+        serial, until = found.serial_number, found.not_valid_after_utc
+    elif row.get("serial_number"):
+        serial = names.serial(row["serial_number"])
+    else:
+        raise InvocationError("Need serial_number or certificate")
+    now = datetime.now(UTC)
+    if until is not None and not include_expired and now > until:
+        return None
+    date = names.moment("revocation_date", row["revocation_date"]) if row.get("revocation_date") else now
+    given = row.get("extensions") or {}
+    if not isinstance(given, Mapping):
+        raise InvocationError(f"revoked: extensions is a map, not {given!r}")
+    return wanted.Revocation(serial, date, given)

@@ -1,0 +1,51 @@
+"""Signing policies: what an authority lays down for the certificates that it signs, over what a caller asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.certificates import extensions, names
+from statecore.errors import InvocationError
+
+#: Arguments of Salt's older x509 module that mean nothing any more.
+FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})
+
+
+def short(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by their short names, ``algorithm`` as ``digest``, without those that mean nothing any more."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in FORMER:
+            continue
+        name = names.LONG_NAMES.get(name) or extensions.LONG_NAMES.get(name) or name
+        found["digest" if name == "algorithm" else name] = value
+    return found
+
+
+def read(policy: Any, name: str) -> dict[str, Any]:
+    """A policy as configuration and pillar have it: a map, or a list of maps. Raises InvocationError."""
+    rows = policy if isinstance(policy, list) else [policy or {}]
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise InvocationError(f"the signing policy '{name}' is a map, or a list of maps, not {policy!r}")
+    return short({key: value for row in rows for key, value in row.items()})
+
+
+def merged(policy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What counts: the policy, and of the caller's what it leaves open. Who may use it is no part of that.
+
+    A subject is not let past a policy that lays parts of it down; maps and lists of both are joined, the policy's part first.
+    """
+    laid_down, asked = dict(policy), short(given)
+    if not laid_down:
+        return asked
+    laid_down.pop("minions", None)
+    if "subject" in asked:
+        own, theirs = laid_down.get("subject"), asked["subject"]
+        if any(name in laid_down for name in names.ATTRIBUTES):
+            del asked["subject"]
+        elif isinstance(own, Mapping) and isinstance(theirs, Mapping):
+            laid_down["subject"] = {**theirs, **own}
+        elif isinstance(own, list) and isinstance(theirs, list):
+            laid_down["subject"] = own + theirs
+    return asked | laid_down

@@ -1,0 +1,36 @@
+"""What a key, certificate, request or list is named by: a path of the managed host, or the thing itself as text or bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import managed_file
+from statecore.certificates import loading
+from statecore.errors import CommandError, InvocationError
+from statecore.ports import ManagedHost
+
+
+class NoSuchFile(CommandError):
+    """A path that leads to no file (yet)."""
+
+
+def content(host: ManagedHost, reference: Any) -> bytes:
+    """The bytes. Raises NoSuchFile, InvocationError, HostError."""
+    if isinstance(reference, bytes):
+        return reference
+    if not isinstance(reference, str):
+        raise InvocationError(
+            f"Could not load provided source {reference!r}. You need to pass an existing file, "
+            "(PEM|hex|base64)-encoded string or raw bytes."
+        )
+    if not is_path(reference):
+        return loading.decoded(reference)
+    data = managed_file.read(host.path(reference), reference)
+    if data is None:
+        raise NoSuchFile(f"there is no file {reference}")
+    return data
+
+
+def is_path(reference: Any) -> bool:
+    """Whether a reference is a path: nothing that is encoded begins with a slash, as all of it begins as DER does."""
+    return isinstance(reference, str) and reference.startswith("/") and "\n" not in reference

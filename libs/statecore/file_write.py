@@ -1,0 +1,147 @@
+"""A file of the host to be brought to a content, an owner and a mode, as a plan: what ``file.managed`` and its kin share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.types import FileChange, Outcome, Plan, Step
+
+#: What test mode adds to every managed file's comment.
+NOTE = "Note: No changes made, actual changes may\nbe different due to other states."
+
+#: Where ``backup: minion`` keeps copies, below the minion's cache directory.
+_BACKUPS = "file_backup"
+
+
+def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None) -> Step:
+    """A step whose refusal by the host is the state's comment as it is."""
+
+    def run() -> Outcome:
+        try:
+            return work()
+        except HostError as error:
+            raise StateFailure(str(error)) from error
+
+    return Step(what, run, file)
+
+
+def need_parent(
+    ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
+) -> None:
+    """Makes the directory that a file goes into, if it may. Raises StateFailure that says ``why`` not."""
+    if place.parent.is_dir():
+        return
+    if not makedirs:
+        raise StateFailure(why)
+    managed_file.make_directories(ctx.host, place.parent, wish, ctx.host.root)
+
+
+def parent_attributes(wish: Attributes, dir_mode: Any) -> Attributes:
+    mode = managed_file.parse_mode(dir_mode)
+    if mode is None and wish.mode is not None:
+        mode = managed_file.directory_mode(wish.mode)
+    return Attributes(wish.user, wish.group, mode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One file to be brought to a content and attributes."""
+
+    ctx: Context
+    name: str
+    #: What is replaced: a link itself, where links are not followed.
+    place: Path
+    #: What the name leads to now.
+    real: Path
+    old: bytes | None
+    new: bytes
+    wish: Attributes
+    makedirs: bool
+    dir_mode: Any
+    backup: str
+    show_changes: bool
+    check_cmd: str | None = None
+    #: Directory of the host, and end of the name, of the file that ``check_cmd`` sees.
+    tmp_dir: str = ""
+    tmp_ext: str = ""
+    #: Told in place of what would be told under the same keys, where the file changes.
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self) -> Plan:
+        """Nothing, or one step."""
+        changes = self._changes()
+        if not changes:
+            return Plan.unchanged(f"File {self.name} is in the correct state")
+        predicted = {"newfile": self.name} if self.old is None else changes
+        what, file = "set owner and mode of", None
+        if "diff" in changes:
+            what, file = "write", FileChange(self.name, self.old, self.new, self.show_changes)
+        return Plan.change(
+            f"The file {self.name} is set to be changed\n{NOTE}",
+            (step(f"{what} {self.name}", self._apply, file),),
+            predicted,
+        )
+
+    def _changes(self) -> dict[str, Any]:
+        changes: dict[str, Any] = {}
+        if self.old != self.new:
+            # That a file is new is no secret.
+            shown = self.show_changes or self.old is None
+            changes["diff"] = managed_file.unified(self.old, self.new) if shown else managed_file.HIDDEN_DIFF
+        if self.place.is_symlink():
+            return {"diff": "Replace symbolic link with regular file"} | changes
+        if changes:
+            changes |= self.changes
+        if self.old is not None:
+            return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
+        return changes
+
+    def _apply(self) -> Outcome:
+        ctx = self.ctx
+        changes = self._changes()
+        need_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
+        if self.check_cmd:
+            self._check()
+        if self.old is not None and self.backup in ("minion", "both"):
+            managed_file.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
+        if "diff" in changes:
+            managed_file.replace(ctx.host, self.place, self.new, self.wish)
+            if self.old is None:
+                changes |= told_attributes(ctx, self.wish)
+        else:
+            managed_file.set_attributes(ctx.host, self.place, self.wish)
+        return Outcome(f"File {self.name} updated", changes)
+
+    def _check(self) -> None:
+        """The check command sees the new content in a file of its own, before the real one is touched."""
+        trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
+        place = self.ctx.host.path(trial)
+        managed_file.make_directories(self.ctx.host, place.parent, Attributes(), self.ctx.host.root)
+        managed_file.replace(self.ctx.host, place, self.new, Attributes(mode=0o600))
+        try:
+            result = self.ctx.call("cmd.run_all", f"{self.check_cmd} {trial}", python_shell=True, ignore_retcode=True)
+        finally:
+            place.unlink(missing_ok=True)
+        if result["retcode"]:
+            said = result["stderr"] or result["stdout"]
+            raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
+
+
+def told_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
+    """What Salt tells of a new file's attributes: those asked for that a temporary file of this process would not have."""
+    told: dict[str, Any] = {}
+    if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
+        told["user"] = wish.user
+    if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():
+        told["group"] = wish.group
+    if wish.mode not in (None, 0o600):
+        told["mode"] = managed_file.shown_mode(wish.mode or 0)
+    return told

@@ -1,0 +1,140 @@
+"""The file that holds what is managed: what is in it now, whose it is to be, and how something new gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.certificates import policies
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError, StateFailure
+from statecore.file_write import Write
+from statecore.managed_file import Attributes
+from statecore.types import Outcome, Plan, Step
+
+#: Arguments of ``file.managed`` that say where and whose the file is.
+_TAKEN = frozenset(
+    {
+        "user",
+        "group",
+        "mode",
+        "makedirs",
+        "dir_mode",
+        "backup",
+        "create",
+        "follow_symlinks",
+        "check_cmd",
+        "tmp_dir",
+        "tmp_ext",
+    }
+)
+
+#: Those that nothing here does.
+_REFUSED = frozenset(
+    {"attrs", "selinux", "win_owner", "win_perms", "win_deny_perms", "win_inheritance", "win_perms_reset"}
+)
+
+#: Those that mean nothing for what is written here: PEM is ASCII.
+_IDLE = frozenset({"file_encoding", "encoding_errors"})
+
+#: What is wrong with a call, or cannot be read: the state's comment.
+FaultOfCall = (CommandError, InvocationError)
+
+
+def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arguments of the file, the others by their short names)."""
+    ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
+    rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
+    return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
+
+
+def need_nothing_more(rest: Mapping[str, Any]) -> None:
+    """Raises InvocationError that names what the state does not take."""
+    if rest:
+        raise InvocationError(f"Unrecognized keyword arguments: {sorted(rest)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedFile:
+    """One file of the host, and what is wanted of it but for its content."""
+
+    ctx: Context
+    name: str
+    place: Path
+    real: Path
+    #: What is in it now; None where there is none, or where a link is to make way.
+    old: bytes | None
+    #: Whether a link is to make way for it.
+    unlinks: bool
+    wish: Attributes
+    given: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
+        """The file of a call; ``mode`` is its mode where the call names none. Raises CommandError, InvocationError."""
+        if refused := sorted(argument for argument in _REFUSED if given.get(argument)):
+            raise InvocationError(f"not supported: {', '.join(refused)}")
+        if not str(name).startswith("/"):
+            raise InvocationError(f"Specified file {name} is not an absolute path")
+        place = ctx.host.path(name, follow=bool(given.get("follow_symlinks", True)))
+        real = ctx.host.path(name)
+        if real.is_dir():
+            raise InvocationError(f"Specified target {name} is a directory")
+        unlinks = place.is_symlink()
+        bits = managed_file.parse_mode(given.get("mode") or mode)
+        wish = Attributes(given.get("user"), given.get("group"), bits)
+        return cls(ctx, name, place, real, None if unlinks else managed_file.read(real, name), unlinks, wish, given)
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether there is no file, and none is to be made."""
+        return not self.given.get("create", True) and not self.real.is_file()
+
+    def plan(self, what: str, changes: Mapping[str, Any], make: Callable[[], bytes], *, again: bool) -> Plan:
+        """Writes what ``make`` makes where there are changes, else sees to owner and mode. ``what`` names the thing,
+        ``again`` tells that there is one already."""
+        if self.left_alone:
+            return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
+        if not changes:
+            owned = self._write(self.old or b"").plan()
+            return owned if owned.steps else Plan.unchanged(f"The {what} is in the correct state")
+        verb = "recreate" if again else "create"
+
+        def work() -> Outcome:
+            try:
+                write = self._write(make())
+            except (CommandError, InvocationError) as error:
+                raise StateFailure(str(error)) from error
+            for each in write.plan().steps:
+                each.run()
+            return Outcome(f"The {what} has been {verb}d", changes)
+
+        return Plan.change(f"The {what} would have been {verb}d", [Step(f"write {self.name}", work)], changes)
+
+    def plan_of(self, content: bytes) -> Plan:
+        """Writes this, as ``file.managed`` would."""
+        if self.left_alone:
+            return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
+        return self._write(content).plan()
+
+    def _write(self, new: bytes) -> Write:
+        given = self.given
+        return Write(
+            ctx=self.ctx,
+            name=self.name,
+            place=self.place,
+            real=self.real,
+            old=self.old,
+            new=new,
+            wish=self.wish,
+            makedirs=bool(given.get("makedirs")),
+            dir_mode=given.get("dir_mode"),
+            backup=str(given.get("backup") or ""),
+            show_changes=False,
+            check_cmd=given.get("check_cmd"),
+            tmp_dir=str(given.get("tmp_dir") or ""),
+            tmp_ext=str(given.get("tmp_ext") or ""),
+        )
