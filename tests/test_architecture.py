@@ -260,6 +260,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.kept_files": "without a master, what is offered is kept between two calls"}
     ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
+    "statecore.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
     "statecore.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
@@ -271,7 +272,9 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.x509": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
     ),
-    "statecore.modules.service_sysv": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
+    "statecore.modules.service_sysv": Room(
+        NATIVE, {"statecore.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
+    ),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
         NATIVE,

@@ -9,12 +9,12 @@ import fnmatch
 import logging
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from statecore.context import Context
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError, HostError
+from statecore.errors import CommandError
+from statecore.hostfiles import processes
 
 log = logging.getLogger(__name__)
 
@@ -207,22 +207,6 @@ def _names(ctx: Context, directory: str) -> list[str]:
 
 
 def _process(ctx: Context, sig: str) -> bool:
-    """Whether a process whose root is the host's has the text in its command line. Processes of others that this one may
-    not look at are not counted."""
+    """Whether a process of the host has the text in its command line; this one, and who called it, do not count."""
     own = {os.getpid(), os.getppid()}
-    try:
-        root = ctx.host.root.stat()
-    except OSError as error:
-        raise HostError(f"{ctx.host.root}: {error.strerror}") from error
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdecimal() or int(entry.name) in own:
-            continue
-        try:
-            with open(f"{entry.path}/cmdline", "rb") as file:
-                line = file.read().replace(b"\0", b" ").decode("utf-8", "replace")
-            if sig in line and os.path.samestat(Path(entry.path, "root").stat(), root):
-                return True
-        except OSError:
-            # It ended, or is not ours to see.
-            continue
-    return False
+    return any(sig in " ".join(each.words) for each in processes.all_of(ctx.host) if each.pid not in own)

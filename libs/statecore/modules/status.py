@@ -1,15 +1,23 @@
-"""How the machine is doing (Salt's ``status`` module): numbers of the kernel, which a mounted host shares with us."""
+"""How the machine is doing (Salt's ``status`` module), read from /proc.
+
+Processes, mounts, logins and network counters are the mounted host's, as far as its /proc is mounted in it; load, processors,
+memory and disks are the kernel's, the same in any /proc.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import os
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from time import time as seconds_now
 from typing import Any
 
 from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import mount_table, processes
+
+ALIASES = {"time": "time_"}
 
 
 def uptime(ctx: Context) -> dict[str, Any]:
@@ -19,8 +27,8 @@ def uptime(ctx: Context) -> dict[str, Any]:
 
         salt '*' status.uptime
     """
-    seconds = int(float(_text("/proc/uptime").split()[0]))
-    start = seconds_now() - seconds
+    seconds = int(float(processes.text(ctx.host, "uptime").split()[0]))
+    start = time.time() - seconds
     rest = seconds % 86400
     return {
         "seconds": seconds,
@@ -38,42 +46,15 @@ def loadavg(ctx: Context) -> dict[str, float]:
 
 def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
     """name -> value and unit of /proc/meminfo."""
-    rows = (line.split() for line in _text("/proc/meminfo").splitlines() if line.split())
+    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines() if line.split())
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
 
 def cpuinfo(ctx: Context) -> dict[str, Any]:
     """name -> value of /proc/cpuinfo, of the last processor; flags are a list."""
-    pairs = (line.split(":", 1) for line in _text("/proc/cpuinfo").splitlines() if ":" in line)
+    pairs = (line.split(":", 1) for line in processes.text(ctx.host, "cpuinfo").splitlines() if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
     return {name: value.split() if name == "flags" else value for name, value in found.items()}
-
-
-def cpustats(ctx: Context) -> dict[str, Any]:
-    """Rows of /proc/stat: times of all processors together, the numbers of interrupts, of the rest one number."""
-    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    lists = {"intr": "irqs", "softirq": "softirqs"}
-    found: dict[str, Any] = {}
-    for name, *values in (line.split() for line in _text("/proc/stat").splitlines() if line.split()):
-        numbers = [int(value) for value in values]
-        if name == "cpu":
-            found[name] = dict(zip(names, numbers, strict=False))
-        elif name in lists:
-            found[name] = {"total": numbers[0], lists[name]: numbers[1:]}
-        else:
-            found[name] = numbers[0]
-    return found
-
-
-def vmstats(ctx: Context) -> dict[str, int]:
-    """name -> value of /proc/vmstat."""
-    rows = (line.split() for line in _text("/proc/vmstat").splitlines() if len(line.split()) == 2)
-    return {name: int(value) for name, value in rows}
-
-
-def time(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
-    """The time here."""
-    return datetime.now().strftime(format)
 
 
 def nproc(ctx: Context) -> int:
@@ -85,8 +66,8 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
     """path -> available and total bytes: of paths of the host, and of file systems of a type (a glob); none: of all."""
     paths = {each for each in args if each.startswith("/")}
     kinds = [each for each in args if not each.startswith("/")] or ([] if args else ["*"])
-    rows = (line.split() for line in _text("/proc/mounts").splitlines())
-    paths |= {row[1] for row in rows if len(row) > 2 and any(fnmatch.fnmatch(row[2], kind) for kind in kinds)}
+    table = mount_table.parse(ctx.host.mount_table()).values()
+    paths |= {each.point for each in table if any(fnmatch.fnmatch(each.fstype, kind) for kind in kinds)}
     found: dict[str, dict[str, int | None]] = {}
     for path in sorted(paths):
         place = ctx.host.path(path)
@@ -103,19 +84,170 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
 
 def pid(ctx: Context, sig: str) -> str:
     """Numbers of the processes whose command line matches (a shell pattern in it), one in a line; "" for none."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ").strip()
-        except OSError:
-            continue
-        if path.name != str(os.getpid()) and fnmatch.fnmatch(words, f"*{sig}*"):
-            found.append(path.name)
-    return "\n".join(sorted(found, key=int))
+    found = [
+        str(each.pid)
+        for each in processes.all_of(ctx.host)
+        if each.words and each.pid != os.getpid() and fnmatch.fnmatch(" ".join(each.words), f"*{sig}*")
+    ]
+    return "\n".join(found)
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
+def procs(ctx: Context) -> dict[str, dict[str, str]]:
+    """pid -> user and cmd of all processes; those of the kernel have their name in brackets.
+
+    CLI Example:
+
+        salt '*' status.procs
+    """
+    return {
+        str(each.pid): {
+            "user": ctx.host.user_name(each.uids[1]),
+            "cmd": " ".join(each.words) if each.words else f"[{each.name}]",
+        }
+        for each in processes.all_of(ctx.host)
+    }
+
+
+def cpustats(ctx: Context) -> dict[str, Any]:
+    """What /proc/stat counts: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
+
+    CLI Example:
+
+        salt '*' status.cpustats
+    """
+    found: dict[str, Any] = {}
+    for row in (line.split() for line in processes.text(ctx.host, "stat").splitlines() if line):
+        numbers = [int(word) for word in row[1:]]
+        if row[0] == "cpu":
+            found["cpu"] = {name: numbers[at] for name, at in _CPU.items()}
+        elif row[0] in ("intr", "softirq"):
+            found[row[0]] = {"total": numbers[0], "irqs" if row[0] == "intr" else "softirqs": numbers[1:]}
+        else:
+            found[row[0]] = numbers[0]
+    return found
+
+
+def diskstats(ctx: Context) -> dict[str, dict[str, Any]]:
+    """device -> what /proc/diskstats counts of it."""
+    rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
+    return {
+        row[2]: {
+            "major": int(row[0]),
+            "minor": int(row[1]),
+            "device": row[2],
+            **{name: int(word) for name, word in zip(_DISK, row[3:], strict=False)},
+        }
+        for row in rows
+        if len(row) > len(_DISK) + 2
+    }
+
+
+def vmstats(ctx: Context) -> dict[str, int]:
+    """What /proc/vmstat counts."""
+    rows = (line.split() for line in processes.text(ctx.host, "vmstat").splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1}
+
+
+def netstats(ctx: Context) -> dict[str, dict[str, int]]:
+    """What the host's network counts of protocols (/proc/net/netstat)."""
+    found: dict[str, dict[str, int]] = {}
+    names: list[str] = []
+    for row in (
+        line.split() for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/netstat").splitlines()
+    ):
+        if names and row[0] == names[0]:
+            found[row[0].rstrip(":")] = dict(zip(names[1:], map(int, row[1:]), strict=False))
+            names = []
+        else:
+            names = row
+    return found
+
+
+def netdev(ctx: Context) -> dict[str, dict[str, Any]]:
+    """interface -> what it has received and sent."""
+    found = {}
+    for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
+        name, _, rest = line.partition(":")
+        numbers = dict(zip(_NETWORK, map(int, rest.split()), strict=False))
+        found[name.strip()] = {"iface": name.strip(), **numbers}
+    return found
+
+
+def w(ctx: Context) -> list[dict[str, str]]:
+    """Who is logged in: idle, jcpu, login, pcpu, tty, user, what."""
+    if ctx.host.which("w") is None:
+        raise CommandError("the host has no w")
+    rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())
+    names = ("user", "tty", "login", "idle", "jcpu", "pcpu", "what")
+    return [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
+
+
+def version(ctx: Context) -> str:
+    """The kernel's own words about itself."""
+    return processes.text(ctx.host, "version").strip()
+
+
+def time_(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
+    """The time now, as strftime(3) writes it."""
+    return datetime.now().strftime(format)
+
+
+def custom(ctx: Context) -> dict[str, Any]:
+    """Of options such as ``status.cpustats.custom: [cpu, ctxt]``, these parts of what the functions tell.
+
+    CLI Example:
+
+        salt '*' status.custom
+    """
+    found: dict[str, Any] = {}
+    for option, wanted in ctx.opts.items():
+        function, _, last = str(option).rpartition(".")
+        if last == "custom" and function.startswith("status."):
+            told = ctx.call(function)
+            found |= {name: told.get(name, "UNKNOWN") for name in wanted}
+    return found
+
+
+def all_status(ctx: Context) -> dict[str, Any]:
+    """What cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats and w tell."""
+    return {name: function(ctx) for name, function in _ALL.items()}
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+#: State of the processors -> column of /proc/stat.
+_CPU: Mapping[str, int] = {
+    "idle": 3,
+    "iowait": 4,
+    "irq": 5,
+    "nice": 1,
+    "softirq": 6,
+    "steal": 7,
+    "system": 2,
+    "user": 0,
+}
+
+_DISK = (
+    *("reads_issued", "reads_merged", "sectors_read", "ms_spent_reading"),
+    *("writes_completed", "writes_merged", "sectors_written", "ms_spent_writing"),
+    *("io_in_progress", "ms_spent_in_io", "weighted_ms_spent_in_io"),
+)
+
+_NETWORK = (
+    *("rx_bytes", "rx_packets", "rx_errs", "rx_drop", "rx_fifo", "rx_frame", "rx_compressed", "rx_multicast"),
+    *("tx_bytes", "tx_packets", "tx_errs", "tx_drop", "tx_fifo", "tx_colls", "tx_carrier", "tx_compressed"),
+)
+
+_ALL: Mapping[str, Callable[[Context], Any]] = {
+    "cpuinfo": cpuinfo,
+    "cpustats": cpustats,
+    "diskstats": diskstats,
+    "diskusage": diskusage,
+    "loadavg": loadavg,
+    "meminfo": meminfo,
+    "netdev": netdev,
+    "netstats": netstats,
+    "uptime": uptime,
+    "vmstats": vmstats,
+    "w": w,
+}

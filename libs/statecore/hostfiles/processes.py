@@ -1,0 +1,189 @@
+"""The processes of the managed host, as /proc tells of them (proc(5)).
+
+Of a mounted host its own /proc is read where that is mounted in it. Where it is not, ours is: of the processes there those
+are the host's whose root is its root, which are seen when the process ids of the host are shared with us. What the kernel counts
+for all (processor, memory, disks) is the same in any /proc.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from statecore.errors import HostError
+from statecore.ports import ManagedHost
+
+_OURS = Path("/proc")
+
+#: Letter of a process's state -> its name, as psutil has them.
+_STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "disk-sleep",
+    "T": "stopped",
+    "t": "tracing-stop",
+    "Z": "zombie",
+    "X": "dead",
+    "x": "dead",
+    "K": "wake-kill",
+    "W": "waking",
+    "I": "idle",
+    "P": "parked",
+}
+
+#: Places of the numbers of ``stat`` behind the name in parentheses.
+_STATE, _PPID, _TTY, _UTIME, _STIME, _CUTIME, _CSTIME, _NICE, _THREADS, _START, _IOWAIT = (
+    0,
+    1,
+    4,
+    11,
+    12,
+    13,
+    14,
+    16,
+    17,
+    19,
+    39,
+)
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that was there when it was looked at."""
+
+    pid: int
+    name: str
+    #: Words of the command line; () for one of the kernel's.
+    words: tuple[str, ...]
+    status: str
+    ppid: int
+    uids: tuple[int, int, int]
+    gids: tuple[int, int, int]
+    nice: int
+    threads: int
+    #: Seconds of processor time: user, system, of children the same, waiting for disks.
+    times: tuple[float, float, float, float, float]
+    #: Ticks between the start of the kernel and its own.
+    started: int
+    terminal: int
+    #: Bytes: resident, virtual, shared, text, data.
+    memory: tuple[int, int, int, int, int]
+
+
+def directory(host: ManagedHost) -> Path:
+    """The /proc that tells of the host."""
+    if host.mounted and (own := host.path("/proc")).joinpath("stat").is_file():
+        return own
+    return _OURS
+
+
+def text(host: ManagedHost, name: str) -> str:
+    """A file of /proc, "" where the kernel has none."""
+    try:
+        return directory(host).joinpath(name).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def network(host: ManagedHost) -> str:
+    """Where in ``directory`` the host's network is told of: with its first process, where that is the host's own /proc; else
+    our own network is all there is."""
+    return "1/net" if directory(host) != _OURS else "net"
+
+
+def pids(host: ManagedHost) -> list[int]:
+    """Numbers of the host's processes, as its /proc counts them."""
+    top = directory(host)
+    found = sorted(int(entry.name) for entry in os.scandir(top) if entry.name.isdecimal())
+    if not host.mounted or top != _OURS:
+        return found
+    try:
+        root = host.root.stat()
+    except OSError as error:
+        raise HostError(f"{host.root}: {error.strerror}") from error
+    return [pid for pid in found if _is_below(top / str(pid), root)]
+
+
+def all_of(host: ManagedHost) -> Iterator[Process]:
+    """All processes; those that end meanwhile are left out."""
+    for pid in pids(host):
+        if (process := find(host, pid)) is not None:
+            yield process
+
+
+def find(host: ManagedHost, pid: int) -> Process | None:
+    """A process by its number, None when there is none."""
+    place = directory(host) / str(pid)
+    try:
+        stat = (place / "stat").read_text("utf-8", "replace")
+        words = (place / "cmdline").read_bytes().decode("utf-8", "replace")
+        lines = (line.partition(":\t") for line in (place / "status").read_text("utf-8", "replace").splitlines())
+        pages = [int(each) * os.sysconf("SC_PAGE_SIZE") for each in (place / "statm").read_text().split()]
+    except (OSError, ValueError):
+        return None
+    status = {name: value for name, _, value in lines}
+    fields = stat[stat.rindex(")") + 2 :].split()
+    uids, gids = ([int(each) for each in status.get(name, "0 0 0").split()[:3]] for name in ("Uid", "Gid"))
+    ticks = [int(fields[at]) / TICKS for at in (_UTIME, _STIME, _CUTIME, _CSTIME)]
+    waited = int(fields[_IOWAIT]) / TICKS if len(fields) > _IOWAIT else 0.0
+    return Process(
+        pid=pid,
+        name=_whole_name(stat[stat.index("(") + 1 : stat.rindex(")")], words),
+        words=tuple(_split(words)),
+        status=_STATES.get(fields[_STATE], fields[_STATE]),
+        ppid=int(fields[_PPID]),
+        uids=(uids[0], uids[1], uids[2]),
+        gids=(gids[0], gids[1], gids[2]),
+        nice=int(fields[_NICE]),
+        threads=int(fields[_THREADS]),
+        times=(ticks[0], ticks[1], ticks[2], ticks[3], waited),
+        started=int(fields[_START]),
+        terminal=int(fields[_TTY]),
+        memory=(pages[1], pages[0], pages[2], pages[3], pages[5]),
+    )
+
+
+def boot_time(host: ManagedHost) -> int:
+    """When the kernel started, in seconds since 1970."""
+    rows = (line.split() for line in text(host, "stat").splitlines())
+    return next((int(row[1]) for row in rows if row and row[0] == "btime"), 0)
+
+
+def may_be_signalled(host: ManagedHost) -> str:
+    """Why a number of ``pids`` means another process to us, "" where it means the same one."""
+    top = directory(host)
+    if top == _OURS:
+        return ""
+    try:
+        same = (top / "1/ns/pid").stat().st_ino == Path("/proc/self/ns/pid").stat().st_ino
+    except OSError as error:
+        return f"{top}/1/ns/pid cannot be looked at: {error.strerror}"
+    return (
+        "" if same else f"processes of the host at {host.root} have other numbers here: its process ids are not shared"
+    )
+
+
+def _is_below(place: Path, root: os.stat_result) -> bool:
+    try:
+        return os.path.samestat((place / "root").stat(), root)
+    except OSError:
+        # It ended, or is not ours to see.
+        return False
+
+
+def _split(line: str) -> list[str]:
+    """A process may write over its command line: then there are no null bytes, but spaces."""
+    if not line:
+        return []
+    words = line.removesuffix("\0").split("\0")
+    return line.rstrip("\0").split(" ") if len(words) == 1 and not line.endswith("\0") else words
+
+
+def _whole_name(short: str, line: str) -> str:
+    """The kernel keeps fifteen characters of it; the command line may have the rest."""
+    first = _split(line)[0].rpartition("/")[2] if line else ""
+    return first if len(short) >= 15 and first.startswith(short) else short

@@ -1,0 +1,225 @@
+"""What the kernel counts: processors, memory, disks, network; and who is logged in."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import mount_table, processes
+
+_CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+
+#: Bytes of a sector in /proc/diskstats, whatever the disk's own are.
+_SECTOR = 512
+
+#: Column of /proc/net/dev behind the interface -> its name.
+_NETWORK: Mapping[int, str] = {
+    8: "bytes_sent",
+    0: "bytes_recv",
+    9: "packets_sent",
+    1: "packets_recv",
+    2: "errin",
+    10: "errout",
+    3: "dropin",
+    11: "dropout",
+}
+
+#: Column of /proc/diskstats behind the name -> its name, and what one of it is.
+_DISK: Mapping[int, tuple[str, int]] = {
+    0: ("read_count", 1),
+    4: ("write_count", 1),
+    2: ("read_bytes", _SECTOR),
+    6: ("write_bytes", _SECTOR),
+    3: ("read_time", 1),
+    7: ("write_time", 1),
+    1: ("read_merged_count", 1),
+    5: ("write_merged_count", 1),
+    9: ("busy_time", 1),
+}
+
+#: An entry of /run/utmp (utmp(5)): type, pid, line, id, user, host, ..., seconds, microseconds, address.
+_UTMP = struct.Struct("=hxxi32s4s32s256shhiii16s20x")
+_USER = 7
+
+
+def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
+    """Seconds that the processors spent in each state; ``per_cpu``: a list of those of each."""
+    rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
+    each = [_seconds(row) for row in rows]
+    return each[1:] if per_cpu else each[0]
+
+
+def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> Any:
+    """How busy the processors are within some seconds; ``per_cpu``: a list of each.
+
+    CLI Example:
+
+        salt '*' ps.cpu_percent
+    """
+    before = [cpu_times(ctx), *cpu_times(ctx, True)]
+    time.sleep(float(interval))
+    after = [cpu_times(ctx), *cpu_times(ctx, True)]
+    found = [_busy(one, two) for one, two in zip(before, after, strict=True)]
+    return found[1:] if per_cpu else found[0]
+
+
+def num_cpus(ctx: Context) -> int:
+    """How many processors there are."""
+    return len(cpu_times(ctx, True))
+
+
+def virtual_memory(ctx: Context) -> dict[str, Any]:
+    """Bytes of memory: total, available, used, free, buffers, cached, ...; percent that is used."""
+    now = _memory(ctx)
+    total, available = now["MemTotal"], now.get("MemAvailable", now["MemFree"])
+    return {
+        "total": total,
+        "available": available,
+        "percent": round((total - available) / total * 100, 1) if total else 0.0,
+        "used": total - available,
+        "free": now["MemFree"],
+        "active": now.get("Active", 0),
+        "inactive": now.get("Inactive", 0),
+        "buffers": now.get("Buffers", 0),
+        "cached": now.get("Cached", 0) + now.get("SReclaimable", 0),
+        "shared": now.get("Shmem", 0),
+        "slab": now.get("Slab", 0),
+    }
+
+
+def total_physical_memory(ctx: Context) -> int:
+    """Bytes of memory."""
+    return _memory(ctx)["MemTotal"]
+
+
+def swap_memory(ctx: Context) -> dict[str, Any]:
+    """Bytes of swap: total, used, free, moved in and out since the start; percent that is used."""
+    now = _memory(ctx)
+    total, free = now.get("SwapTotal", 0), now.get("SwapFree", 0)
+    moved = dict(line.split()[:2] for line in processes.text(ctx.host, "vmstat").splitlines() if line.count(" "))
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {
+        "total": total,
+        "used": total - free,
+        "free": free,
+        "percent": round((total - free) / total * 100, 1) if total else 0.0,
+        "sin": int(moved.get("pswpin", 0)) * page,
+        "sout": int(moved.get("pswpout", 0)) * page,
+    }
+
+
+def boot_time(ctx: Context, time_format: str | None = None) -> Any:
+    """When the kernel started: seconds since 1970, or as strftime(3) writes it."""
+    seconds = processes.boot_time(ctx.host)
+    return datetime.fromtimestamp(seconds).strftime(str(time_format)) if time_format else seconds
+
+
+def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
+    """device, mountpoint, fstype and opts of the file systems on disks; of all that are mounted."""
+    lines = processes.text(ctx.host, "filesystems").splitlines()
+    kinds = {line.strip() for line in lines if not line.startswith("nodev")} | {"zfs"}
+    return [
+        {"device": each.device, "mountpoint": each.point, "fstype": each.fstype, "opts": ",".join(each.plain_opts())}
+        for each in mount_table.parse(ctx.host.mount_table()).values()
+        if all or (each.device not in ("", "none") and each.fstype in kinds)
+    ]
+
+
+def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
+    """Bytes of the file system of a path of the host: total, used, free; percent that is used.
+
+    CLI Example:
+
+        salt '*' ps.disk_usage /home
+    """
+    try:
+        told = os.statvfs(ctx.host.path(path))
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    total, free = told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize
+    used = (told.f_blocks - told.f_bfree) * told.f_frsize
+    percent = round(used / (used + free) * 100, 1) if used + free else 0.0
+    return {"total": total, "used": used, "free": free, "percent": percent}
+
+
+def disk_partition_usage(ctx: Context, all: bool = False) -> list[dict[str, Any]]:
+    """What disk_partitions and disk_usage tell, together."""
+    return [{**each, **disk_usage(ctx, each["mountpoint"])} for each in disk_partitions(ctx, all)]
+
+
+def network_io_counters(ctx: Context, interface: str | None = None) -> Any:
+    """Bytes, packets, errors and drops of all interfaces, or of one; False where there is none of this name."""
+    each = {}
+    for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
+        name, _, rest = line.partition(":")
+        columns = [int(word) for word in rest.split()]
+        each[name.strip()] = {key: columns[at] for at, key in _NETWORK.items()}
+    return each.get(interface, False) if interface else _sum(each.values(), list(_NETWORK.values()))
+
+
+def disk_io_counters(ctx: Context, device: str | None = None) -> Any:
+    """What was read and written, of all disks, or of one device; False where there is none of this name."""
+    each, whole = {}, []
+    for line in processes.text(ctx.host, "diskstats").splitlines():
+        words = line.split()
+        columns = [int(word) for word in words[3:]]
+        each[words[2]] = {key: columns[at] * unit for at, (key, unit) in _DISK.items()}
+        if os.path.isdir(f"/sys/block/{words[2].replace('/', '!')}"):  # noqa: PTH112
+            # Partitions are counted with their disk.
+            whole.append(words[2])
+    names = [key for key, _ in _DISK.values()]
+    return each.get(device, False) if device else _sum([each[name] for name in whole], names)
+
+
+def get_users(ctx: Context) -> list[dict[str, Any]]:
+    """name, terminal, host, started and pid of who is logged in."""
+    return [
+        {"name": name, "terminal": line, "host": host, "started": float(seconds), "pid": pid}
+        for name, line, host, seconds, pid in _logins(ctx)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _logins(ctx: Context) -> Iterator[tuple[str, str, str, int, int]]:
+    place = ctx.host.path("/run/utmp")
+    try:
+        data = place.read_bytes()
+    except OSError:
+        return
+    for at in range(0, len(data) - _UTMP.size + 1, _UTMP.size):
+        kind, pid, line, _, user, host, _, _, _, seconds, *_ = _UTMP.unpack_from(data, at)
+        if kind == _USER:
+            texts = [each.partition(b"\0")[0].decode("utf-8", "replace") for each in (user, line, host)]
+            yield texts[0], texts[1], texts[2], seconds, pid
+
+
+def _seconds(row: Sequence[str]) -> dict[str, float]:
+    return {name: int(word) / processes.TICKS for name, word in zip(_CPU, row[1:], strict=False)}
+
+
+def _busy(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    # What guests compute is in user and nice already.
+    names = [name for name in before if not name.startswith("guest")]
+    total = sum(after[name] - before[name] for name in names)
+    idle = sum(after[name] - before[name] for name in ("idle", "iowait"))
+    return round(max(0.0, total - idle) / total * 100, 1) if total > 0 else 0.0
+
+
+def _memory(ctx: Context) -> dict[str, int]:
+    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines())
+    found = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) > 1}
+    if "MemTotal" not in found:
+        raise CommandError(f"{processes.directory(ctx.host)}/meminfo tells nothing")
+    return found
+
+
+def _sum(rows: Any, names: Sequence[str]) -> dict[str, int]:
+    return {name: sum(row[name] for row in rows) for name in names}

@@ -1,0 +1,254 @@
+"""Processes: found, told of, signalled."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal as signals
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.hostfiles import processes
+from statecore.hostfiles.processes import Process
+
+
+def get_pid_list(ctx: Context) -> list[int]:
+    """Numbers of all processes.
+
+    CLI Example:
+
+        salt '*' ps.get_pid_list
+    """
+    return processes.pids(ctx.host)
+
+
+def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, Any]:
+    """What there is to tell of a process, or ``attrs`` of it. Raises CommandError where there is none of this number.
+
+    CLI Example:
+
+        salt '*' ps.proc_info 2322 attrs='["pid", "name"]'
+    """
+    names = list(attrs) if attrs is not None else list(_ATTRIBUTES)
+    if unknown := [name for name in names if name not in _ATTRIBUTES]:
+        raise InvocationError(f"{', '.join(map(str, unknown))} is not told; there are {', '.join(_ATTRIBUTES)}")
+    process = processes.find(ctx.host, int(pid))
+    if process is None:
+        raise CommandError(f"process PID not found (pid={pid})")
+    return {name: _ATTRIBUTES[name](ctx, process) for name in names}
+
+
+def kill_pid(ctx: Context, pid: int, signal: int = 15) -> bool:
+    """Sends a signal to a process; False when there is none of this number.
+
+    CLI Example:
+
+        salt '*' ps.kill_pid 2000 signal=9
+    """
+    _may_signal(ctx)
+    return int(pid) in processes.pids(ctx.host) and _send(int(pid), _number(signal))
+
+
+def pkill(
+    ctx: Context, pattern: str, user: str | None = None, signal: int = 15, full: bool = False
+) -> dict[str, list[int]] | None:
+    """Sends a signal to all processes with the text in their name; ``full``: in their command line. The numbers of those
+    (``killed``), None when there are none.
+
+    CLI Example:
+
+        salt '*' ps.pkill httpd signal=1
+    """
+    number = _number(signal)
+    found = pgrep(ctx, pattern, user, full) or []
+    if found:
+        _may_signal(ctx)
+    killed = [pid for pid in found if _send(pid, number)]
+    return {"killed": killed} if killed else None
+
+
+def pgrep(
+    ctx: Context, pattern: str, user: str | None = None, full: bool = False, pattern_is_regex: bool = False
+) -> list[int] | None:
+    """Numbers of the processes with the text (or what fits the pattern) in their name, ``full``: in their command line; None
+    for none.
+
+    CLI Example:
+
+        salt '*' ps.pgrep httpd
+    """
+    try:
+        matches = re.compile(str(pattern) if pattern_is_regex else re.escape(str(pattern))).search
+    except re.error as error:
+        raise InvocationError(f"'{pattern}' is no pattern: {error}") from error
+    return [
+        process.pid
+        for process in processes.all_of(ctx.host)
+        if matches(" ".join(process.words) if full else process.name)
+        and (user is None or ctx.host.user_name(process.uids[0]) == user)
+    ] or None
+
+
+def status(ctx: Context, status: str) -> list[dict[str, Any]]:
+    """name and pid of the processes in a state: running, sleeping, disk-sleep, stopped, zombie, idle, ...
+
+    CLI Example:
+
+        salt '*' ps.status zombie
+    """
+    if not status:
+        raise InvocationError("Filter is required for ps.status")
+    wanted = str(status).replace("_", "-")
+    return [{"name": each.name, "pid": each.pid} for each in processes.all_of(ctx.host) if each.status == wanted]
+
+
+def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[str, Any]]:
+    """The processes that computed most within some seconds: cmd, user, status, pid, create_time, cpu and mem.
+
+    CLI Example:
+
+        salt '*' ps.top 5 10
+    """
+    before = {(each.pid, each.started): sum(each.times[:2]) for each in processes.all_of(ctx.host)}
+    time.sleep(float(interval))
+    after = [each for each in processes.all_of(ctx.host) if (each.pid, each.started) in before]
+    after.sort(key=lambda each: sum(each.times[:2]) - before[each.pid, each.started], reverse=True)
+    return [
+        {
+            "cmd": list(each.words) or each.name,
+            "user": ctx.host.user_name(each.uids[0]),
+            "status": each.status,
+            "pid": each.pid,
+            "create_time": _started(ctx, each),
+            "cpu": _times(ctx, each),
+            "mem": _memory(ctx, each),
+        }
+        for each in after[: int(num_processes)]
+    ]
+
+
+def psaux(ctx: Context, name: str) -> list[Any]:
+    """The pattern, the lines of ``ps aux`` that it fits, and how many these are.
+
+    CLI Example:
+
+        salt '*' ps.psaux 'www-data.+apache2'
+    """
+    try:
+        pattern = re.compile(str(name))
+    except re.error as error:
+        raise InvocationError(f"'{name}' is no pattern: {error}") from error
+    lines = [line for line in _said(ctx, ["ps", "aux"]) if pattern.search(line) and "ps.psaux" not in line]
+    return [str(name), lines, f"{len(lines)} occurrence(s)."]
+
+
+def lsof(ctx: Context, name: str) -> list[str]:
+    """The name, and what ``lsof`` tells of the commands that begin with it."""
+    return [str(name), "\n".join(_said(ctx, ["lsof", "-c", str(name)]))]
+
+
+def netstat(ctx: Context, name: str) -> list[Any]:
+    """The name, and the lines of ``netstat`` with it."""
+    return [str(name), [line for line in _said(ctx, ["netstat", "-nap"]) if str(name) in line]]
+
+
+def ss(ctx: Context, name: str) -> list[Any]:
+    """The name, and the lines of ``ss`` with it."""
+    return [str(name), [line for line in _said(ctx, ["ss", "-neap"]) if str(name) in line]]
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _started(ctx: Context, process: Process) -> float:
+    return round(processes.boot_time(ctx.host) + process.started / processes.TICKS, 2)
+
+
+def _times(ctx: Context, process: Process) -> dict[str, float]:
+    names = ("user", "system", "children_user", "children_system", "iowait")
+    return dict(zip(names, process.times, strict=True))
+
+
+def _memory(ctx: Context, process: Process) -> dict[str, int]:
+    found = dict(zip(("rss", "vms", "shared", "text", "data"), process.memory, strict=True))
+    return {**found, "lib": 0, "dirty": 0}
+
+
+def _total_memory(ctx: Context) -> int:
+    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines())
+    return next((int(row[1]) * 1024 for row in rows if row[0] == "MemTotal:"), 0)
+
+
+def _link(name: str) -> Callable[[Context, Process], str | None]:
+    def read(ctx: Context, process: Process) -> str | None:
+        try:
+            return os.readlink(processes.directory(ctx.host) / str(process.pid) / name)  # noqa: PTH115
+        except OSError:
+            # Of the kernel's own, or of others that this one may not look at.
+            return None
+
+    return read
+
+
+def _open(ctx: Context, process: Process) -> int | None:
+    try:
+        return sum(1 for _ in os.scandir(processes.directory(ctx.host) / str(process.pid) / "fd"))
+    except OSError:
+        return None
+
+
+#: Attribute -> how it is read.
+_ATTRIBUTES: Mapping[str, Callable[[Context, Process], Any]] = {
+    "pid": lambda _, process: process.pid,
+    "ppid": lambda _, process: process.ppid,
+    "name": lambda _, process: process.name,
+    "cmdline": lambda _, process: list(process.words),
+    "exe": _link("exe"),
+    "cwd": _link("cwd"),
+    "status": lambda _, process: process.status,
+    "username": lambda ctx, process: ctx.host.user_name(process.uids[0]),
+    "uids": lambda _, process: dict(zip(("real", "effective", "saved"), process.uids, strict=True)),
+    "gids": lambda _, process: dict(zip(("real", "effective", "saved"), process.gids, strict=True)),
+    "create_time": _started,
+    "cpu_times": _times,
+    "memory_info": _memory,
+    "memory_percent": lambda ctx, process: process.memory[0] / (_total_memory(ctx) or 1) * 100,
+    "nice": lambda _, process: process.nice,
+    "num_threads": lambda _, process: process.threads,
+    "num_fds": _open,
+}
+
+
+def _may_signal(ctx: Context) -> None:
+    if why := processes.may_be_signalled(ctx.host):
+        raise CommandError(f"no signal is sent: {why}")
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError as error:
+        raise CommandError(f"process {pid} cannot be signalled: it is another user's") from error
+    return True
+
+
+def _number(signal: Any) -> int:
+    """Of a signal, by its number or its name."""
+    text = str(signal).upper()
+    if text.isdecimal() and int(text) <= signals.SIGRTMAX:
+        return int(text)
+    name = text if text.startswith("SIG") else f"SIG{text}"
+    if name not in signals.Signals.__members__:
+        raise InvocationError(f"'{signal}' is no signal")
+    return signals.Signals[name].value
+
+
+def _said(ctx: Context, words: list[str]) -> list[str]:
+    if ctx.host.which(words[0]) is None:
+        raise CommandError(f"the host has no {words[0]}")
+    return ctx.host.run(words, merge_stderr=True).stdout.splitlines()

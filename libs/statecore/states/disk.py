@@ -1,0 +1,84 @@
+"""How full file systems are, as a state that changes nothing (Salt's ``disk`` state). It tells what it saw in ``data``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+
+
+def status(
+    ctx: Context, name: str, maximum: Any = None, minimum: Any = None, absolute: bool = False, free: bool = False
+) -> dict[str, Any]:
+    """The file system of a mount point, or of a directory, is within limits.
+
+    maximum, minimum
+        percent that is used; with ``absolute`` kilobytes
+    free
+        what is free is meant, not what is used
+    """
+    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    limits: dict[str, int | None] = {}
+    wrong = ""
+    for which, value in (("maximum", maximum), ("minimum", minimum)):
+        limits[which], why = (None, "") if value is None else _limit(which, value, absolute=absolute)
+        wrong += why
+    low, high = limits["minimum"], limits["maximum"]
+    if low is not None and high is not None and low >= high:
+        wrong += "minimum must be less than maximum "
+    if wrong:
+        return {**told, "comment": wrong}
+    try:
+        mounts = ctx.call("disk.usage")
+    except CommandError:
+        # A host without df: its directories can be looked at all the same.
+        mounts = {}
+    if name in mounts:
+        told["data"], (used, available) = mounts[name], _of_mount(mounts[name], absolute=absolute)
+    else:
+        if not (str(name).startswith("/") and ctx.host.path(str(name)).is_dir()):
+            missing = f"Disk mount {name} not present. Directory {name} does not exist or is not a directory"
+            return {**told, "comment": missing}
+        data = ctx.call("status.diskusage", name)
+        told["comment"] = f"Disk mount {name} not present. "
+        told["data"], (used, available) = data, _of_directory(data[name], absolute=absolute)
+    wrong = _beyond(low, high, available if free else used, free=free, unit="KB" if absolute else "%")
+    return {**told, "comment": wrong or "Disk used space in acceptable range", "result": not wrong}
+
+
+def _limit(which: str, value: Any, *, absolute: bool) -> tuple[int | None, str]:
+    text = value.strip(" KB" if absolute else " %") if isinstance(value, str) else value
+    try:
+        number = int(text)
+    except (TypeError, ValueError):
+        return None, f"{which} must be an integer "
+    if not absolute and not 0 <= number <= 100:
+        return None, f"{which} must be in the range [0, 100] "
+    return number, ""
+
+
+def _of_mount(row: dict[str, str], *, absolute: bool) -> tuple[float, float]:
+    """Used and available."""
+    if absolute:
+        return int(row["used"]), int(row["available"])
+    used = int(row["capacity"].rstrip("%"))
+    return used, 100 - used
+
+
+def _of_directory(row: dict[str, int], *, absolute: bool) -> tuple[float, float]:
+    total, available = int(row["total"]), int(row["available"])
+    if absolute:
+        return (total - available) // 1024, available // 1024
+    if not total:
+        return 0, 0
+    return round((total - available) / total * 100, 1), round(available / total * 100, 1)
+
+
+def _beyond(low: int | None, high: int | None, now: float, *, free: bool, unit: str) -> str:
+    what = "available" if free else "used"
+    if low is not None and now < low:
+        return f"Disk {what} space is below minimum of {low} {unit} at {now} {unit}"
+    if high is not None and now > high:
+        return f"Disk {what} space is above maximum of {high} {unit} at {now} {unit}"
+    return ""

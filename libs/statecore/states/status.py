@@ -1,0 +1,39 @@
+"""What is watched of a machine, as states that change nothing (Salt's ``status`` state). They tell what they saw in ``data``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+
+
+def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -> dict[str, Any]:
+    """The load average (``1-min``, ``5-min`` or ``15-min``) is within limits, both of them included."""
+    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    data = ctx.call("status.loadavg")
+    if name not in data:
+        return {**told, "comment": f"Requested load average {name} not available "}
+    limits = {}
+    for which, value in (("minimum", minimum), ("maximum", maximum)):
+        try:
+            limits[which] = None if value in (None, "") else float(value)
+        except (TypeError, ValueError):
+            return {**told, "comment": f"{which} must be a number, not {value!r}"}
+    low, high, now = limits["minimum"], limits["maximum"], float(data[name])
+    if low is not None and high is not None and low >= high:
+        return {**told, "comment": "Min must be less than max"}
+    told["data"] = data[name]
+    if low is not None and now < low:
+        return {**told, "comment": f"Load avg is below minimum of {minimum} at {now}"}
+    if high is not None and now > high:
+        return {**told, "comment": f"Load avg above maximum of {maximum} at {now}"}
+    return {**told, "comment": "Load avg in acceptable range", "result": True}
+
+
+def process(ctx: Context, name: str) -> dict[str, Any]:
+    """A process of the host has a command line that fits (a shell pattern in it)."""
+    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    found = ctx.call("status.pid", name)
+    if not found:
+        return {**told, "comment": f'Process signature "{name}" not found '}
+    return {**told, "comment": f'Process signature "{name}" was found ', "result": True, "data": found}
