@@ -275,6 +275,9 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.service_sysv": Room(
         NATIVE, {"statecore.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
     ),
+    "statecore.modules.pkg_apk": Room(
+        NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
+    ),
     # A package: the verbs of one module in several files.
     "statecore.modules.state": Room(
         NATIVE,

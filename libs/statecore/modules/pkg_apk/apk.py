@@ -1,0 +1,144 @@
+"""apk of a managed host: its database read, how it is called, and what it says. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore import managed_file, package_requests
+from statecore.context import Context
+from statecore.detached_run import run_detached
+from statecore.errors import CommandError
+from statecore.package_versions import apk as versions
+from statecore.ports import CommandResult, ManagedHost
+
+#: Where apk keeps its database, up to 2 and since 3.
+_DATABASES = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
+
+_KNOWN = "pkg.list_pkgs"
+
+#: Set by the pkg states when a run begins: the indexes are to be fetched before the next installation.
+_REFRESH_DUE = "pkg.refresh_due"
+
+_ENVIRONMENT = {"LC_ALL": "C"}
+
+#: Another apk may be at work: wait so many seconds for it.
+_PATIENCE = ("--wait", "120")
+
+_UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) -> (?P<new>[^)\s]+)\)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One installed package."""
+
+    name: str
+    version: str
+    architecture: str
+    files: tuple[str, ...]
+
+
+def parse_database(text: str) -> dict[str, Package]:
+    """Name -> package, of the records of ``installed``: lines ``letter:value``, an empty one behind each."""
+    found: dict[str, Package] = {}
+    for record in text.split("\n\n"):
+        fields: dict[str, str] = {}
+        files: list[str] = []
+        directory = ""
+        for line in record.splitlines():
+            letter, _, value = line.partition(":")
+            if letter == "F":
+                directory = value
+            elif letter == "R":
+                files.append("/" + "/".join(part for part in (directory, value) if part))
+            else:
+                fields.setdefault(letter, value)
+        if "P" in fields and "V" in fields:
+            found[fields["P"]] = Package(fields["P"], fields["V"], fields.get("A", ""), tuple(files))
+    return found
+
+
+def packages(ctx: Context) -> Mapping[str, Package]:
+    """What is installed, read again when it changed."""
+    place = next((place for place in _DATABASES if ctx.host.path(place).is_file()), _DATABASES[0])
+    path = ctx.host.path(place)
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return {}
+    key = (place, state.st_mtime_ns, state.st_size)
+    known: tuple[Any, Mapping[str, Package]] | None = ctx.scratch.get(_KNOWN)
+    if known is None or known[0] != key:
+        data = managed_file.read(path, place) or b""
+        known = ctx.scratch[_KNOWN] = (key, parse_database(data.decode("utf-8", "replace")))
+    return known[1]
+
+
+def shown(ctx: Context) -> dict[str, str]:
+    """Name -> version, of what is installed."""
+    return {name: package.version for name, package in packages(ctx).items()}
+
+
+def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
+    """Runs apk so that it tells something. Raises HostError when it cannot be started."""
+    return host.run(["apk", *words], env=_ENVIRONMENT)
+
+
+def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
+    """Runs apk so that it may change packages; [] or what went wrong. Daemons that scripts of packages start stay."""
+    result = run_detached(host, ["apk", "--no-progress", *_PATIENCE, *words], env=_ENVIRONMENT)
+    if not result.retcode:
+        return []
+    return [result.stderr.strip() or result.stdout.strip() or f"apk failed with return code {result.retcode}"]
+
+
+def update(ctx: Context) -> bool:
+    """Fetches the indexes; False where one could not be fetched."""
+    ctx.scratch.pop(_REFRESH_DUE, None)
+    return not ask(ctx.host, [*_PATIENCE, "update"]).retcode
+
+
+def offered(host: ManagedHost, names: Sequence[str], fromrepo: Any = None) -> dict[str, list[str]]:
+    """Package -> versions that repositories have, newest first; packages that no repository has are left out."""
+    if not names:
+        return {}
+    result = ask(host, [*source(fromrepo), "policy", *names])
+    if result.retcode and "ERROR" in result.stderr:
+        raise CommandError(f"apk policy failed: {result.stderr.strip()}")
+    return parse_policy(result.stdout)
+
+
+def parse_policy(text: str) -> dict[str, list[str]]:
+    """Package -> versions, newest first, of ``apk policy``. What is installed alone, and is in no repository, is none of them."""
+    places: dict[str, dict[str, list[str]]] = {}
+    package = version = ""
+    for line in text.splitlines():
+        if line.endswith(" policy:"):
+            package, version = line.removesuffix(" policy:"), ""
+        elif line.startswith("    ") and package and version:
+            places.setdefault(package, {}).setdefault(version, []).append(line.strip())
+        elif line.startswith("  ") and line.rstrip().endswith(":"):
+            version = line.strip().removesuffix(":")
+    key = functools.cmp_to_key(versions.compare)
+    return {
+        name: sorted(
+            (each for each, at in known.items() if any("/db/installed" not in place for place in at)), key=key
+        )[::-1]
+        for name, known in places.items()
+    }
+
+
+def upgrades(host: ManagedHost) -> dict[str, str]:
+    """Package -> new version, of what an upgrade would install. Raises CommandError."""
+    result = ask(host, ["upgrade", "--simulate"])
+    if result.retcode:
+        raise CommandError(f"apk upgrade --simulate failed: {result.stderr.strip() or result.stdout.strip()}")
+    return {match["name"]: match["new"] for match in _UPGRADING.finditer(result.stdout)}
+
+
+def source(fromrepo: Any) -> list[str]:
+    """Options for repositories besides those of the host."""
+    return [word for each in package_requests.texts(fromrepo) for word in ("--repository", each)]
