@@ -172,7 +172,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.loader": Room(
         (*GROUND, "statecore.context"),
         {
-            "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions"
+            "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
+            "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
     "statecore.engine": Room(
@@ -181,7 +182,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
-    "statecore.later": Room((*WIRING, "statecore.deferred")),
+    "statecore.later": Room((*WIRING, "statecore.deferred", "statecore.return_delivery")),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
     "statecore.runtime": Room((*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports")),
     "statecore.analysis": Room(
@@ -205,6 +206,16 @@ ROOMS: Mapping[str, Room] = {
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.edits": Room(GROUND),
     "statecore.scheduling": Room(),
+    "statecore.return_delivery": Room((*NATIVE, "statecore.loader")),
+    "statecore.returner_settings": Room(),
+    "statecore.returners": Room(
+        NATIVE,
+        {
+            "statecore.returner_settings": "settings of returners are found in one way",
+            "statecore.kept_files": "the local cache is files",
+        },
+        open_inside=False,
+    ),
     "statecore.inotify": Room(),
     "statecore.beacon_config": Room(),
     "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
@@ -339,7 +350,10 @@ ROOMS: Mapping[str, Room] = {
 
 #: Outside package -> the only rooms that may import it, and why.
 DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "redis": (("masterstore",), "what the master remembers has one way in"),
+    "redis": (
+        ("masterstore", "statecore.returners.redis_return"),
+        "what the master remembers has one way in; a returner goes to the server that its user names",
+    ),
     "zmq": (("saltwire.zmq", "services"), "statecore has no sockets; saltwire's only ones are in zmq/"),
     "salt": ((), "nothing of ours needs a Salt"),
     "importlib": (
@@ -470,6 +484,7 @@ _FOUND_BY_THE_LOADER = (
     "statecore.ext_pillar",
     "statecore.tops",
     "statecore.beacons",
+    "statecore.returners",
 )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
     from statecore.render.jinja.engine import Engine as Engine
+    from statecore.return_delivery import deliver as deliver
     from statecore.state_runs import Stage as Stage
     from statecore.state_runs import StateRuns as StateRuns
     from statecore.state_runs.localconfig import read_localconfig as read_localconfig
@@ -32,6 +33,7 @@ _HOMES = {
     "StateRuns": "statecore.state_runs",
     "Wanted": "statecore.master_data",
     "as_data": "statecore.master_data",
+    "deliver": "statecore.return_delivery",
     "finish": "statecore.engine.call",
     "pillar_of": "statecore.master_data",
     "tops_of": "statecore.master_data",

@@ -197,6 +197,11 @@ class Runtime:
                     f" Only {_BLACKOUT_PASS} allowed in blackout mode."
                 )
 
+    def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
+        """Hands a return, which carries the minion's ``id``, to returners. Failures are in the log."""
+        if names:
+            later.deliver(self.loader, self.context, names, ret)
+
     def bench(self, options: Mapping[str, Any]) -> Bench:
         """The parts of a state run, for who looks at them one by one (``statecore.inspection``)."""
         return self._runs.bench(options)

@@ -68,6 +68,9 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
         kwargs["delimiter"] = flags.delimiter
     if flags.metadata:
         kwargs["metadata"] = value_of(flags.metadata)
+    for name in ("ret_config", "ret_kwargs"):
+        if getattr(flags, name):
+            kwargs[name] = value_of(getattr(flags, name))
     if flags.start_event:
         kwargs["start_event"] = True
     no_parse = [name.strip() for name in flags.no_parse.split(",")]
@@ -160,6 +163,12 @@ def _parser() -> CommandParser:
     parser.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
     parser.add_argument(
         "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
+    )
+    parser.add_argument(
+        "--return_config", dest="ret_config", default="", metavar="NAME", help="which settings these returners read"
+    )
+    parser.add_argument(
+        "--return_kwargs", dest="ret_kwargs", default="", metavar="YAML", help="settings of these returners"
     )
     parser.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
     parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")

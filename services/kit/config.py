@@ -32,6 +32,9 @@ ENV_PREFIX = "SALTERN_"
 #: in Salt: one of them is what was saved of the whole.
 _JOINED = ("beacons", "schedule")
 
+#: What a minion may apply when it starts.
+_STARTUPS = ("", "highstate", "sls", "top")
+
 #: Starts Salt's names for what is ``out_table`` here.
 _TABLE = "out.table."
 
@@ -107,6 +110,9 @@ class StateOptions(_Values):
     decrypt_pillar_renderers: list[str] = option(["gpg"], "renderers that decrypt_pillar may name")
     master_tops: dict[str, Any] = option({}, "tops module -> its options; ext_nodes: the command of a node classifier")
     master_tops_first: bool = option(False, "states of master_tops come before those of the top file")
+    module_settings: dict[str, Any] = option(
+        {}, "settings of modules and returners by their dotted names; `redis.host: x` in a file says the same"
+    )
     module_dirs: list[str] = option([], "directories of users' execution modules")
     pillar_dirs: list[str] = option([], "directories of users' external pillars")
     render_dirs: list[str] = option([], "directories of users' renderers")
@@ -289,6 +295,16 @@ class MinionOptions(StateOptions):
     mine_interval: int = option(60, "minutes between two updates of what it offers")
     mine_enabled: bool = option(True, "what is offered is updated by itself")
     mine_return_job: bool = option(False, "these updates are in the master's job cache")
+    startup_states: str = option("", "applied when the minion starts: highstate, sls (sls_list) or top (top_file)")
+    sls_list: list[str] = option([], "SLS files of startup_states: sls")
+    top_file: str = option("", "top file of startup_states: top")
+    start_event_grains: list[str] = option([], "grains that the minion's start event carries")
+    random_startup_delay: int = option(0, "the minion waits up to so many seconds before it signs in")
+    ping_interval: int = option(0, "minutes between two minion_ping events; 0: none")
+    grains_refresh_every: int = option(0, "minutes after which grains are gathered anew; 0: never")
+    process_count_max: int = option(-1, "how many jobs may run at once, others wait; -1: any number")
+    return_: list[str] | str = option([], "returners of all jobs; Salt's name `return` says the same")
+    returner_dirs: list[str] = option([], "directories of users' returners")
     beacons: dict[str, Any] = option({}, "what the minion looks at by itself: beacon -> list of its options")
     beacons_dirs: list[str] = option([], "directories of users' beacons")
     beacons_file: str = option("", "where beacons.save writes; empty: <config dir>/minion.d/beacons.conf")
@@ -326,6 +342,8 @@ def _own_name() -> str:
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
     """Options for the minion and salt-call, with ``id``, the paths of files and ``gpg_keydir`` filled in. Raises ConfigError."""
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
+    if options.startup_states not in _STARTUPS:
+        raise ConfigError(f"startup_states: {options.startup_states!r} is none of {', '.join(filter(None, _STARTUPS))}")
     return dataclasses.replace(
         options,
         id=options.id or _own_name(),
@@ -357,7 +375,8 @@ def extension_directory(options: MinionOptions) -> Path:
 
 def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
     """Options by name, as statecore and templates see them."""
-    return {item.name: getattr(options, item.name) for item in dataclasses.fields(options)} | more
+    fields = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
+    return {**options.module_settings, **fields, **more}
 
 
 def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
@@ -372,7 +391,8 @@ def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapp
             if name in _JOINED and path.parent != directory:
                 checked = {**joined.get(name, {}), **checked}
                 joined[name] = checked
-            values[name] = checked
+            # Each file may say some of them.
+            values[name] = {**values.get(name, {}), **checked} if name == "module_settings" else checked
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
         # Variables for the other kind of process (a lab sources one file for all) are none of ours.
@@ -400,7 +420,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
-    return _with_table(data)
+    return _with_settings(_with_table(data))
 
 
 def _with_table(values: dict[str, Any]) -> dict[str, Any]:
@@ -412,6 +432,16 @@ def _with_table(values: dict[str, Any]) -> dict[str, Any]:
     table = rest.get("out_table")
     named = {name.removeprefix(_TABLE): value for name, value in dotted.items()}
     return rest | {"out_table": {**(table if isinstance(table, dict) else {}), **named}}
+
+
+def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """Names with a dot are settings of modules, which only the modules know; ``return`` is no name for a field in Python."""
+    dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
+    rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
+    if not dotted:
+        return rest
+    settings = rest.get("module_settings")
+    return rest | {"module_settings": {**(settings if isinstance(settings, dict) else {}), **dotted}}
 
 
 def _place(path: Path, name: str) -> str:

@@ -19,6 +19,7 @@ from services.kit.config import MinionOptions, as_opts, extension_directory, loa
 from services.kit.logs import configure
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.errors import StatecoreError
+from statecore.return_delivery import named
 from statecore.runtime import Returned, Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
@@ -69,6 +70,9 @@ def run(argv: Sequence[str]) -> int:
     load = _load(options, fun, arguments, returned, flags.metadata)
     if remote is not None and not flags.no_return and not flags.doc:
         remote.report(options, load | {"success": returned.success})
+    if not flags.doc:
+        returners = named(flags.returner or options.return_)
+        runtime.deliver(returners, load | {"success": returned.success, "jid": jid})
     if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
         raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
     if flags.doc:
@@ -92,6 +96,9 @@ def _parser() -> CommandParser:
     parser.add_argument("--host-root", help="root of the managed host")
     parser.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
     parser.add_argument("--no-return", action="store_true", help="do not tell the master what was returned")
+    parser.add_argument(
+        "--return", dest="returner", default="", metavar="NAME", help="returners that have the result too"
+    )
     parser.add_argument(
         "--metadata",
         dest="print_metadata",

@@ -1,4 +1,4 @@
-"""What the minion does by itself, beside the jobs that the master publishes: its schedule, its beacons.
+"""What the minion does by itself, beside the jobs that the master publishes: its schedule, its beacons, states at its start.
 
 Nothing of it is loaded before there is something to do: an idle minion pays for a few attributes.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from saltwire.jid import new_jid
 from services.kit.config import MinionOptions
 from statecore.running_jobs import ProcDirectory
 
@@ -34,6 +35,8 @@ class Duties:
         self._event_sender = tell
         self._beacons: Beacons | None = None
         self._watched = False
+        self._started = False
+        self._next_ping = 0.0
         self._not_before = 0.0
         self._procs = ProcDirectory(Path(options.cachedir) / "proc")
         self._pillar: Mapping[str, Any] = {}
@@ -68,11 +71,23 @@ class Duties:
 
     def due(self) -> Iterator[dict[str, Any]]:
         """Loads of the jobs that are to run now."""
+        if self._options.startup_states and not self._started:
+            yield self._startup()
+        self._started = True
+        self._ping()
         if self._schedule is None:
             return
         for load in self._schedule.due(self._running):
             self._in_hand[load["jid"]] = load["schedule"]
             yield load
+
+    def _ping(self) -> None:
+        """Tells the master each ``ping_interval`` that the minion is there."""
+        if not self._options.ping_interval or time.monotonic() < self._next_ping:
+            return
+        if self._next_ping:
+            self._event_sender([{"tag": "minion_ping", "data": {"data": "ping", "id": self._options.id}}])
+        self._next_ping = time.monotonic() + 60 * self._options.ping_interval
 
     def ended(self, jid: str) -> None:
         """A job's process is gone."""
@@ -94,12 +109,11 @@ class Duties:
 
     def _make_schedule(self) -> Schedule:
         options = self._options
-        returners = options.schedule_returner
         made: Schedule = importlib.import_module(_SCHEDULE).Schedule(
             options.id,
             options.schedule,
             Path(options.schedule_file),
-            returners=returners if isinstance(returners, str) else ",".join(returners),
+            returners=options.schedule_returner,
         )
         self._schedule = made
         made.know(self._pillar, self._grains, self._own_jobs())
@@ -108,16 +122,33 @@ class Duties:
     def _own_jobs(self) -> dict[str, Any]:
         """Jobs of the schedule that nobody wrote down, by Salt's names."""
         options = self._options
-        if not options.mine_enabled or not (options.mine_functions or self._pillar.get("mine_functions")):
-            return {}
-        job = {
-            "function": "mine.update",
-            "minutes": options.mine_interval,
-            "maxrunning": 2,
-            "run_on_start": True,
-            "return_job": options.mine_return_job,
-        }
-        return {"__mine_interval": job}
+        jobs: dict[str, Any] = {}
+        if options.mine_enabled and (options.mine_functions or self._pillar.get("mine_functions")):
+            jobs["__mine_interval"] = {
+                "function": "mine.update",
+                "minutes": options.mine_interval,
+                "maxrunning": 2,
+                "run_on_start": True,
+                "return_job": options.mine_return_job,
+            }
+        if options.grains_refresh_every:
+            jobs["__update_grains"] = {
+                "function": "saltutil.refresh_grains",
+                "minutes": abs(options.grains_refresh_every),
+                "run_on_start": False,
+                "return_job": False,
+            }
+        return jobs
+
+    def _startup(self) -> dict[str, Any]:
+        """The job of ``startup_states``."""
+        options = self._options
+        fun, arg = {
+            "sls": ("state.sls", [options.sls_list]),
+            "top": ("state.top", [options.top_file]),
+        }.get(options.startup_states, ("state.highstate", []))
+        jid = new_jid(time.time())
+        return {"jid": jid, "fun": fun, "arg": arg, "tgt": options.id, "tgt_type": "glob", "own": True}
 
     def _make_beacons(self) -> Beacons:
         options = self._options

@@ -16,6 +16,7 @@ from typing import Any
 
 from services.minion.pair import Pair
 from services.minion.spool import Spool
+from statecore.return_delivery import named
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Returned, Runtime
 
@@ -39,16 +40,20 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
         result = run(runtime, load)
         if load.get("return_job", True):
             spool.put(result)
-    # Without a main process to tell, the result waits for the next one's look into the spool.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        notify.send(SPOOLED)
+            # Without a main process to tell, the result waits for the next one's look into the spool.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                notify.send(SPOOLED)
+        # After the master's: a returner may take long, or fail.
+        if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
+            told = {name: value for name, value in result.items() if name != "cmd"}
+            runtime.deliver(names, {**told, "id": runtime.opts["id"], "jid": load["jid"]})
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     """The ``_return`` load of a job (protocol section 7.3); a multi-function job gets maps by function."""
     fun = load["fun"]
-    if "schedule" in load:
-        return _run_scheduled(runtime, load)
+    if load.get("own"):
+        return _run_own(runtime, load)
     base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
     base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
     if isinstance(fun, str):
@@ -62,7 +67,7 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _run_scheduled(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     """The return of a job that the minion began itself: the master gives it a JID (``req``), or is asked to keep nothing of it.
 
     Source: salt/utils/schedule.py.
@@ -73,13 +78,12 @@ def _run_scheduled(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
     returned = _guarded(runtime, load["fun"], positional, keywords)
     kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
-    more = {name: load[name] for name in ("metadata", "ret_config", "ret_kwargs") if name in load}
+    more = {name: load[name] for name in ("schedule", "metadata", "ret_config", "ret_kwargs") if name in load}
     return {
         "cmd": "_return",
         "jid": kept_as,
         "fun": load["fun"],
         "fun_args": [*positional, *([keywords] if keywords else [])],
-        "schedule": load["schedule"],
         "pid": os.getpid(),
         **more,
         **_shape(returned),

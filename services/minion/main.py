@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import logging
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,6 +98,8 @@ class Minion:
 
     def run(self) -> None:
         """Until told to end. Raises Rejected, ConfigError."""
+        if self._options.random_startup_delay:
+            self._wait(random.randint(0, self._options.random_startup_delay))
         self._take(self._sign_in())
         self._start_zygote()
         while not self._stop.requested:
@@ -378,9 +381,13 @@ class Minion:
     def _announce(self) -> None:
         """Start events, as stock minions send them (protocol section 7.1)."""
         text = f"Minion {self._identity.id} started at {time.asctime()}"
+        assert self._subject is not None
+        grains = self._subject.grains
+        told = {name: grains[name] for name in self._options.start_event_grains if name in grains}
         names = [tags.MINION_START_LEGACY] if self._options.enable_legacy_startup_events else []
         for tag in (*names, tags.minion_start(self._identity.id)):
-            self._outbox.events.append({"cmd": "_minion_event", "tag": tag, "data": text, "pretag": None})
+            event = {"cmd": "_minion_event", "tag": tag, "data": text, "pretag": None}
+            self._outbox.events.append({**event, "grains": told} if told else event)
         _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
 
     def _drain(self) -> None:

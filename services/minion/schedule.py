@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from saltwire.jid import next_jid
+from statecore.return_delivery import named
 from statecore.scheduling.due import Clock, Look, Progress, World, look, skipped
 from statecore.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
 from statecore.scheduling.saved import SavedError, save
@@ -54,7 +55,7 @@ class Schedule:
         file: Path,
         *,
         own: Mapping[str, Any] | None = None,
-        returners: str = "",
+        returners: list[str] | str = "",
         draw: Callable[[int, int], int] = random.randint,
         clock: Callable[[], Clock] = now,
     ) -> None:
@@ -164,12 +165,12 @@ class Schedule:
             "arg": [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])],
             "tgt": self._id,
             "tgt_type": "glob",
+            "own": True,
             "schedule": job.name,
             "jid_include": job.jid_include,
             "return_job": data.get("return_job", True),
         }
-        returners = [*_listed(data.get("returner")), *_listed(self._returners)]
-        load["ret"] = ",".join(dict.fromkeys(returners))
+        load["ret"] = ",".join(named(data.get("returner"), self._returners))
         for option, field_name in (("return_config", "ret_config"), ("return_kwargs", "ret_kwargs")):
             if option in data:
                 load[field_name] = data[option]
@@ -331,12 +332,6 @@ def _same_job(before: Any, after: Any) -> bool:
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return False
     return {k: v for k, v in before.items() if k not in passing} == {k: v for k, v in after.items() if k not in passing}
-
-
-def _listed(returners: Any) -> list[str]:
-    if isinstance(returners, str):
-        return [one.strip() for one in returners.split(",") if one.strip()]
-    return [str(one) for one in returners] if isinstance(returners, list) else []
 
 
 def _time_marks() -> dict[str, str]:

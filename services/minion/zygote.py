@@ -24,6 +24,7 @@ import select
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,8 @@ class Zygote:
         self._runtime = self._new_runtime({})
         #: Process -> JID, empty where nobody waits for its end.
         self._jobbers: dict[int, str] = {}
+        #: Jobs for which there is no place yet.
+        self._waiting: deque[Mapping[str, Any]] = deque()
         #: The process that beacons look in; 0: there is none.
         self._watcher = 0
         self._ending = 0.0
@@ -143,12 +146,17 @@ class Zygote:
             handlers[name](value)
 
     def _fork(self, load: Mapping[str, Any]) -> None:
+        most = self._options.process_count_max
+        if 0 < most <= len(self._jobbers):
+            _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
+            self._waiting.append(load)
+            return
         self._refresh()
         # Before the fork: a job that is lost between the two is one that never ran, and never one that ran twice.
         self._say(TAKEN + str(load["jid"]).encode())
         pid = os.fork()
         if pid:
-            self._jobbers[pid] = str(load["jid"]) if "schedule" in load else ""
+            self._jobbers[pid] = str(load["jid"]) if load.get("own") else ""
             return
         code = 1
         try:
@@ -199,6 +207,8 @@ class Zygote:
                 jid = self._jobbers.pop(pid)
                 if jid:
                     self._say(ENDED + jid.encode())
+        while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
+            self._fork(self._waiting.popleft())
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._credentials = Credentials(**value)

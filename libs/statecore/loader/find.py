@@ -26,10 +26,11 @@ NATIVE: Mapping[str, str] = {
     "pillar": "statecore.ext_pillar",
     "tops": "statecore.tops",
     "beacons": "statecore.beacons",
+    "returners": "statecore.returners",
 }
 
 #: Kinds that few minions use: nothing is shared with the jobs to come by importing them early.
-RARE = frozenset({"beacons"})
+RARE = frozenset({"beacons", "returners"})
 
 #: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
 DIRECTORIES: Mapping[str, str] = {
@@ -38,6 +39,7 @@ DIRECTORIES: Mapping[str, str] = {
     "renderers": "render_dirs",
     "tops": "top_dirs",
     "beacons": "beacons_dirs",
+    "returners": "returner_dirs",
 }
 
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.

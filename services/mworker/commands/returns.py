@@ -16,6 +16,9 @@ _NEEDED = ("jid", "fun", "return")
 #: Fields of the message that are not part of the result.
 _MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig"})
 
+#: JID of a return that the minion asks the master not to keep (``return_job: nocache`` of a schedule).
+_UNKEPT = "nocache"
+
 #: Outcome of a ``_return`` that is no return: what a stock master answers to one that it drops.
 _DROPPED = False
 
@@ -34,6 +37,10 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         result["jid"] = jid
         desk.store.jobs.store_external(jid, _load_of(result, minion_id), result)
         outcome = "external"
+    elif result["jid"] == _UNKEPT:
+        # Listeners hear of it; nothing is kept.
+        result["jid"] = new_jid(time.time())
+        outcome = "unkept"
     elif not is_jid(result["jid"]):
         desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
         return _DROPPED

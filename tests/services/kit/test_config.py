@@ -207,3 +207,23 @@ def test_defaults_are_not_shared() -> None:
 def test_options_by_name() -> None:
     opts = as_opts(MinionOptions(id="m"), id="other", more=1)
     assert (opts["id"], opts["more"], opts["keysize"]) == ("other", 1, 2048)
+
+
+def test_names_with_a_dot_are_settings_of_modules_and_return_names_returners(
+    files: Files,
+) -> None:
+    place = files(
+        {
+            "minion": "redis.host: a\nredis.port: 1\nreturn: redis\nmodule_settings: {slack.hook: x}\nid: m\n",
+            "minion.d/site.conf": "redis.host: b\nother.redis.host: c\n",
+        }
+    )
+    options = load_minion(place, env={})
+    assert options.return_ == "redis"
+    assert options.module_settings == {"slack.hook": "x", "redis.host": "b", "redis.port": 1, "other.redis.host": "c"}
+    assert as_opts(options)["redis.host"] == "b"
+
+
+def test_what_a_minion_applies_at_its_start_is_known(files: Files) -> None:
+    with pytest.raises(ConfigError, match="startup_states: 'high' is none of highstate, sls, top"):
+        load_minion(files({"minion": "startup_states: high\n"}), env={})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -26,6 +27,13 @@ class Functions:
     def __init__(self, **functions: Any) -> None:
         self.functions = functions
         self.calls: list[tuple[str, list[Any], dict[str, Any]]] = []
+        self.opts: dict[str, Any] = {"id": "web1"}
+        #: What was delivered is written here: it happens in another process.
+        self.told: Path | None = None
+
+    def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
+        assert self.told is not None
+        self.told.write_text(json.dumps([list(names), dict(ret)]))
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
         self.calls.append((fun, list(args), dict(kwargs or {})))
@@ -96,6 +104,79 @@ def test_a_function_that_ends_its_process_still_returns() -> None:
     answer = run(Functions(bad_exit=SystemExit(3)), load("bad.exit"))  # type: ignore[arg-type]
     assert (answer["retcode"], answer["success"]) == (1, False)
     assert "SystemExit: 3" in answer["return"]
+
+
+OWN = {"own": True, "schedule": "nightly"}
+
+
+@pytest.mark.parametrize(
+    ("more", "jid"),
+    [
+        ({}, "req"),
+        ({"return_job": "nocache"}, "nocache"),
+        ({"ret": "redis"}, JID),
+        ({"ret": "redis", "return_job": "nocache"}, JID),
+    ],
+)
+def test_the_shape_of_a_return_of_the_minions_own(more: Mapping[str, Any], jid: str) -> None:
+    runtime = Functions(cmd_run="x")
+    arg = ["echo a=b", {"c": 1}, {"__kwarg__": True, "d": 2}]
+    answer = run(runtime, load("cmd.run", arg, metadata={"t": 7}, **OWN, **more))  # type: ignore[arg-type]
+    assert answer == {
+        "cmd": "_return",
+        "jid": jid,
+        "fun": "cmd.run",
+        "fun_args": ["echo a=b", {"c": 1}, {"d": 2}],
+        "schedule": "nightly",
+        "pid": os.getpid(),
+        "metadata": {"t": 7},
+        "return": "x",
+        "retcode": 0,
+        "success": True,
+    }
+    assert runtime.calls == [("cmd.run", ["echo a=b", {"c": 1}], {"d": 2})]
+
+
+@pytest.mark.parametrize(
+    ("configured", "more", "names"),
+    [
+        (["redis"], {}, ["redis"]),
+        ("redis", {"ret": "told,redis"}, ["told", "redis"]),
+        ([], {"ret": "told"}, ["told"]),
+        (["redis"], {**OWN, "ret": "told"}, ["told"]),
+        (["redis"], OWN, None),
+        ([], {}, None),
+    ],
+)
+def test_returners_get_the_return_after_the_master(
+    tmp_path: Path, configured: Any, more: Mapping[str, Any], names: list[str] | None
+) -> None:
+    runtime = Functions(test_ping=True)
+    runtime.opts["return_"], runtime.told = configured, tmp_path / "told"
+    pid, pair = in_jobber(tmp_path, runtime, load(**more))
+    assert pair.receive() == SPOOLED
+    assert pair.receive() == b""
+    os.waitpid(pid, 0)
+    pair.close()
+    assert runtime.told.exists() == (names is not None)
+    if names is not None:
+        called, ret = json.loads(runtime.told.read_text())
+        assert (called, ret["id"], ret["jid"], ret["return"]) == (names, "web1", JID, True)
+        assert "cmd" not in ret
+
+
+def test_a_job_may_return_nothing_and_not_be_seen(tmp_path: Path) -> None:
+    def seen() -> bool:
+        (tmp_path / "seen").write_text(str(len(ProcDirectory(tmp_path / "proc").running())))
+        return True
+
+    job = load(**OWN, return_job=False, jid_include=False)
+    pid, pair = in_jobber(tmp_path, Functions(test_ping=seen), job)
+    assert pair.receive() == b""
+    os.waitpid(pid, 0)
+    pair.close()
+    assert (tmp_path / "seen").read_text() == "0"
+    assert Spool(tmp_path / "spool").waiting() == []
 
 
 def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tuple[int, Pair]:

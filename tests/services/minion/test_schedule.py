@@ -85,6 +85,7 @@ def test_what_is_handed_out(file: Path) -> None:
         "arg": ["echo a=b", {"__kwarg__": True, "cwd": "/tmp"}],
         "tgt": "web1",
         "tgt_type": "glob",
+        "own": True,
         "schedule": "j",
         "jid_include": True,
         "return_job": "nocache",

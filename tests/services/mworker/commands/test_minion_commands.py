@@ -137,6 +137,15 @@ class TestEvents:
         assert worker.minion().ask("_register_resources", resources={}) is True
 
 
+def test_a_return_that_is_not_to_be_kept_is_heard_of_alone(worker: Worker) -> None:
+    minion = worker.minion("web1")
+    assert minion.ask("_return", jid="nocache", fun="test.ping", **{"return": True}, schedule="j") is None
+    ((tag, data),) = worker.events
+    assert tag == f"salt/job/{data['jid']}/ret/web1"
+    assert (data["schedule"], data["return"]) == ("j", True)
+    assert worker.store.jobs.returns(data["jid"]) == {}
+
+
 class TestMine:
     """``_mine`` and its relatives."""
 

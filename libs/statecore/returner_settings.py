@@ -1,0 +1,30 @@
+"""Settings of a returner: ``NAME.OPTION`` in configuration, grains or pillar, or a map ``NAME`` in pillar.
+
+A job's ``ret_config: other`` (``--return_config``, ``return_config`` of a schedule) reads ``other.NAME.OPTION`` first; its
+``ret_kwargs`` stand over everything. Source: salt/returners/__init__.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def settings_of(
+    option: Callable[..., Any], name: str, ret: Mapping[str, Any] | None, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What each option of ``defaults`` is set to. ``option``: the function ``config.option``."""
+    profile = str((ret or {}).get("ret_config") or "")
+    found = {key: _setting(option, name, profile, key, default) for key, default in defaults.items()}
+    given = (ret or {}).get("ret_kwargs")
+    return found | (dict(given) if isinstance(given, Mapping) else {})
+
+
+def _setting(option: Callable[..., Any], name: str, profile: str, key: str, default: Any) -> Any:
+    for prefix in [f"{profile}.{name}", name] if profile else [name]:
+        whole = option(prefix, {})
+        value = whole.get(key) if isinstance(whole, Mapping) else None
+        value = option(f"{prefix}.{key}") if value in (None, "") else value
+        if value not in (None, ""):
+            return value
+    return default

@@ -1,0 +1,28 @@
+"""Returns in files below the minion's cache directory, as Salt's local job cache lays them out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore import kept_files
+from statecore.context import Context
+
+_KEPT = ("return", "retcode", "success")
+
+
+def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
+    """``jobs/<2 digits>/<digest of the jid>/<minion>/return.p``, and ``out.p`` where the return names an outputter."""
+    jid = str(ret["jid"])
+    digest = hashlib.new(str(ctx.opts.get("hash_type") or "sha256"), jid.encode()).hexdigest()
+    job = Path(str(ctx.opts["cachedir"])) / "jobs" / digest[:2] / digest[2:]
+    place = job / str(ret["id"])
+    if (place / "return.p").exists():
+        # The first counts, as in Salt.
+        return
+    kept_files.store(place / "return.p", {name: ret[name] for name in _KEPT if name in ret})
+    if "out" in ret:
+        kept_files.store(place / "out.p", ret["out"])
+    (job / "jid").write_text(jid, "utf-8")

@@ -1,0 +1,76 @@
+"""Returns in Redis, under the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``, ``minions``.
+
+Settings: ``redis.host`` (salt), ``port`` (6379), ``db`` (0), ``password``, ``unix_socket_path``, ``keep_jobs_seconds`` (a day).
+Source: saltext-redis 1.0.2; what JSON has no form for is its text, and ``<minion>:<function>`` ends with the job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import redis
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.returner_settings import settings_of
+
+VIRTUAL = "redis"
+
+_DEFAULTS: Mapping[str, Any] = {
+    "host": "salt",
+    "port": 6379,
+    "db": 0,
+    "password": None,
+    "unix_socket_path": None,
+    "keep_jobs_seconds": 86400,
+}
+
+#: A server that does not answer must not hold the job for ever.
+_TIMEOUT = 10.0
+
+
+def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
+    """Stores one return. Raises CommandError that names the server."""
+    settings = settings_of(ctx.functions["config.option"], "redis", ret, _DEFAULTS)
+    keep = int(settings["keep_jobs_seconds"])
+    jid, minion = str(ret["jid"]), str(ret["id"])
+    functions = ret["fun"] if isinstance(ret["fun"], list) else [ret["fun"]]
+    server = _server(settings)
+    try:
+        with server.pipeline(transaction=False) as pipe:
+            pipe.hset(f"ret:{jid}", minion, json.dumps(ret, default=_plain))
+            pipe.expire(f"ret:{jid}", keep)
+            for fun in functions:
+                pipe.set(f"{minion}:{fun}", jid, ex=keep)
+            pipe.sadd("minions", minion)
+            pipe.execute()
+    except redis.RedisError as error:
+        where = settings["unix_socket_path"] or f"{settings['host']}:{settings['port']}"
+        raise CommandError(f"Redis at {where}: {error}") from error
+    finally:
+        server.close()
+
+
+def _server(settings: Mapping[str, Any]) -> redis.Redis:
+    place = (
+        {"unix_socket_path": settings["unix_socket_path"]}
+        if settings["unix_socket_path"]
+        else {"host": settings["host"], "port": int(settings["port"])}
+    )
+    return redis.Redis(
+        db=int(settings["db"]),
+        password=settings["password"],
+        socket_timeout=_TIMEOUT,
+        socket_connect_timeout=_TIMEOUT,
+        **place,
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return dict(value) if isinstance(value, Mapping) else str(value)
