@@ -1,0 +1,158 @@
+"""Names and addresses as name servers tell them (Salt's ``dig`` module), by the host's dig."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+
+log = logging.getLogger(__name__)
+
+#: Where one SPF record leads to the next: as many as RFC 7208 allows.
+_MOST = 10
+
+_MECHANISM = re.compile(r"[+~]?(ip[46]|include):(.+)")
+
+#: (of version 4, of version 6): the least and the most bits of a network.
+_BITS = {4: (1, 32), 6: (8, 128)}
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has dig."""
+    return None if ctx.host.which("dig") else "the host has no dig"
+
+
+def check_ip(ctx: Context, addr: Any) -> bool:
+    """Whether text is an address, or a network.
+
+    CLI Example:
+
+        salt '*' dig.check_ip 127.0.0.1
+    """
+    return _is_address(addr)
+
+
+def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
+    """The IPv4 addresses of a name.
+
+    CLI Example:
+
+        salt '*' dig.A www.example.com
+    """
+    return [each for each in _ask(ctx, host, "A", nameserver) if _is_address(each)]
+
+
+def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
+    """The IPv6 addresses of a name."""
+    return [each for each in _ask(ctx, host, "AAAA", nameserver) if _is_address(each)]
+
+
+def CNAME(ctx: Context, host: str, nameserver: str | None = None) -> str:
+    """What a name stands for, "" for nothing."""
+    return "\n".join(_ask(ctx, host, "CNAME", nameserver))
+
+
+def PTR(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
+    """The names of an address."""
+    return _run(ctx, ["-x", _plain(host)], nameserver)
+
+
+def TXT(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
+    """The texts of a name, in their quotes."""
+    return _ask(ctx, host, "TXT", nameserver)
+
+
+def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> list[str]:
+    """The addresses of a domain's name servers; their names without ``resolve``."""
+    names = _ask(ctx, domain, "NS", nameserver)
+    return [address for name in names for address in A(ctx, name, nameserver)] if resolve else names
+
+
+def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> list[list[str]]:
+    """[preference, name] of a domain's mail servers; ``resolve``: the first address of each in place of its name.
+
+    CLI Example:
+
+        salt '*' dig.MX example.com
+    """
+    rows = [line.split() for line in _ask(ctx, domain, "MX", nameserver)]
+    if not resolve:
+        return rows
+    found = [(row[0], A(ctx, row[1], nameserver)) for row in rows if len(row) > 1]
+    return [[preference, addresses[0]] for preference, addresses in found if addresses]
+
+
+def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> list[str]:
+    """The networks that may send a domain's mail, those included too; without a record SPF, TXT is looked for.
+
+    CLI Example:
+
+        salt '*' dig.SPF example.com
+    """
+    return _spf(ctx, domain, record, nameserver, _MOST)
+
+
+a, aaaa, cname, ptr, txt, ns, mx, spf = A, AAAA, CNAME, PTR, TXT, NS, MX, SPF
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _spf(ctx: Context, domain: str, record: str, nameserver: str | None, left: int) -> list[str]:
+    if not left:
+        log.warning("SPF of %s: more than %s records lead to each other", domain, _MOST)
+        return []
+    lines = _ask(ctx, domain, record, nameserver)
+    if not lines and record == "SPF":
+        return _spf(ctx, domain, "TXT", nameserver, left)
+    texts = [line.replace('" "', "").replace('"', "") for line in lines]
+    words = next((text.split() for text in texts if text.split()[:1] == ["v=spf1"]), [])
+    if len(words) > 1 and words[1].startswith("redirect="):
+        return _spf(ctx, words[1].removeprefix("redirect="), "SPF", nameserver, left - 1)
+    found: list[str] = []
+    for match in (_MECHANISM.match(word) for word in words[1:]):
+        if match and match[1] == "include":
+            found += _spf(ctx, match[2], "SPF", nameserver, left - 1)
+        elif match and _is_address(match[2]):
+            found.append(match[2])
+    return found
+
+
+def _ask(ctx: Context, name: str, record: str, nameserver: str | None) -> list[str]:
+    return _run(ctx, [_plain(name), _plain(record)], nameserver)
+
+
+def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
+    """Lines of the answer; none where there is no answer, which the log tells."""
+    server = [f"@{_plain(nameserver)}"] if nameserver is not None else []
+    result = ctx.host.run(["dig", "+short", *words, *server], env={"LC_ALL": "C"})
+    if result.retcode:
+        log.warning("dig returned exit code '%s'. Returning empty list as fallback.", result.retcode)
+        return []
+    return [line for line in result.stdout.splitlines() if line]
+
+
+def _plain(word: Any) -> str:
+    """A word that dig cannot take for an option of its own."""
+    text = str(word)
+    if not text or text.startswith(("-", "+", "@")) or any(sign.isspace() for sign in text):
+        raise InvocationError(f"{text!r} is no name")
+    return text
+
+
+def _is_address(text: Any) -> bool:
+    if not isinstance(text, str):
+        return False
+    address, separator, bits = text.rpartition("/") if "/" in text else (text, "", "")
+    try:
+        version = ipaddress.ip_address(address).version
+    except ValueError:
+        return False
+    if not separator:
+        return True
+    least, most = _BITS[version]
+    return bits.isdecimal() and least <= int(bits) <= most

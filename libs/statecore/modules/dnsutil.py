@@ -1,0 +1,240 @@
+"""Names and addresses: hosts files, zone files, what name servers tell (Salt's ``dnsutil`` module).
+
+What is asked of name servers is asked by the host's dig. Without it, plain addresses of a name are what this process is told.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+
+_NO_DIG = "This function requires dig, which is not currently available"
+
+#: Seconds of a week, which is the most that a time in a zone may be (RFC 1035).
+_WEEK = 604800
+
+_UNITS = {"H": 3600, "D": 86400, "W": _WEEK}
+
+
+def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None = None) -> Any:
+    """address -> names, of a hosts file or of its text; a sentence where there is none.
+
+    CLI Example:
+
+        salt '*' dnsutil.parse_hosts
+    """
+    text = hosts or _read(ctx, hostsfile)
+    if text is None:
+        return "Error: hosts data was not found"
+    found: dict[str, list[str]] = {}
+    for words in (line.partition("#")[0].split() for line in text.splitlines()):
+        if words:
+            found.setdefault(words[0], []).extend(words[1:])
+    return found
+
+
+def hosts_append(ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: Any = None) -> str:
+    """Appends a line with an address and those of the names (with commas between) that it has not yet; tells what it did.
+
+    CLI Example:
+
+        salt '*' dnsutil.hosts_append /etc/hosts 127.0.0.1 ad1.example.com,ad2.example.com
+    """
+    if not ip_addr or not entries:
+        raise InvocationError("ip_addr and entries are needed")
+    text = _read(ctx, hostsfile) or ""
+    there = parse_hosts(ctx, hosts=text or "#").get(ip_addr, [])
+    names = [name for name in _names(entries) if name not in there]
+    if not names:
+        return f"No additional hosts were added to {hostsfile}"
+    line = f"{ip_addr} {' '.join(names)}"
+    _write(ctx, hostsfile, f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n")
+    return f"The following line was added to {hostsfile}:\n{line}"
+
+
+def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: Any = None) -> None:
+    """Takes names (with commas between) out of a hosts file; a line that is left without one goes. Others stay as they are.
+
+    CLI Example:
+
+        salt '*' dnsutil.hosts_remove /etc/hosts ad1.example.com
+    """
+    gone = set(_names(entries))
+    text = _read(ctx, hostsfile)
+    if text is None:
+        raise CommandError(f"{hostsfile}: there is no such file")
+    kept = []
+    for line in text.splitlines(keepends=True):
+        row, sign, comment = line.partition("#")
+        words = row.split()
+        left = [word for word in words[1:] if word not in gone]
+        if left == words[1:]:
+            kept.append(line)
+        elif left:
+            kept.append(" ".join([words[0], *left]) + (f" {sign}{comment}" if sign else "\n"))
+    if "".join(kept) != text:
+        _write(ctx, hostsfile, "".join(kept))
+
+
+def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = None) -> Any:
+    """What a zone file, or its text, says: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS,
+    MX, and for each other record name -> value; a sentence where there is none.
+
+    CLI Example:
+
+        salt '*' dnsutil.parse_zone /var/lib/named/example.com.zone
+    """
+    text = (_read(ctx, zonefile) if zonefile else None) or zone
+    if not text:
+        return "Error: Zone data was not found"
+    found: dict[str, Any] = {}
+    for line in _logical_lines(text):
+        words = line.split()
+        if line.startswith("$"):
+            found[words[0].lstrip("$")] = words[1] if len(words) > 1 else ""
+            continue
+        try:
+            _record(found, line)
+        except (IndexError, KeyError) as error:
+            raise CommandError(f"{zonefile or 'the zone'}: '{line}' cannot be read: {error}") from error
+    return found
+
+
+def check_ip(ctx: Context, ip_addr: str) -> Any:
+    """Whether text is an address, or a network; a sentence where the host has no dig."""
+    return ctx.call("dig.check_ip", ip_addr) if _has_dig(ctx) else _NO_DIG
+
+
+def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
+    """The IPv4 addresses of a name; a sentence where it has none.
+
+    CLI Example:
+
+        salt '*' dnsutil.A www.example.com
+    """
+    return _addresses(ctx, "A", host, nameserver, socket.AF_INET)
+
+
+def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> Any:
+    """The IPv6 addresses of a name; a sentence where it has none."""
+    return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
+
+
+def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> Any:
+    """The addresses of a domain's name servers; their names without ``resolve``."""
+    return ctx.call("dig.NS", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
+
+
+def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> Any:
+    """The networks that may send a domain's mail."""
+    return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
+
+
+def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> Any:
+    """[preference, name] of a domain's mail servers."""
+    return ctx.call("dig.MX", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
+
+
+def serial(ctx: Context, zone: str = "", update: bool = False) -> str:
+    """The serial number of a zone (YYYYMMDDNN), kept in the grain ``dnsserial_ZONE``; ``update``: the next one, which is kept.
+
+    CLI Example:
+
+        salt '*' dnsutil.serial example.com update=True
+    """
+    key = f"dnsserial_{zone}" if zone else "dnsserial"
+    stored, today = str(ctx.call("grains.get", key) or ""), time.strftime("%Y%m%d01")
+    if not update:
+        return stored or today
+    current = str(int(stored) + 1) if stored and stored >= today else today
+    ctx.call("grains.setval", key, current)
+    return current
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _addresses(ctx: Context, record: str, host: str, nameserver: str | None, family: socket.AddressFamily) -> Any:
+    if _has_dig(ctx):
+        return ctx.call(f"dig.{record}", host, nameserver)
+    if nameserver is not None:
+        return _NO_DIG
+    try:
+        found = socket.getaddrinfo(host, None, family, 0, socket.SOCK_RAW)
+    except socket.gaierror:
+        return f"Unable to resolve {host}"
+    return [str(ipaddress.ip_address(str(each[4][0]).partition("%")[0])) for each in found]
+
+
+def _has_dig(ctx: Context) -> bool:
+    return ctx.host.which("dig") is not None
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Lines without comments; what parentheses hold together is one."""
+    found: list[str] = []
+    held = ""
+    for line in (raw.partition(";")[0].rstrip() for raw in text.splitlines()):
+        if not line.strip():
+            continue
+        held = f"{held} {line.strip()}" if held else line.strip()
+        if "(" in held and ")" not in held:
+            continue
+        found.append(held.replace("(", " ").replace(")", " "))
+        held = ""
+    return found
+
+
+def _record(found: dict[str, Any], line: str) -> None:
+    """One record, in the columns that Salt knows: name, time to live (which may be missing), IN, kind, value."""
+    origin = found.get("ORIGIN", "")
+    words = (line.replace("@", origin) if origin else line).split()
+    if "SOA" in words:
+        if words[1] != "IN":
+            words.pop(1)
+        times = dict(zip(("REFRESH", "RETRY", "EXPIRE", "MINTTL"), map(_seconds, words[6:10]), strict=True))
+        contact = words[4].replace(".", "@", 1)
+        found |= {"ORIGIN": words[0], "NETWORK": words[1], "SOURCE": words[3], "CONTACT": contact, "SERIAL": words[5]}
+        found |= times
+        return
+    if words[0] == "IN":
+        words.insert(0, found["ORIGIN"])
+    if not words[0].endswith(".") and "NS" not in words:
+        words[0] = f"{words[0]}.{found['ORIGIN']}"
+    if words[2] == "NS":
+        found.setdefault("NS", []).append(words[3])
+    elif words[2] == "MX":
+        found.setdefault("MX", []).append({"priority": words[3], "host": words[4]})
+    elif words[3] in ("A", "AAAA"):
+        found.setdefault(words[3], {})[words[0]] = {"TARGET": words[4], "TTL": words[1]}
+    else:
+        found.setdefault(words[2], {})[words[0]] = words[3]
+
+
+def _seconds(text: str) -> int:
+    unit = text[-1:].upper()
+    number = text[:-1] if unit in _UNITS else text
+    if not number.isdecimal():
+        return _WEEK
+    return min(int(number) * _UNITS.get(unit, 1), _WEEK)
+
+
+def _names(entries: Any) -> list[str]:
+    each = entries if isinstance(entries, list | tuple) else str(entries or "").split(",")
+    return [str(name).strip() for name in each if str(name).strip()]
+
+
+def _read(ctx: Context, name: str) -> str | None:
+    data = managed_file.read(ctx.host.path(name), name)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def _write(ctx: Context, name: str, text: str) -> None:
+    managed_file.replace(ctx.host, ctx.host.path(name), text.encode(), Attributes())
