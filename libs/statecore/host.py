@@ -50,6 +50,8 @@ class Host:
         self._mounted = str(self._root) != "/"
         #: file -> (its state, its parsed lines); users and groups of a mounted host are read again only when they changed.
         self._parsed: dict[str, tuple[tuple[int, int], list[list[str]]]] = {}
+        #: What commands of a mounted host get besides: our own variables say nothing about it.
+        self._variables: dict[str, str] = {}
 
     @property
     def root(self) -> Path:
@@ -262,13 +264,20 @@ class Host:
         gid = self.gid(group) if group else account.gid
         return account.uid, gid, self._supplementary(account) if os.geteuid() == 0 else None
 
+    def set_variable(self, name: str, value: str | None) -> None:
+        """Commands of a mounted host get this variable from now on; None: no more."""
+        if value is None:
+            self._variables.pop(name, None)
+        else:
+            self._variables[name] = value
+
     def _environment(self, env: Mapping[str, str] | None, account: Account | None, *, clean: bool) -> dict[str, str]:
         if clean:
             base: dict[str, str] = {}
         elif self._mounted:
-            # Our own variables say nothing about the host.
             base = {"PATH": HOST_PATH, "HOME": "/root", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
             base |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+            base |= self._variables
         else:
             # Messages that are parsed or compared must not depend on the machine's language.
             base = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}

@@ -316,6 +316,11 @@ class ManagedHost(Protocol):
         root, chroot needs root, no such user)."""
         ...
 
+    def set_variable(self, name: str, value: str | None) -> None:
+        """Commands of a mounted host get this variable from now on; None: no more. Those of this machine see the variables of
+        this process."""
+        ...
+
     def mount_table(self) -> str:
         """mountinfo(5) as a program of the host reads it: its own paths. Raises HostError."""
         ...

@@ -277,6 +277,20 @@ class TestAsRoot:
         (userland / "srv/web").mkdir()
         assert host.run("pwd", cwd="/srv/web").stdout == "/srv/web\n"
 
+    def test_variables_of_ours_are_not_the_hosts(self, userland, monkeypatch):
+        monkeypatch.setenv("OURS", "1")
+        monkeypatch.setenv("https_proxy", "http://192.0.2.1")
+        host = Host(userland)
+        assert host.run("echo $OURS,$https_proxy,$SET").stdout == ",http://192.0.2.1,\n"
+        host.set_variable("SET", "2")
+        host.set_variable("HOME", "/srv")
+        assert host.run("echo $OURS,$SET,$HOME").stdout == ",2,/srv\n"
+        assert host.run("echo $SET", env={"SET": "3"}).stdout == "3\n"
+        assert host.run("echo $SET", clean_env=True).stdout == "\n"
+        host.set_variable("SET", None)
+        host.set_variable("NEVER", None)
+        assert host.run("echo $SET").stdout == "\n"
+
     def test_another_user_of_the_mounted_host(self, userland):
         result = Host(userland).run("id -u; id -g; id -G; echo $USER", runas="web")
         assert result.stdout == "1234\n1235\n1235 1300\nweb\n"

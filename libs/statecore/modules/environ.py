@@ -1,4 +1,4 @@
-"""Environment variables of this process (Salt's ``environ`` module). Commands of a mounted host do not see them."""
+"""Environment variables of this process (Salt's ``environ`` module). Commands of a mounted host get those that are set here."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permane
         raise InvocationError("not supported: permanent (Windows)")
     if val is False and false_unsets:
         os.environ.pop(key, None)
+        ctx.host.set_variable(key, None)
         return None
     if val is not False and not isinstance(val, str):
         return False
     os.environ[key] = val or ""
+    ctx.host.set_variable(key, os.environ[key])
     return os.environ[key]
 
 

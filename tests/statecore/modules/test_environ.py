@@ -40,6 +40,15 @@ def test_calls(plain, variables, name, args, value, left):
     assert variables == left
 
 
+def test_commands_of_a_mounted_host_get_what_is_set(plain):
+    given = {}
+    ctx = plain.context()
+    ctx.host.set_variable = lambda name, value: given.update({name: value})
+    ctx.call("environ.setenv", {"B": "2", "C": False})
+    ctx.call("environ.setval", "A", False, True)
+    assert given == {"B": "2", "C": "", "A": None}
+
+
 def test_permanent_is_refused(plain):
     with pytest.raises(InvocationError, match="not supported: permanent"):
         plain.call("environ.setval", "A", "1", permanent=True)
