@@ -13,7 +13,9 @@ accounts-sudo-{{ name }}:
   file.managed:
     - name: {{ accounts.sudoers }}/{{ "%02d" | format(loop.index) }}-{{ name }}
     - mode: '0440'
+    {%- if salt["cmd.has_exec"]("visudo") %}
     - check_cmd: visudo -cf
+    {%- endif %}
     - contents:
       {%- for rule in rules %}
       - {{ (name ~ " " ~ rule) | yaml_dquote }}
