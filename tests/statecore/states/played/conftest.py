@@ -227,7 +227,7 @@ def changed(before: Mapping[str, str], directory: Path) -> dict[str, str]:
 def shown(entry: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """result, changes, comment (and warnings) with the host's own paths."""
     kept = {key: entry[key] for key in ("result", "changes", "comment", "warnings") if key in entry}
-    text: dict[str, Any] = json.loads(json.dumps(kept).replace(str(directory), ""))
+    text: dict[str, Any] = json.loads(json.dumps(kept).replace(str(directory), "").replace(str(PROGRAMS), "/usr/bin"))
     return text | {"comment": text["comment"].rstrip()}
 
 

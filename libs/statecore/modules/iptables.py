@@ -1,0 +1,317 @@
+"""Rules of the kernel's packet filter, through the host's iptables and ip6tables (Salt's ``iptables`` module).
+
+The filter is that of the network namespace that the minion is in: the host's own, where the minion shares it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.hostfiles import iptables_rules, network_files
+from statecore.managed_file import Attributes
+from statecore.ports import CommandResult
+
+_PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}
+
+#: Exit codes of a program that could not do its work, whatever the rule: no right to it, or none such.
+_CANNOT = (4, 126, 127)
+
+#: Grain, its value -> where rules are kept for the next start, of IPv4 and of IPv6 (Salt: modules/iptables.py).
+_PLACES = (
+    ("os_family", "RedHat", "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables"),
+    ("os_family", "Arch", "/etc/iptables/iptables.rules", "/etc/iptables/ip6tables.rules"),
+    ("os_family", "Debian", "/etc/iptables/rules.v4", "/etc/iptables/rules.v6"),
+    ("os", "Gentoo", "/var/lib/iptables/rules-save", "/var/lib/ip6tables/rules-save"),
+    ("os_family", "Suse", "/etc/sysconfig/scripts/SuSEfirewall2-custom", "/etc/sysconfig/scripts/SuSEfirewall2-custom"),
+    ("os_family", "Void", "/etc/iptables/iptables.rules", "/etc/iptables/ip6tables.rules"),
+    ("os", "Alpine", "/etc/iptables/rules-save", "/etc/iptables/rules6-save"),
+)
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has iptables."""
+    return None if ctx.host.which("iptables") else "the host has no iptables"
+
+
+def version(ctx: Context, family: str = "ipv4") -> str:
+    """The version of the program.
+
+    CLI Example:
+
+        salt '*' iptables.version
+    """
+    _program(ctx, family)
+    return network_files.run(ctx.host, [_PROGRAMS[family], "--version"]).split()[1]
+
+
+def build_rule(
+    ctx: Context,
+    table: str = "filter",
+    chain: str | None = None,
+    command: str | None = None,
+    position: Any = "",
+    full: Any = None,
+    family: str = "ipv4",
+    **kwargs: Any,
+) -> str:
+    """The text of a rule; with ``full``, the whole command.
+
+    Arguments are the long options of iptables. ``if`` and ``of`` are interfaces, ``connstate`` is ``--state``, ``match`` and
+    ``match-set`` may be lists, ``dports`` and ``sports`` bring their match along, ``target`` is ``jump``; a value that begins with
+    ``!`` or ``not`` is inverted; an option without a value has an empty one.
+
+    CLI Example:
+
+        salt '*' iptables.build_rule match=state connstate=RELATED,ESTABLISHED jump=ACCEPT
+    """
+    rule = iptables_rules.build(kwargs)
+    if not full:
+        return rule
+    for name, value in (("Table", table), ("Chain", chain), ("Command", command)):
+        if not value:
+            raise InvocationError(f"{name} needs to be specified")
+    flag = "-" if str(command) in "ACDIRLSFZNXPE" else "--"
+    return f"{_program(ctx, family)} {_wait(ctx, family)} -t {table} {flag}{command} {chain} {position} {rule}"
+
+
+def get_saved_rules(ctx: Context, conf_file: str | None = None, family: str = "ipv4") -> dict[str, Any]:
+    """table -> chain -> policy, counters and rules of the file that is read at the start."""
+    return iptables_rules.parse(network_files.text(ctx.host, conf_file or _place(ctx, family)))
+
+
+def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
+    """table -> chain -> policy, counters and rules of the kernel.
+
+    CLI Example:
+
+        salt '*' iptables.get_rules
+    """
+    return iptables_rules.parse(_saved(ctx, family))
+
+
+def get_saved_policy(
+    ctx: Context, table: str = "filter", chain: str | None = None, conf_file: str | None = None, family: str = "ipv4"
+) -> str | None:
+    """The policy of a chain in the file that is read at the start, None for a chain that is not there."""
+    return _policy(get_saved_rules(ctx, conf_file, family), table, chain)
+
+
+def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
+    """The kernel's policy of a chain, None for a chain that is not there.
+
+    CLI Example:
+
+        salt '*' iptables.get_policy filter INPUT
+    """
+    return _policy(get_rules(ctx, family), table, chain)
+
+
+def set_policy(
+    ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
+) -> str:
+    """Sets the policy of a chain: what iptables complained of, "" for nothing."""
+    _need(chain=chain, policy=policy)
+    return _complaint(_do(ctx, family, table, ["-P", str(chain), str(policy)]))
+
+
+def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
+    """Writes the kernel's rules to the file that is read at the start, or to another; those that ``iptables.save_filters`` of the
+    configuration matches are left out.
+
+    CLI Example:
+
+        salt '*' iptables.save /etc/sysconfig/iptables
+    """
+    file = filename or _place(ctx, family)
+    kept = _kept(ctx, family)
+    managed_file.make_directories(ctx.host, ctx.host.path(file).parent, Attributes(), ctx.host.root)
+    network_files.write(ctx.host, file, kept)
+    return f'Wrote 1 lines to "{file}"'
+
+
+def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") -> bool:
+    """Whether the file that is read at the start (or another) holds the kernel's rules. Not in Salt."""
+    return iptables_rules.same(network_files.text(ctx.host, filename or _place(ctx, family)), _kept(ctx, family))
+
+
+def check(
+    ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
+) -> bool:
+    """Whether a chain has a rule, which is written as for iptables.
+
+    CLI Example:
+
+        salt '*' iptables.check filter INPUT rule='-m state --state RELATED,ESTABLISHED -j ACCEPT'
+    """
+    _need(chain=chain, rule=rule)
+    return _do(ctx, family, table, ["-C", str(chain), *_words(rule)]).retcode == 0
+
+
+def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> bool:
+    """Whether a table has a chain."""
+    _need(chain=chain)
+    return str(chain) in iptables_rules.parse(_saved(ctx, family, table)).get(table, {})
+
+
+def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
+    """Makes a chain: True, or what iptables complained of."""
+    _need(chain=chain)
+    return _complaint(_do(ctx, family, table, ["-N", str(chain)])) or True
+
+
+def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
+    """Removes a chain that is empty: True, or what iptables complained of."""
+    _need(chain=chain)
+    return _complaint(_do(ctx, family, table, ["-X", str(chain)])) or True
+
+
+def append(
+    ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
+) -> bool:
+    """Puts a rule at the end of a chain; False when the chain has it, or iptables does not take it.
+
+    CLI Example:
+
+        salt '*' iptables.append filter INPUT rule='-m state --state RELATED,ESTABLISHED -j ACCEPT'
+    """
+    if check(ctx, table, chain, rule, family):
+        return False
+    return not _complaint(_do(ctx, family, table, ["-A", str(chain), *_words(rule)]))
+
+
+def insert(
+    ctx: Context,
+    table: str = "filter",
+    chain: str | None = None,
+    position: Any = None,
+    rule: str | None = None,
+    family: str = "ipv4",
+) -> Any:
+    """Puts a rule at a place of a chain: False when the chain has it, else what iptables complained of, "" for nothing.
+
+    A negative position counts from the end: -1 is the place before the last rule.
+
+    CLI Example:
+
+        salt '*' iptables.insert filter INPUT position=3 rule='-m state --state RELATED,ESTABLISHED -j ACCEPT'
+    """
+    _need(chain=chain, position=position, rule=rule)
+    at = _number("position", position)
+    if check(ctx, table, chain, rule, family):
+        return False
+    if at < 0:
+        found = get_rules(ctx, family).get(table, {}).get(str(chain))
+        if found is None:
+            raise CommandError(f"table {table} has no chain {chain}")
+        at = max(len(found["rules"]) + at + 1, 1)
+    return _complaint(_do(ctx, family, table, ["-I", str(chain), str(at), *_words(rule)]))
+
+
+def delete(
+    ctx: Context,
+    table: str,
+    chain: str | None = None,
+    position: Any = None,
+    rule: str | None = None,
+    family: str = "ipv4",
+) -> str:
+    """Takes a rule out of a chain, by its place or its text: what iptables complained of, "" for nothing."""
+    _need(chain=chain)
+    if position and rule:
+        raise InvocationError("Only specify a position or a rule, not both")
+    words = [str(_number("position", position))] if position else _words(rule)
+    return _complaint(_do(ctx, family, table, ["-D", str(chain), *words]))
+
+
+def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> str:
+    """Empties a chain, or all chains of a table: what iptables complained of, "" for nothing."""
+    return _complaint(_do(ctx, family, table, ["-F", *([chain] if chain else [])]))
+
+
+# ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _program(ctx: Context, family: str) -> str:
+    if family not in _PROGRAMS:
+        raise InvocationError(f"family: {family!r} is neither ipv4 nor ipv6")
+    found = ctx.host.which(_PROGRAMS[family])
+    if found is None:
+        raise CommandError(f"the host has no {_PROGRAMS[family]}")
+    return found
+
+
+def _wait(ctx: Context, family: str) -> str:
+    """What makes a program wait for others, where it can: since 1.4.20."""
+    program = _program(ctx, family)
+    key = f"iptables.wait.{program}"
+    if key not in ctx.scratch:
+        ctx.scratch[key] = "--wait" if "--wait" in ctx.host.run([_PROGRAMS[family], "--help"]).stdout else ""
+    return str(ctx.scratch[key])
+
+
+def _do(ctx: Context, family: str, table: str, words: Sequence[str]) -> CommandResult:
+    _program(ctx, family)
+    done = ctx.host.run([_PROGRAMS[family], *_wait(ctx, family).split(), "-t", table, *words])
+    if done.retcode in _CANNOT:
+        raise CommandError(f"{_PROGRAMS[family]} {shlex.join(words)}: {_complaint(done)}")
+    return done
+
+
+def _saved(ctx: Context, family: str, table: str | None = None) -> str:
+    _program(ctx, family)
+    words = [f"{_PROGRAMS[family]}-save", *(["-t", table] if table else [])]
+    return network_files.run(ctx.host, words) + "\n"
+
+
+def _kept(ctx: Context, family: str) -> str:
+    """The kernel's rules, without those that are never to be saved."""
+    try:
+        filters = [re.compile(pattern) for pattern in ctx.call("config.option", "iptables.save_filters") or []]
+    except re.error as error:
+        raise CommandError(f"iptables.save_filters: {error.pattern!r} is no pattern: {error}") from error
+    lines = _saved(ctx, family).splitlines(keepends=True)
+    return "".join(line for line in lines if not any(each.search(line) for each in filters))
+
+
+def _complaint(done: CommandResult) -> str:
+    if done.retcode == 0:
+        return ""
+    return done.stderr.strip() or done.stdout.strip() or f"it failed with exit code {done.retcode}"
+
+
+def _words(rule: str | None) -> list[str]:
+    try:
+        return shlex.split(str(rule))
+    except ValueError as error:
+        raise InvocationError(f"{rule} is no rule: {error}") from error
+
+
+def _need(**given: Any) -> None:
+    for name, value in given.items():
+        if not value:
+            raise InvocationError(f"{name.capitalize()} needs to be specified")
+
+
+def _number(name: str, value: Any) -> int:
+    if re.fullmatch(r"-?\d+", str(value)) is None:
+        raise InvocationError(f"{name}: {value!r} is no number")
+    return int(value)
+
+
+def _policy(rules: dict[str, Any], table: str, chain: str | None) -> str | None:
+    _need(chain=chain)
+    policy = rules.get(table, {}).get(chain, {}).get("policy")
+    return None if policy is None else str(policy)
+
+
+def _place(ctx: Context, family: str) -> str:
+    for grain, value, *files in _PLACES:
+        if ctx.grains.get(grain) == value:
+            return files[family == "ipv6"]
+    raise CommandError(f"Saving iptables to file is not supported on {ctx.grains.get('os')}: name a file")
