@@ -214,7 +214,12 @@ class RemoteMinion(_Master):
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         """Sends an event to the master's bus, where it carries this minion's id beside ``data`` (reactions look at it)."""
-        load = {"cmd": "_minion_event", "tag": tag, "data": dict(data), "pretag": None}
+        load = {
+            "cmd": "_minion_event",
+            "tag": tag,
+            "data": data if not isinstance(data, Mapping) else dict(data),
+            "pretag": None,
+        }
         self.ask(load)
         return True
 

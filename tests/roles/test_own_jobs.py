@@ -89,6 +89,34 @@ def test_jobs_wait_for_a_place(lab: Lab) -> None:
         assert lab.finished(one).code == 0
 
 
+def test_states_fire_events(lab: Lab) -> None:
+    (lab.tree / "salt" / "telling.sls").write_text(
+        "site/told:\n  event.send:\n    - data: {a: 1}\n    - more: 2\n    - with_grains: [id]\n    - order: last\n"
+        "changing:\n  test.succeed_with_changes\n"
+        "waiting:\n  event.wait:\n    - name: site/waited\n    - data: {b: 3}\n    - watch:\n      - test: changing\n"
+    )
+    listening = lab.started("salt-run", "state.event", "site/*", "count=2")
+
+    def applied() -> bool:
+        """Again until both were heard: the listener may begin later."""
+        if listening.poll() is None:
+            results = lab.salt("web2", "state.apply", "telling")["web2"].values()
+            assert [one["result"] for one in results] == [True] * 3, results
+        return listening.poll() is not None
+
+    until(applied, SOON, "both events")
+    out, _ = listening.communicate()
+    heard = dict(line.split("\t") for line in out.splitlines())
+    assert sorted(heard) == ["site/told", "site/waited"]
+    told = json.loads(heard["site/told"])
+    assert (told["id"], told["tag"], told["data"]) == (
+        "web2",
+        "site/told",
+        {"a": 1, "more": 2, "grains": {"id": "web2"}},
+    )
+    assert json.loads(heard["site/waited"])["data"] == {"b": 3}
+
+
 def test_the_start_event_carries_grains(lab: Lab) -> None:
     listening = lab.started("salt-run", "state.event", "salt/minion/web1/start", "count=1")
     until(lambda: _restarted(lab, listening), 4 * SOON, "the start event")

@@ -34,7 +34,7 @@ class Ports:
         self.managers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {}
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        self.asked.append((tag, dict(data)))
+        self.asked.append((tag, dict(data) if isinstance(data, Mapping) else data))
         return True
 
     def running(self) -> list[dict[str, Any]]:
