@@ -326,6 +326,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.states.service": Room(NATIVE),
+    "statecore.states.user": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.grains": Room(GROUND, open_inside=False),
     "saltwire": Room(),

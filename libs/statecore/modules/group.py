@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
 
 _FILE = "/etc/group"
 
@@ -48,6 +48,7 @@ def add(
 
         salt '*' group.add app 3456
     """
+    _not_local(local)
     words = ["-g", str(gid)] if gid not in (None, "") else []
     words += ["-o"] if words and non_unique else []
     words += ["-r"] if system else []
@@ -56,6 +57,7 @@ def add(
 
 def delete(ctx: Context, name: str, local: bool = False) -> bool:
     """Removes a group. Raises CommandError with the reason why not."""
+    _not_local(local)
     return _do(ctx, ["groupdel", str(name)])
 
 
@@ -107,3 +109,8 @@ def _do(ctx: Context, words: Sequence[str]) -> bool:
     if result.retcode:
         raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
     return True
+
+
+def _not_local(local: bool) -> None:
+    if local:
+        raise InvocationError("not supported: local; it needs the programs of libuser, which know of global ones")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
+from statecore.hostfiles import password_hashes
 
 _FILE = "/etc/shadow"
 
@@ -51,6 +52,22 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
     fields = [*row[2:8], *[""] * (8 - len(row))]
     days = [int(field) if field.lstrip("-").isdecimal() else _UNSET for field in fields]
     return {"name": row[0], "passwd": row[1] if len(row) > 1 else "", **dict(zip(_DAYS, days, strict=True))}
+
+
+def gen_password(
+    ctx: Context, password: str, crypt_salt: str | None = None, algorithm: str = "sha512", rounds: int | None = None
+) -> str:
+    """The hash of a password, with a salt of its own where none is named. Raises InvocationError for an algorithm other than
+    sha256 and sha512.
+
+    CLI Example:
+
+        salt '*' shadow.gen_password 'I_am_password' crypt_salt=saltstring
+    """
+    try:
+        return password_hashes.make(str(password), algorithm=algorithm, salt=crypt_salt, rounds=rounds)
+    except ValueError as error:
+        raise InvocationError(str(error)) from error
 
 
 def set_password(ctx: Context, name: str, password: str) -> bool:

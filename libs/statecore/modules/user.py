@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
 
 _FILE = "/etc/passwd"
 
@@ -89,6 +89,7 @@ def add(
 
         salt '*' user.add app uid=3456 shell=/bin/bash
     """
+    _not_local(local)
     words = ["-s", shell] if shell else []
     words += ["-u", str(uid)] if uid not in (None, "") else []
     if gid not in (None, ""):
@@ -115,6 +116,7 @@ def add(
 
 def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, local: bool = False) -> bool:
     """Removes a user; ``remove``: with its home. Raises CommandError with the reason why not."""
+    _not_local(local)
     words = ["userdel", *(["-r"] if remove else []), *(["-f"] if force else []), str(name)]
     result = ctx.host.run(words, env={"LC_ALL": "C"})
     if result.retcode == _NO_MAIL and "var/mail" in result.stderr + result.stdout.replace("var/spool/mail", "var/mail"):
@@ -260,3 +262,8 @@ def _do(ctx: Context, words: Sequence[str]) -> bool:
     if result.retcode:
         raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
     return True
+
+
+def _not_local(local: bool) -> None:
+    if local:
+        raise InvocationError("not supported: local; it needs the programs of libuser, which know of global ones")

@@ -9,6 +9,9 @@ from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.types import Outcome, Plan, Step
 
+#: Why the argument of this name is refused.
+_LOCAL = "it needs lgroupadd; groups are made by groupadd, which knows no global ones"
+
 
 def present(
     ctx: Context,
@@ -26,6 +29,11 @@ def present(
     members
         these users and no others; or ``addusers`` and ``delusers``: these among others, these not
     """
+    if local:
+        return Plan.failed(f"not supported: local; {_LOCAL}")
+    for argument, value in (("members", members), ("addusers", addusers), ("delusers", delusers)):
+        if value is not None and not isinstance(value, list | tuple):
+            return Plan.failed(f"{argument} must be a list of users, not {value!r}")
     if members is not None and (addusers is not None or delusers is not None):
         return Plan.failed(
             'Error: Conflicting options "members" with "addusers" and/or "delusers" can not be used together. '
@@ -63,6 +71,8 @@ def present(
 
 def absent(ctx: Context, name: str, local: bool = False) -> Plan:
     """A group that does not exist."""
+    if local:
+        return Plan.failed(f"not supported: local; {_LOCAL}")
     if not ctx.call("group.info", name):
         return Plan.unchanged("Group not present")
 

@@ -10,6 +10,23 @@ FINAL = {"Final": "All changes applied successfully"}
 
 #: fun, arguments, (result, changes, comment) in test mode, then applied, then applied again.
 CASES = {
+    "no list": (
+        "present",
+        {"name": "adm", "members": "web"},
+        *[(False, {}, "members must be a list of users, not 'web'")] * 3,
+    ),
+    "local": (
+        "absent",
+        {"name": "adm", "local": True},
+        *[
+            (
+                False,
+                {},
+                "not supported: local; it needs lgroupadd; groups are made by groupadd, which knows no global ones",
+            )
+        ]
+        * 3,
+    ),
     "new": (
         "present",
         {"name": "app", "gid": "77"},

@@ -161,7 +161,39 @@ CASES = {
     "clear text": (
         "present",
         {"name": "web", "password": "x", "hash_password": True},
-        *[(False, {}, "not supported: hash_password; give the hash itself as password")] * 3,
+        (None, {}, f"{SET}passwd: {HIDDEN}\n"),
+        (True, {"passwd": HIDDEN}, "Updated user web"),
+        (True, {}, UP_TO_DATE),
+    ),
+    "days": (
+        "present",
+        {"name": "web", "expire": "2030-01-02", "mindays": "3"},
+        (None, {}, f"{SET}mindays: 3\nexpire: 21916\n"),
+        (True, {"min": 3, "expire": 21916}, "Updated user web"),
+        (True, {}, UP_TO_DATE),
+    ),
+    "number": ("present", {"name": "web", "uid": "many"}, *[(False, {}, "uid must be a whole number, not 'many'")] * 3),
+    "half": ("present", {"name": "web", "maxdays": 1.5}, *[(False, {}, "maxdays must be a whole number, not 1.5")] * 3),
+    "no day": (
+        "present",
+        {"name": "web", "expire": "2030-02-31"},
+        *[(False, {}, "expire: '2030-02-31' is no day: day is out of range for month")] * 3,
+    ),
+    "no list": (
+        "present",
+        {"name": "web", "groups": "adm"},
+        *[(False, {}, "groups must be a list of groups, not 'adm'")] * 3,
+    ),
+    "windows": (
+        "present",
+        {"name": "web", "win_homedrive": "U:"},
+        *[(False, {}, "not supported: win_homedrive; it is for Windows hosts")] * 3,
+    ),
+    "local": (
+        "present",
+        {"name": "web", "local": True},
+        *[(False, {}, "not supported: local; it needs luseradd; users are made by useradd, which knows no global ones")]
+        * 3,
     ),
     "absent": (
         "absent",
@@ -185,6 +217,19 @@ def test_states(plain, debian, told_as, monkeypatch):
         assert "$6$" not in str(entry)
         if test:
             assert {path: path.read_text() for path in before} == before
+
+
+def test_a_password_is_hashed_once(plain, debian):
+    """And found again, whatever its salt."""
+    plain.state("user.present", name="web", password="secret", hash_password=True)
+    made = plain.call("shadow.info", "web")["passwd"]
+    assert made.startswith("$6$")
+    assert plain.state("user.present", name="web", password="secret", hash_password=True)["changes"] == {}
+    plain.call("shadow.set_password", "web", plain.call("shadow.gen_password", "secret", algorithm="sha256"))
+    assert plain.state("user.present", name="web", password="secret", hash_password=True)["changes"] == {}
+    assert plain.state("user.present", name="web", password="other", hash_password=True)["changes"] == {
+        "passwd": HIDDEN
+    }
 
 
 def test_the_home_is_made(plain, debian, monkeypatch):

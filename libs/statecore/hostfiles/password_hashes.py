@@ -1,0 +1,112 @@
+"""Hashes of passwords as /etc/shadow holds them (crypt(5)): SHA-256 and SHA-512, by Ulrich Drepper's "Unix crypt using SHA-256 and
+SHA-512". Others are compared by nobody here, and not made. Pure but for the salt of a new hash."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+#: Rounds when a hash names none; the least and the most that it may name.
+_ROUNDS, _LEAST, _MOST = 5000, 1000, 999_999_999
+
+#: Characters of a salt that count.
+_SALT = 16
+
+_HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$]{0,16})\$[./0-9A-Za-z]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the two."""
+
+    prefix: str
+    digest: Callable[[bytes], Any]
+    #: Bytes of a digest in the order in which they are written, in groups of three.
+    order: tuple[tuple[int, int, int], ...]
+    #: Bytes that are left: (high, middle, low; -1: none), and the characters that they make.
+    rest: tuple[int, int, int, int]
+
+
+def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...]:
+    """Groups of three bytes, a third of the digest apart, which change places from group to group as ``step`` says."""
+    third = count // 3
+    first = (0, third, 2 * third)
+    rows = []
+    for at in range(third):
+        row = tuple(first[(each + at * step[0]) % 3] + at for each in range(3))
+        rows.append((row[0], row[1], row[2]))
+    return tuple(rows)
+
+
+KINDS: Mapping[str, _Kind] = {
+    "sha256": _Kind("$5$", hashlib.sha256, _turning(30, (2, 0, 0)), (-1, 31, 30, 3)),
+    "sha512": _Kind("$6$", hashlib.sha512, _turning(63, (1, 0, 0)), (-1, -1, 63, 2)),
+}
+
+
+def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, rounds: int | None = None) -> str:
+    """The hash of a password; with a salt of its own where none is named. Raises ValueError for another algorithm, or a salt
+    that is none."""
+    if algorithm not in KINDS:
+        raise ValueError(f"algorithm '{algorithm}' is not supported; there are {', '.join(KINDS)}")
+    salt = "".join(secrets.choice(_ALPHABET) for _ in range(_SALT)) if salt is None else salt[:_SALT]
+    if any(sign in salt for sign in "$:\n"):
+        raise ValueError("a salt holds no $, no colon and no line end")
+    kind = KINDS[algorithm]
+    count = _ROUNDS if rounds is None else min(max(rounds, _LEAST), _MOST)
+    told = "" if rounds is None else f"rounds={count}$"
+    return f"{kind.prefix}{told}{salt}${_encoded(kind, _digest(kind, password.encode(), salt.encode(), count))}"
+
+
+def matches(password: str, known: str) -> bool:
+    """Whether a hash is one of the two, and of this password."""
+    found = _HASH.match(known)
+    if found is None:
+        return False
+    algorithm = "sha256" if found["kind"] == "5" else "sha512"
+    rounds = int(found["rounds"]) if found["rounds"] else None
+    return hmac.compare_digest(make(password, algorithm=algorithm, salt=found["salt"], rounds=rounds), known)
+
+
+def _digest(kind: _Kind, password: bytes, salt: bytes, rounds: int) -> bytes:
+    """The steps of the specification, by its numbers."""
+    size = kind.digest(b"").digest_size
+    inner = kind.digest(password + salt + password).digest()  # 4-8
+    start = password + salt + _filled(inner, len(password))  # 1-3, 9-10
+    bits = len(password)
+    while bits:  # 11
+        start += inner if bits & 1 else password
+        bits >>= 1
+    mixed: bytes = kind.digest(start).digest()  # 12
+    long_password = _filled(kind.digest(password * len(password)).digest(), len(password))  # 13-16
+    long_salt = _filled(kind.digest(salt * (16 + mixed[0])).digest(), len(salt))  # 17-20
+    for number in range(rounds):  # 21
+        text = long_password if number & 1 else mixed[:size]
+        text += long_salt if number % 3 else b""
+        text += long_password if number % 7 else b""
+        text += mixed[:size] if number & 1 else long_password
+        mixed = kind.digest(text).digest()
+    return mixed
+
+
+def _filled(digest: bytes, length: int) -> bytes:
+    return (digest * (length // len(digest) + 1))[:length]
+
+
+def _encoded(kind: _Kind, digest: bytes) -> str:  # 22
+    text = "".join(_sixes(digest[high], digest[middle], digest[low], 4) for high, middle, low in kind.order)
+    *last, length = kind.rest
+    high, middle, low = (digest[each] if each >= 0 else 0 for each in last)
+    return text + _sixes(high, middle, low, length)
+
+
+def _sixes(high: int, middle: int, low: int, length: int) -> str:
+    number = high << 16 | middle << 8 | low
+    return "".join(_ALPHABET[number >> 6 * at & 63] for at in range(length))
