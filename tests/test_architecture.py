@@ -73,6 +73,7 @@ LIBRARIES = ("statecore", "saltwire", "masterstore")
 WIRING = (
     *COMPILE,
     "statecore.engine",
+    "statecore.execution",
     "statecore.loader",
     "statecore.facts",
     "statecore.files",
@@ -169,13 +170,16 @@ ROOMS: Mapping[str, Room] = {
         open_inside=False,
     ),
     "statecore.compile": Room(RENDER),
-    "statecore.loader": Room(
-        (*GROUND, "statecore.context"),
+    "statecore.loader": Room((*GROUND, "statecore.context")),
+    "statecore.loader.compat": Room(
+        (*GROUND, "statecore.context", "statecore.loader"),
         {
             "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
             "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
+    "statecore.execution": Room((*GROUND, "statecore.context", "statecore.loader")),
+    "statecore.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
         COMPILE,
         {"statecore.loader": "the engine asks it for the function of a state; the loader knows nothing of the engine"},

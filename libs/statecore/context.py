@@ -46,6 +46,8 @@ class Context:
     functions: Mapping[str, Function]
     #: "file.managed" -> bound callable that returns Salt's state dict (plan applied, or reported in test mode).
     states: Mapping[str, Function]
+    #: Kind of modules ("utils", "matchers", ...) -> its table.
+    tables: Mapping[str, Mapping[str, Function]] = field(default_factory=dict)
     #: Lives as long as the run; Salt's __context__. Key it by module: ``ctx.scratch["pkg.refreshed"]``.
     scratch: dict[str, Any] = field(default_factory=dict)
     saltenv: str = "base"

@@ -14,6 +14,16 @@ from typing import Any, NamedTuple
 class StatecoreError(Exception):
     """Base of all errors below."""
 
+    @property
+    def strerror(self) -> str:
+        """The sentence; users' modules ask Salt's exceptions for it by this name, and by ``message``."""
+        return str(self)
+
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return str(self)
+
 
 class Mark(NamedTuple):
     """A place in a source file. Lines and columns count from 1; 0 means unknown."""
@@ -68,15 +78,15 @@ class SlsError(StatecoreError):
         return [str(fault) for fault in self.faults]
 
 
-class InvocationError(StatecoreError):
+class InvocationError(StatecoreError, TypeError):
     """A function was called with arguments it does not take (Salt: SaltInvocationError)."""
 
 
 class CommandError(StatecoreError):
     """An execution module could not do what it was asked (Salt: CommandExecutionError). ``info`` may carry structured detail."""
 
-    def __init__(self, message: str, info: Any = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: object = "", info: Any = None) -> None:
+        super().__init__(str(message))
         self.info = info
 
 

@@ -1,10 +1,12 @@
 """Gathers grains: facts about the managed host, then what people say about it.
 
-Later ones win, as in Salt: built-in facts, the static grains file, ``grains`` of the configuration, users' ``_grains``.
+Later ones win, as in Salt: built-in facts, users' ``_grains``, the static grains file, ``grains`` of the configuration. A grain
+that is a map replaces an earlier one, unless the option ``grains_deep_merge`` says that they are joined.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Callable, Mapping
@@ -29,19 +31,22 @@ def gather(
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
     custom = [source for source in loader.sources("grains") if not source.native]
+    add = partial(_add, grains, deep=bool(opts.get("grains_deep_merge")))
     for source in native:
         for function in _functions(loader.load(source, ctx)):
-            _add(grains, f"{source.stem}.{function.__name__}", partial(function, host, opts))
-    file = static_grains.path(opts)
-    if file is not None:
-        _add(grains, str(file), lambda: static_grains.read(file))
-    _add(grains, "the option 'grains'", lambda: opts.get("grains") or {})
+            add(f"{source.stem}.{function.__name__}", partial(function, host, opts))
+    if opts.get("id"):
+        grains["id"] = opts["id"]
     for source in custom:
         served = loader.load(source, ctx)
         if isinstance(served, Served):
             for name, function in served.functions.items():
                 bound = served.bound(name, bare(grains))
-                _add(grains, str(source.path), partial(_call_custom, bound, function, grains))
+                add(str(source.path), partial(_call_custom, bound, function, grains))
+    file = static_grains.path(opts)
+    if file is not None:
+        add(str(file), lambda: static_grains.read(file))
+    add("the option 'grains'", lambda: opts.get("grains") or {})
     if opts.get("id"):
         grains["id"] = opts["id"]
     return grains
@@ -56,7 +61,7 @@ def _call_custom(call: Callable[..., Any], own: Callable[..., Any], grains: dict
     return call(grains) if "grains" in inspect.signature(own).parameters else call()
 
 
-def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any]) -> None:
+def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any], *, deep: bool) -> None:
     try:
         found = ask()
     except StatecoreError as error:
@@ -66,6 +71,9 @@ def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any]) -> None:
         log.exception("Grains of %s are left out: unexpected exception", source)
         return
     if isinstance(found, Mapping):
-        update(grains, found)
+        if deep:
+            update(grains, found)
+        else:
+            grains.update(copy.deepcopy(dict(found)))
     elif found is not None:
         log.error("Grains of %s are left out: a map was expected, not a %s", source, type(found).__name__)

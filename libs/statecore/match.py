@@ -7,6 +7,7 @@ is a TargetError that names the word.
 from __future__ import annotations
 
 import fnmatch
+import inspect
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,6 +60,24 @@ def matches(
 ) -> bool:
     """Whether the target means the subject. Raises TargetError."""
     return compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=nodegroups)(subject)
+
+
+def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> Callable[..., bool] | None:
+    """A user's matcher of a target type (``match`` of ``_matchers/TYPE_match.py``), None where there is none.
+
+    It takes the target, and ``delimiter`` and ``minion_id`` where it has such parameters and they are given.
+    """
+    own = matchers.get(f"{tgt_type}_match.match")
+    if own is None:
+        return None
+    takes = inspect.signature(own).parameters
+
+    def meant(target: Any, **given: Any) -> bool:
+        return bool(
+            own(target, **{name: value for name, value in given.items() if value is not None and name in takes})
+        )
+
+    return meant
 
 
 def compile_target(

@@ -210,7 +210,7 @@ class Catalog(Protocol):
     """What the loader knows, for sys.* and for error hints."""
 
     def names(self, kind: str = "modules") -> list[str]:
-        """All "module.function" names of the kind: modules, states, grains, renderers."""
+        """All "module.function" names of the kind (modules, states, grains, returners); of renderers their names."""
         ...
 
     def doc(self, name: str, kind: str = "modules") -> str | None:

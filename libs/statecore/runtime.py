@@ -14,6 +14,7 @@ from statecore import facts, later
 from statecore.context import Context
 from statecore.deferred import Deferred
 from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
+from statecore.execution import executed, executors_of
 from statecore.files import LocalFiles
 from statecore.host import Host
 from statecore.loader import Loader, Served
@@ -23,7 +24,7 @@ from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
-from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates
+from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
 from statecore.values import merge
 
 if TYPE_CHECKING:
@@ -131,10 +132,17 @@ class Runtime:
             self._base = self._wired(self.opts, LazyPillar(self), test=bool(self.opts.get("test")))[0]
         return self._base
 
-    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
+    def call(
+        self,
+        fun: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        job: Mapping[str, Any] | None = None,
+    ) -> Returned:
         """Runs an execution function as a job: whatever happens comes back as a value, with Salt's exit code and words.
 
-        ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword.
+        ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword. ``job`` is the
+        publication, where there is one: it may name executors (``module_executors``, ``executor_opts``).
         """
         ctx = self.context
         self._scratch["retcode"] = 0
@@ -148,7 +156,7 @@ class Runtime:
             return _failed(self._missing(fun, missing))
         try:
             self._refuse_in_blackout(fun)
-            return self._called(fun, served, function, args, kwargs or {}, ctx)
+            return self._called(fun, served, function, args, kwargs or {}, ctx, job)
         except CommandNotFoundError as error:
             return _failed(f"Command required for '{fun}' not found: {error}")
         except CommandError as error:
@@ -162,7 +170,14 @@ class Runtime:
             return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
 
     def _called(
-        self, fun: str, served: Served, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], ctx: Context
+        self,
+        fun: str,
+        served: Served,
+        function: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        ctx: Context,
+        job: Mapping[str, Any] | None,
     ) -> Returned:
         signature = served.signature(function)
         keywords = accepted(signature, kwargs)
@@ -171,7 +186,9 @@ class Runtime:
         own = served.functions[function]
         if fault := misfit(own.__name__, signature, args, keywords):
             return _failed(f"Passed invalid arguments to {fun}: {fault}\n{inspect.getdoc(own) or ''}")
-        value = served.bound(function, ctx)(*args, **keywords)
+        executors = executors_of(job or {}, self.opts, own="jid" in (job or {}))
+        data = {**(job or {}), "fun": fun}
+        value = executed(executors, data, served.bound(function, ctx), args, keywords, ctx, self.loader)
         retcode = int(self._scratch.get("retcode") or 0)
         if (
             not retcode
@@ -225,7 +242,7 @@ class Runtime:
         opts["test"] = test
         if options.get("mock"):
             opts["mocked"] = True
-        ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test)
+        ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test, scratch=RunScratch(self._scratch))
         return later.Stage(ctx, tree, opts)
 
     def _configured(self, opts: Mapping[str, Any]) -> Runtime:
@@ -256,19 +273,31 @@ class Runtime:
             pillarenv = saltenv
         return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
 
-    def _wired(self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool) -> tuple[Context, SlsTree]:
-        """A context, and the tree that renders with its functions."""
+    def _wired(
+        self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool, scratch: dict[str, Any] | None = None
+    ) -> tuple[Context, SlsTree]:
+        """A context, and the tree that renders with its functions. ``scratch``: a state run's own, else the call's."""
         functions, renderers = Table(self.loader, "modules"), Table(self.loader, "renderers")
+        matchers = Table(self.loader, "matchers")
         made = Deferred(
             lambda: later.SlsTree(
-                self.files, opts=opts, grains=self.grains, pillar=pillar, functions=functions, renderers=renderers
+                self.files,
+                opts=opts,
+                grains=self.grains,
+                pillar=pillar,
+                functions=functions,
+                renderers=renderers,
+                matchers=matchers,
             )
         )
         templates = cast(Templates, Deferred(lambda: made.templates))
         bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=templates)
+        if scratch is not None:
+            bare = replace(bare, scratch=scratch)
         ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
         whole = attached(ctx, self.loader, _finish, functions)
         renderers.attach(whole)
+        matchers.attach(whole)
         return whole, cast("SlsTree", made)
 
     def _bare(self, grains: Mapping[str, Any]) -> Context:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from statecore import later
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, NotAvailable
 from statecore.loader import Loader
 from statecore.local import LocalMinion
 from statecore.ports import Function, MinionControl
@@ -103,6 +104,8 @@ class LoaderCatalog:
         return self._runtime.loader.names(kind, self._runtime.context)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
+        if kind == "renderers":
+            return self._renderer_doc(name)
         return self._runtime.loader.doc(kind, name, self._runtime.context)
 
     def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
@@ -113,6 +116,14 @@ class LoaderCatalog:
         served, function = self._runtime.loader.function(kind, name, ctx)
         return served.bound(function, ctx)
 
+    def _renderer_doc(self, name: str) -> str | None:
+        """A renderer's: a user's function ``render``, else ours; where the function says nothing, its module."""
+        try:
+            return self._runtime.loader.doc("renderers", f"{name}.render", self._runtime.context)
+        except NotAvailable:
+            own = later.RENDERERS.get(name)
+        return None if own is None else inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own))
+
 
 class NoTemplates:
     """While grains are gathered there is nothing to render."""
@@ -122,3 +133,27 @@ class NoTemplates:
 
     def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
+
+
+class RunScratch(dict[str, Any]):
+    """What modules remember in one state run (Salt's ``__context__``): a run begins with nothing, as in Salt.
+
+    Of the call around it, it knows how the call was made, and the grains that were set; the exit code is the call's.
+    """
+
+    _OF_THE_CALL = ("cmd.shell", "pillar.mask", "grains.set", "retcode")
+
+    def __init__(self, call: dict[str, Any]) -> None:
+        call.setdefault("grains.set", {})
+        super().__init__({name: call[name] for name in self._OF_THE_CALL if name in call})
+        self._call = call
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        if name == "retcode":
+            self._call[name] = value
+
+    def pop(self, name: str, *default: Any) -> Any:
+        if name == "retcode":
+            self._call.pop(name, None)
+        return super().pop(name, *default)

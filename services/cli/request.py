@@ -9,6 +9,7 @@ from typing import Any
 
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
 from services.kit.commandline import CommandParser
+from services.kit.executors import add_executor_flags, executors
 from services.kit.jobs.batch import batch_size
 from services.kit.output.flags import add_output_flags
 
@@ -73,6 +74,7 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
             kwargs[name] = value_of(getattr(flags, name))
     if flags.start_event:
         kwargs["start_event"] = True
+    kwargs |= executors(flags)
     no_parse = [name.strip() for name in flags.no_parse.split(",")]
     tgt = _names(target) if flags.tgt_type == "list" else target
     if "," not in fun:
@@ -171,6 +173,7 @@ def _parser() -> CommandParser:
         "--return_kwargs", dest="ret_kwargs", default="", metavar="YAML", help="settings of these returners"
     )
     parser.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
+    add_executor_flags(parser)
     parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     parser.add_argument(
         "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"

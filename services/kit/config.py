@@ -123,6 +123,16 @@ class StateOptions(_Values):
     venv_bin: str = option(
         "", "virtualenv program of virtualenv.create; venv: Python's own module; empty: what there is"
     )
+    states_dirs: list[str] = option([], "directories of users' state modules")
+    grains_dirs: list[str] = option([], "directories of users' grain modules")
+    utils_dirs: list[str] = option([], "directories of users' utility modules (`__utils__`, and importable by name)")
+    matchers_dirs: list[str] = option([], "directories of users' matchers")
+    executor_dirs: list[str] = option([], "directories of users' executors")
+    serializers_dirs: list[str] = option([], "directories of users' serializers")
+    extmod_whitelist: dict[str, Any] = option(
+        {}, "kind -> names of users' modules that alone are fetched from the tree"
+    )
+    extmod_blacklist: dict[str, Any] = option({}, "kind -> names of users' modules that are not fetched from the tree")
     disabled_requisites: list[str] = option([], "requisites (require, watch_in, ...) that count for nothing")
     failhard: bool = option(False, "a failed state ends the run")
     state_auto_order: bool = option(True, "states run in the order of their definition")
@@ -263,10 +273,18 @@ class MinionOptions(StateOptions):
     pillar_raise_on_missing: bool = option(False, "pillar.get fails for a missing key without a default")
     pillar_mask_output: bool = option(True, "pillar that an operator asks for is masked unless unmask=True")
     extension_modules: str = option("", "users' modules by kind; empty: <cachedir>/extmods")
+    autoload_dynamic_modules: bool = option(True, "a state run begins by fetching users' modules from the tree")
+    clean_dynamic_modules: bool = option(True, "users' modules that are gone from the tree are removed")
+    module_executors: list[str] | str = option(["direct_call"], "how a job's function is run: executors, in order")
+    splaytime: int = option(300, "seconds over which the executor splay spreads minions")
+    sudo_user: str = option("", "user that the minion runs a job's function as, by sudo and salt-call")
     test: bool = option(False, "state runs only tell what they would change")
     state_queue: bool | int = option(False, "a second state run waits; a number: if fewer than so many are before it")
     state_data: str = option("", "terse: state runs tell only what failed or changed")
     grains: dict[str, Any] = option({}, "static grains")
+    grains_deep_merge: bool = option(
+        False, "maps of custom and static grains are joined with those that were there before"
+    )
     grains_file: str = option("", "grains that were set on the minion (grains.setval); empty: <config dir>/grains")
     keysize: int = option(2048, "bits of a new key")
     encryption_algorithm: str = option("OAEP-SHA1", "OAEP-SHA1 or OAEP-SHA224")

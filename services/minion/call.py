@@ -16,6 +16,7 @@ from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
 from services.kit.commandline import CommandError, CommandParser, Exit, run_command
 from services.kit.config import MinionOptions, as_opts, extension_directory, load_minion
+from services.kit.executors import add_executor_flags, executors
 from services.kit.logs import configure
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.errors import StatecoreError
@@ -64,7 +65,7 @@ def run(argv: Sequence[str]) -> int:
     jid = new_jid(time.time())
     try:
         with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():
-            returned = runtime.call(fun, positional, keywords)
+            returned = runtime.call(fun, positional, keywords, executors(flags) or None)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
     load = _load(options, fun, arguments, returned, flags.metadata)
@@ -106,6 +107,7 @@ def _parser() -> CommandParser:
         help="show what comes with the return: jid, retcode, ...",
     )
     parser.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
+    add_executor_flags(parser)
     parser.add_argument("-g", "--grains", action="store_true", help="show the grains")
     parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     add_output_flags(parser)

@@ -57,8 +57,8 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
     base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
     if isinstance(fun, str):
-        return base | _shape(_call(runtime, fun, load["arg"]))
-    parts = {name: _shape(_call(runtime, name, args)) for name, args in zip(fun, load["arg"], strict=False)}
+        return base | _shape(_call(runtime, fun, load["arg"], load))
+    parts = {name: _shape(_call(runtime, name, args, load)) for name, args in zip(fun, load["arg"], strict=False)}
     return base | {
         "return": {name: part["return"] for name, part in parts.items()},
         "retcode": {name: part["retcode"] for name, part in parts.items()},
@@ -76,7 +76,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     keywords = {
         name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
     }
-    returned = _guarded(runtime, load["fun"], positional, keywords)
+    returned = _guarded(runtime, load["fun"], positional, keywords, load)
     kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
     more = {name: load[name] for name in ("schedule", "metadata", "ret_config", "ret_kwargs") if name in load}
     return {
@@ -90,13 +90,15 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call(runtime: Runtime, fun: str, args: Sequence[Any]) -> Returned:
-    return _guarded(runtime, fun, *split_arguments(args))
+def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
+    return _guarded(runtime, fun, *split_arguments(args), load)
 
 
-def _guarded(runtime: Runtime, fun: str, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Returned:
+def _guarded(
+    runtime: Runtime, fun: str, positional: Sequence[Any], keywords: Mapping[str, Any], load: Mapping[str, Any]
+) -> Returned:
     try:
-        return runtime.call(fun, positional, keywords)
+        return runtime.call(fun, positional, keywords, load)
     except SystemExit as error:
         # A user's module that calls sys.exit: the job has an end all the same.
         return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)

@@ -1,11 +1,13 @@
 """From a name to a callable: ``"pkg.install"`` -> the function, bound to a context, loaded when first asked for.
 
-``find`` lists files, ``served`` reads a native module, ``dunders`` takes in users' modules, ``tables`` are the lazy
-mappings that a context carries. Only this package imports modules, states and grains.
+``find`` lists files, ``served`` reads a native module, ``user_module`` takes in users' modules with the names of ``dunders``
+and the imports of ``salt_imports``, ``tables`` are the lazy mappings that a context carries. Only this package imports
+modules, states and grains.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import inspect
@@ -19,10 +21,11 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import NotAvailable
 from statecore.loader.arguments import Parameters
-from statecore.loader.dunders import UserModule
-from statecore.loader.find import NATIVE, RARE, Index, Source, scan
+from statecore.loader.find import NATIVE, PLAIN, RARE, Index, Source, scan
 from statecore.loader.providers import Choice, choice, provider
-from statecore.loader.served import Served, Unusable, argspec, serve_native
+from statecore.loader.salt_imports import LOADED
+from statecore.loader.served import Served, Unusable, argspec, serve_native, serve_plain
+from statecore.loader.user_module import UserModule
 
 log = logging.getLogger(__name__)
 
@@ -39,29 +42,34 @@ class Loader:
         #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
-        #: (kind, name, providers that are chosen) -> module.
-        self._served: dict[tuple[str, str, Choice], Served] = {}
+        #: (kind, name, providers that are chosen) -> the modules that serve the name, the first before the next.
+        self._serving: dict[tuple[str, str, Choice], list[Served]] = {}
         #: A built-in module may be usable because it is chosen, or what it stands on is.
         self._by_file: dict[tuple[Path, Choice], Served | Unusable] = {}
         self._missing: dict[tuple[str, str, Choice], NotAvailable] = {}
 
     def refresh(self) -> None:
         """Forgets everything found so far: the next look-up sees the files that are on disk now."""
-        for source, _ in list(self._by_file):
-            name = next((key for key in sys.modules if getattr(sys.modules[key], "__file__", None) == str(source)), "")
-            if name.startswith("saltern_loaded."):
-                del sys.modules[name]
-        self.generation += 1
-        self._indexes.clear()
-        self._served.clear()
-        self._by_file.clear()
-        self._missing.clear()
+        self._forget({})
 
     def retry(self) -> None:
-        """Forgets what was not usable, so that it is asked again: a package may have brought what it lacked."""
+        """Forgets what was not usable, and users' modules: a package may have brought what they lacked, or looked for."""
+        kept: dict[tuple[Path, Choice], Served | Unusable] = {
+            key: loaded for key, loaded in self._by_file.items() if isinstance(loaded, Served) and loaded.native
+        }
+        self._forget(kept)
+
+    def _forget(self, kept: dict[tuple[Path, Choice], Served | Unusable]) -> None:
+        places = {path.parent for path, _ in self._by_file}.union(*map(self._places, self._indexes))
+        for name, module in list(sys.modules.items()):
+            if name.startswith(f"{LOADED}.") and places.intersection(Path(str(module.__file__)).parents):
+                del sys.modules[name]
+        importlib.invalidate_caches()
+        self.generation += 1
         self._indexes.clear()
+        self._serving.clear()
         self._missing.clear()
-        self._by_file = {source: loaded for source, loaded in self._by_file.items() if isinstance(loaded, Served)}
+        self._by_file = kept
 
     def sources(self, kind: str) -> list[Source]:
         """Every file of the kind, users' first; nothing is imported."""
@@ -78,27 +86,41 @@ class Loader:
                     _import_native(source)
 
     def serve(self, kind: str, name: str, ctx: Context) -> Served:
-        """The module that serves ``name``. Raises NotAvailable with the reasons of all files that could have."""
+        """The module that serves ``name`` first. Raises NotAvailable with the reasons of all files that could have."""
+        return self.serving(kind, name, ctx)[0]
+
+    def serving(self, kind: str, name: str, ctx: Context) -> list[Served]:
+        """The modules that serve ``name``: of each function the first that has it counts. Raises NotAvailable.
+
+        A user's file stands for the built-in file of the same name; where the name is a virtual one, it adds to it.
+        """
         chosen = provider(ctx.opts, name) if kind == "modules" else ""
         key = (kind, name, choice(ctx.opts))
-        if (known := self._served.get(key)) is not None:
+        if (known := self._serving.get(key)) is not None:
             return known
         if (missing := self._missing.get(key)) is not None:
             raise NotAvailable(name, missing.reason)
         reasons: list[str] = []
+        found: list[Served] = []
         for source in self._index(kind).candidates(name):
             if chosen not in ("", source.stem):
+                continue
+            if source.native and any(served.source.stem == source.stem for served in found):
                 continue
             loaded = self.load(source, ctx)
             if isinstance(loaded, Unusable):
                 reasons.append(str(loaded))
-            elif loaded.name == name:
-                self._served[key] = loaded
-                return loaded
-        if chosen and not reasons:
+            elif loaded.answers_to(name):
+                found.append(loaded)
+                if source.native:
+                    break
+        if chosen and not found and not reasons:
             reasons.append(f"'{chosen}' was chosen as its provider, and no such file serves it")
-        self._missing[key] = NotAvailable(name, "; ".join(reasons))
-        raise self._missing[key]
+        if not found:
+            self._missing[key] = NotAvailable(name, "; ".join(reasons))
+            raise self._missing[key]
+        self._serving[key] = found
+        return found
 
     def load(self, source: Source, ctx: Context) -> Served | Unusable:
         """The file's module, or why it cannot be used; asked once until ``refresh``."""
@@ -111,8 +133,9 @@ class Loader:
     def _load(self, source: Source, ctx: Context) -> Served | Unusable:
         try:
             if source.native:
-                return serve_native(source, _import_native(source), ctx)
-            return UserModule(source).serve(ctx)
+                module = _import_native(source)
+                return serve_plain(source, module) if source.kind in PLAIN else serve_native(source, module, ctx)
+            return UserModule(source, self._places("utils")).serve(ctx)
         except Unusable as reason:
             log.debug("%s %s is not used: %s", source.kind, source.path, reason)
             return reason
@@ -121,12 +144,13 @@ class Loader:
         """The module and function name behind ``"module.function"``. Raises NotAvailable, naming near misses."""
         module, _, function = name.partition(".")
         try:
-            served = self.serve(kind, module, ctx)
+            serving = self.serving(kind, module, ctx)
         except NotAvailable as missing:
             raise NotAvailable(name, missing.reason) from None
-        if function not in served.functions:
-            raise NotAvailable(name)
-        return served, function
+        for served in serving:
+            if function in served.functions:
+                return served, function
+        raise NotAvailable(name)
 
     def has(self, kind: str, name: str, ctx: Context) -> bool:
         """Whether the function exists and is usable here."""
@@ -154,38 +178,47 @@ class Loader:
         near = difflib.get_close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
-    def all(self, kind: str, ctx: Context) -> dict[str, Served]:
-        """Served name -> module, for everything usable of the kind, sorted by name. Imports all of it."""
-        found: dict[str, Served] = {}
+    def all(self, kind: str, ctx: Context) -> dict[str, list[Served]]:
+        """Served name -> its modules, as ``serving``, for everything usable of the kind, sorted by name. Imports all of it."""
+        names: set[str] = set()
         for source in self._index(kind):
             loaded = self.load(source, ctx)
             if isinstance(loaded, Served):
-                # Users' files come first in the index, so they win here as they do in ``serve``.
-                found.setdefault(loaded.name, loaded)
-        return dict(sorted(found.items()))
+                names.update((loaded.name, *loaded.aliases))
+        found: dict[str, list[Served]] = {}
+        for name in sorted(names):
+            # Of a name whose provider was chosen, and is not usable, nothing is served.
+            with contextlib.suppress(NotAvailable):
+                found[name] = self.serving(kind, name, ctx)
+        return found
 
     def names(self, kind: str, ctx: Context) -> list[str]:
         """All ``"module.function"`` names of the kind, sorted."""
         return sorted(
-            f"{name}.{function}" for name, served in self.all(kind, ctx).items() for function in served.functions
+            {
+                f"{name}.{function}"
+                for name, serving in self.all(kind, ctx).items()
+                for served in serving
+                for function in served.functions
+            }
         )
 
     def doc(self, kind: str, name: str, ctx: Context) -> str | None:
         """The docstring of a function, or of a module when ``name`` has no dot; None when there is none."""
         if "." in name:
             served, function = self.function(kind, name, ctx)
-            return inspect.getdoc(served.functions[function])
-        served = self.serve(kind, name, ctx)
-        if served.native:
-            return inspect.getdoc(_import_native(served.source))
-        first = next(iter(served.functions.values()), None)
-        module = sys.modules.get(first.__module__) if first is not None else None
-        return inspect.getdoc(module) if module is not None else None
+            own = served.functions[function]
+            return inspect.getdoc(own) if served.native else own.__doc__
+        return self.serve(kind, name, ctx).module_doc
 
     def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, Any]:
         """Salt's argspec of a function, ctx left out. Raises NotAvailable."""
         served, function = self.function(kind, name, ctx)
         return argspec(served.signature(function))
+
+    def _places(self, kind: str) -> list[Path]:
+        """The directories of users' modules of a kind."""
+        return [*self._more.get(kind, ()), *([self.extension_dir / kind] if self.extension_dir is not None else [])]
 
     def _index(self, kind: str) -> Index:
         index = self._indexes.get(kind)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
-#: Kind -> our own package of that kind; other kinds (utils, returners, ...) have users' files only.
+#: Kind -> our own package of that kind; other kinds (renderers, matchers, ...) have users' files only.
 NATIVE: Mapping[str, str] = {
     "modules": "statecore.modules",
     "states": "statecore.states",
@@ -27,19 +27,31 @@ NATIVE: Mapping[str, str] = {
     "tops": "statecore.tops",
     "beacons": "statecore.beacons",
     "returners": "statecore.returners",
+    "executors": "statecore.executors",
+    "utils": "statecore.loader.compat.utils",
+    "serializers": "statecore.loader.compat.serializers",
 }
 
 #: Kinds that few minions use: nothing is shared with the jobs to come by importing them early.
-RARE = frozenset({"beacons", "returners"})
+RARE = frozenset({"beacons", "returners", "utils", "serializers"})
+
+#: Kinds whose native functions take no context.
+PLAIN = frozenset({"utils", "serializers"})
 
 #: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
 DIRECTORIES: Mapping[str, str] = {
     "modules": "module_dirs",
-    "pillar": "pillar_dirs",
+    "states": "states_dirs",
+    "grains": "grains_dirs",
     "renderers": "render_dirs",
-    "tops": "top_dirs",
-    "beacons": "beacons_dirs",
     "returners": "returner_dirs",
+    "beacons": "beacons_dirs",
+    "utils": "utils_dirs",
+    "matchers": "matchers_dirs",
+    "executors": "executor_dirs",
+    "serializers": "serializers_dirs",
+    "pillar": "pillar_dirs",
+    "tops": "top_dirs",
 }
 
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.

@@ -39,6 +39,12 @@ class Served:
     binder: Binder
     #: Public function name -> outputter ("state.apply" is shown by highstate).
     outputters: Mapping[str, str] = field(default_factory=dict)
+    #: Further names that it serves (Salt's ``__virtual_aliases__``).
+    aliases: tuple[str, ...] = ()
+    #: The docstring of the module.
+    module_doc: str | None = None
+    #: Whether the functions take ctx first: our own do, but for those that users' modules see under Salt's names.
+    takes_ctx: bool = False
     _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
     _parameters: dict[str, Parameters] = field(default_factory=dict)
 
@@ -47,6 +53,10 @@ class Served:
         """True for our own modules, False for users' in Salt's style."""
         return self.source.native
 
+    def answers_to(self, name: str) -> bool:
+        """Whether the module is served under this name."""
+        return name == self.name or name in self.aliases
+
     def bound(self, function: str, ctx: Context) -> Function:
         """The function ready to be called. Raises KeyError when the module has no such function."""
         return self.binder(self.functions[function], ctx)
@@ -54,7 +64,7 @@ class Served:
     def call(self, function: str, ctx: Context, arguments: Mapping[str, Any]) -> Any:
         """Calls the function, which raises whatever it raises."""
         own = self.functions[function]
-        return own(ctx, **arguments) if self.native else self.binder(own, ctx)(**arguments)
+        return own(ctx, **arguments) if self.takes_ctx else self.binder(own, ctx)(**arguments)
 
     def parameters(self, function: str) -> Parameters:
         """What a caller may pass, and must."""
@@ -68,7 +78,7 @@ class Served:
         known = self._signatures.get(function)
         if known is None:
             known = inspect.signature(self.functions[function])
-            if self.native:
+            if self.takes_ctx:
                 known = known.replace(parameters=list(known.parameters.values())[1:])
             self._signatures[function] = known
         return known
@@ -109,6 +119,24 @@ def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Ser
         functions=functions,
         binder=bind_native,
         outputters=getattr(module, "OUTPUTTERS", {}),
+        module_doc=inspect.getdoc(module),
+        takes_ctx=True,
+    )
+
+
+def serve_plain(source: Source, module: ModuleType) -> Served:
+    """A module of ours that takes no context: what ``__utils__`` and ``__serializers__`` name."""
+    functions = {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and inspect.isfunction(value) and value.__module__ == module.__name__
+    }
+    return Served(
+        name=source.stem,
+        source=source,
+        functions=functions,
+        binder=lambda function, ctx, /: function,
+        module_doc=inspect.getdoc(module),
     )
 
 

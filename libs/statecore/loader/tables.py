@@ -1,4 +1,4 @@
-"""The lazy mappings that a context carries: ``ctx.functions`` and ``ctx.states``."""
+"""The lazy mappings that a context carries: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from statecore.context import Context
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
+from statecore.loader.find import DIRECTORIES
 from statecore.ports import Function
 
 #: Makes of what a state function returned what its caller gets: (ctx, "module.function", returned, arguments).
@@ -30,6 +31,12 @@ class Table(Mapping[str, Function]):
         """Gives the table its context; it cannot be there at construction since the context holds the table."""
         self._ctx = ctx
         self._bound.clear()
+
+    def seen_from(self, ctx: Context) -> Table:
+        """The same functions for another context: those of one low chunk."""
+        other = Table(self._loader, self._kind, self._finish)
+        other.attach(ctx)
+        return other
 
     def __getitem__(self, name: str) -> Function:
         if self._generation != self._loader.generation:
@@ -76,6 +83,36 @@ class Table(Mapping[str, Function]):
         return finished
 
 
+class Tables(Mapping[str, Mapping[str, Function]]):
+    """Kind -> its table, for the kinds that few ask for (utils, serializers, matchers, executors); made when asked for."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._ctx: Context | None = None
+        self._tables: dict[str, Table] = {}
+
+    def attach(self, ctx: Context) -> None:
+        """As ``Table.attach``, for all of them."""
+        self._ctx = ctx
+        self._tables.clear()
+
+    def __getitem__(self, kind: str) -> Table:
+        if kind not in DIRECTORIES:
+            raise KeyError(kind)
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = Table(self._loader, kind)
+            if self._ctx is not None:
+                table.attach(self._ctx)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(DIRECTORIES)
+
+    def __len__(self) -> int:
+        return len(DIRECTORIES)
+
+
 def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | None = None) -> Context:
     """The context with ``functions`` and ``states`` tables that are bound to it.
 
@@ -83,7 +120,9 @@ def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | No
     """
     functions = Table(loader, "modules") if functions is None else functions
     states = Table(loader, "states", finish)
-    whole = replace(ctx, functions=functions, states=states)
+    tables = Tables(loader)
+    whole = replace(ctx, functions=functions, states=states, tables=tables)
     functions.attach(whole)
     states.attach(whole)
+    tables.attach(whole)
     return whole

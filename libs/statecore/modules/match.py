@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import InvocationError
-from statecore.match import Subject, matches
+from statecore.match import Subject, matches, users_matcher
 from statecore.values import DELIMITER
 
 ALIASES = {"list": "list_"}
@@ -16,6 +16,8 @@ ALIASES = {"list": "list_"}
 def _matches(
     ctx: Context, tgt: str | Sequence[str], tgt_type: str, minion_id: str | None = None, delimiter: str = DELIMITER
 ) -> bool:
+    if (own := users_matcher(ctx.tables.get("matchers", {}), tgt_type)) is not None:
+        return own(tgt, minion_id=minion_id, delimiter=delimiter)
     subject = Subject(
         id=minion_id or str(ctx.opts.get("id", "")),
         grains=ctx.grains,

@@ -1,11 +1,29 @@
-"""What the loader knows: functions, modules, documentation, signatures (Salt's ``sys`` module)."""
+"""What the loader knows: functions, modules, documentation, signatures (Salt's ``sys`` module).
+
+A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``); without any, everything is meant.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NoReturn
 
 from statecore.context import Context
+from statecore.errors import CommandError
+
+#: Marks of reStructuredText -> what a terminal shows, as Salt shows it.
+_PLAIN = (
+    (re.compile(r" *\.\. code-block:: \S+\n{1,2}"), ""),
+    (re.compile(r"\.\. note::"), "Note:"),
+    (re.compile(r"\.\. warning::"), "Warning:"),
+    (re.compile(r"\.\. versionadded::"), "New in version"),
+    (re.compile(r"\.\. versionchanged::"), "Changed in version"),
+)
+
+#: What an argument may be, in a schema: modules do not say more.
+_TYPES = ("boolean", "integer", "number", "string")
 
 
 def list_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
@@ -23,6 +41,16 @@ def list_state_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
     return _functions(ctx, "states", args)
 
 
+def list_returner_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
+    """Functions of returners, of the modules named or matching globs."""
+    return _functions(ctx, "returners", args)
+
+
+def list_runner_functions(ctx: Context, *args: str, **kwargs: Any) -> NoReturn:
+    """Raises CommandError: runners are the master's."""
+    _refuse_runners()
+
+
 def list_modules(ctx: Context, *args: str) -> list[str]:
     """Execution modules, all or those that match globs."""
     return _modules(ctx, "modules", args)
@@ -31,6 +59,16 @@ def list_modules(ctx: Context, *args: str) -> list[str]:
 def list_state_modules(ctx: Context, *args: str) -> list[str]:
     """State modules, all or those that match globs."""
     return _modules(ctx, "states", args)
+
+
+def list_returners(ctx: Context, *args: str) -> list[str]:
+    """Returners, all or those that match globs."""
+    return _modules(ctx, "returners", args)
+
+
+def list_runners(ctx: Context, *args: str) -> NoReturn:
+    """Raises CommandError: runners are the master's."""
+    _refuse_runners()
 
 
 def list_renderers(ctx: Context, *args: str) -> list[str]:
@@ -45,7 +83,7 @@ def doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
         salt '*' sys.doc test.ping
     """
-    return {name: ctx.catalog.doc(name) for name in _wanted(ctx, "modules", args)}
+    return _docs(ctx, "modules", args)
 
 
 def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
@@ -54,13 +92,33 @@ def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
     for name in _wanted(ctx, "states", args):
         module = name.partition(".")[0]
         if module not in found:
-            found[module] = ctx.catalog.doc(module, "states")
-        found[name] = ctx.catalog.doc(name, "states")
+            found[module] = _plain(ctx.catalog.doc(module, "states"))
+        found[name] = _plain(ctx.catalog.doc(name, "states"))
     return found
 
 
+def returner_doc(ctx: Context, *args: str) -> dict[str, str | None]:
+    """Documentation of the functions of returners."""
+    return _docs(ctx, "returners", args)
+
+
+def renderer_doc(ctx: Context, *args: str) -> dict[str, str | None]:
+    """Documentation of renderers: of those named, or matching globs."""
+    return {name: _plain(ctx.catalog.doc(name, "renderers")) for name in list_renderers(ctx, *args)}
+
+
+def runner_doc(ctx: Context, *args: str) -> NoReturn:
+    """Raises CommandError: runners are the master's."""
+    _refuse_runners()
+
+
 def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
-    """Signatures of the functions of a module, or of those that match a glob or name."""
+    """Signatures of the functions of a module, or of those that match a glob or name.
+
+    CLI Example:
+
+        salt '*' sys.argspec 'pkg.*'
+    """
     return _argspecs(ctx, "modules", module)
 
 
@@ -69,9 +127,62 @@ def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | 
     return _argspecs(ctx, "states", module)
 
 
+def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
+    """Signatures of the functions of returners, as ``argspec``."""
+    return _argspecs(ctx, "returners", module)
+
+
+def runner_argspec(ctx: Context, module: str = "") -> NoReturn:
+    """Raises CommandError: runners are the master's."""
+    _refuse_runners()
+
+
+def state_schema(ctx: Context, module: str = "") -> list[dict[str, Any]]:
+    """A JSON Schema (draft 4) for each state function of a module, or that matches a glob or name.
+
+    CLI Example:
+
+        salt '*' sys.state_schema pkg.installed
+    """
+    return [_schema(name, spec or {}) for name, spec in state_argspec(ctx, module).items()]
+
+
 def reload_modules(ctx: Context) -> bool:
     """The next job sees the modules that are on disk now."""
     return ctx.minion.refresh_modules()
+
+
+def _refuse_runners() -> NoReturn:
+    raise CommandError("Runners are the master's; a minion knows none. Ask it with `salt-run`.")
+
+
+def _plain(text: str | None) -> str | None:
+    for mark, shown in _PLAIN if text else ():
+        text = mark.sub(shown, text or "")
+    return text
+
+
+def _docs(ctx: Context, kind: str, patterns: Sequence[str]) -> dict[str, str | None]:
+    return {name: _plain(ctx.catalog.doc(name, kind)) for name in _wanted(ctx, kind, patterns)}
+
+
+def _schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    arguments, defaults = spec.get("args") or [], spec.get("defaults") or []
+    given = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
+    return {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "title": name,
+        "description": name,
+        "type": "object",
+        "properties": {each: {"oneOf": [_item(kind, each, given.get(each)) for kind in _TYPES]} for each in arguments},
+        "x-ordering": arguments,
+        "additionalProperties": False,
+    }
+
+
+def _item(kind: str, name: str, default: Any) -> dict[str, Any]:
+    item = {"type": kind, "title": name, "description": name}
+    return item if default is None else {**item, "default": default}
 
 
 def _functions(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
@@ -84,7 +195,7 @@ def _functions(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
 def _listed(name: str, pattern: str) -> bool:
     if "*" in pattern or "." in pattern:
         return fnmatchcase(name, pattern)
-    return name.partition(".")[0] == pattern
+    return not pattern or name.partition(".")[0] == pattern
 
 
 def _modules(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
@@ -92,7 +203,7 @@ def _modules(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
     return [module for module in modules if not patterns or any(fnmatchcase(module, each) for each in patterns)]
 
 
-def _wanted(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
+def _wanted(ctx: Context, kind: str, patterns: Sequence[str]) -> list[str]:
     names = ctx.catalog.names(kind)
     if not patterns:
         return names

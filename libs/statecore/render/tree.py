@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.errors import Mark, SlsError, SlsFault
-from statecore.match import Subject, TargetError, matches
+from statecore.match import Subject, TargetError, matches, users_matcher
 from statecore.ports import Files
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
@@ -49,10 +49,12 @@ class SlsTree:
         functions: Mapping[str, Callable[..., Any]],
         extra: Mapping[str, Any] | None = None,
         renderers: Mapping[str, Callable[..., Any]] | None = None,
+        matchers: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``: users' own, "name.render"."""
+        """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: users' own."""
         self.files = files
         self.renderers = renderers
+        self._matchers: Mapping[str, Callable[..., Any]] = {} if matchers is None else matchers
         self._opts = opts
         self._grains, self._pillar = grains, pillar
         self._context = {
@@ -141,6 +143,12 @@ class SlsTree:
         """Whether a target of the top file means this minion. Raises SlsError for one that cannot be understood."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
         nodegroups = self._opts.get("nodegroups") or {}
+        if (own := users_matcher(self._matchers, tgt_type)) is not None:
+            try:
+                return own(target, delimiter=delimiter)
+            except Exception as error:
+                text = f"The matcher of the top file's target '{target}' ({tgt_type}) failed: {error}"
+                raise SlsError([SlsFault(text)]) from error
         try:
             return matches(target, tgt_type, subject, delimiter=delimiter, nodegroups=nodegroups)
         except TargetError as error:

@@ -162,7 +162,7 @@ class StateRuns:
             self._loader,
             self._engine_options(stage, options),
             lambda: self._matches(stage),
-            lambda envs: self._fetch_modules(stage, envs),
+            lambda envs: self._fetch_modules(stage, envs, options),
         )
 
     def _shown(
@@ -209,7 +209,7 @@ class StateRuns:
         """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
         if errors := pillar_errors(stage, options):
             return errors
-        self._fetch_modules(stage, list(matches))
+        stage = self._fetch_modules(stage, list(matches), options)
         try:
             compiled = self._compiled(stage, matches, _excluded(options.get("exclude")))
         except SlsError as error:
@@ -267,16 +267,25 @@ class StateRuns:
             reload=self._reload,
         )
 
-    def _fetch_modules(self, stage: Stage, envs: Sequence[str]) -> None:
-        """Users' modules are distributed with a state run (seed 002); free where the tree has none and none are here."""
+    def _fetch_modules(self, stage: Stage, envs: Sequence[str], options: Mapping[str, Any]) -> Stage:
+        """Users' modules are distributed with a state run (seed 002); free where the tree has none and none are here.
+
+        Where custom grains came, the stage is set anew: the run sees them, and the pillar that is made of them.
+        """
         if not stage.opts.get("autoload_dynamic_modules", True) or not stage.opts.get("extension_modules"):
-            return
+            return stage
         here = self._loader.extension_dir is not None and self._loader.extension_dir.is_dir()
         if not here and not any(stage.ctx.files.paths(env, "_") for env in envs):
-            return
+            return stage
         fetched = stage.ctx.call("saltutil.sync_all", saltenv=list(envs), refresh=False)
-        if any(fetched.values()):
-            self._loader.refresh()
+        if not any(fetched.values()):
+            return stage
+        self._loader.refresh()
+        if not fetched["grains"]:
+            return stage
+        self._reload(stage.ctx, frozenset({"reload_grains"}))
+        stage.ctx.minion.refresh_pillar()
+        return self._stage(options)
 
     def _compiled(self, stage: Stage, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()) -> Compiled:
         reacts = partial(self._reacts, stage.ctx)

@@ -28,4 +28,4 @@ class Bench(NamedTuple):
     #: saltenv -> SLS references of the top file and the master's tops. Raises SlsError.
     top: Callable[[], dict[str, list[str]]]
     #: Fetches users' modules of these environments, as a run does.
-    fetch_modules: Callable[[Sequence[str]], None]
+    fetch_modules: Callable[[Sequence[str]], object]

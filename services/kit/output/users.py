@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from services.kit.output.options import OutputOptions
-from statecore.loader.dunders import UserModule
 from statecore.loader.find import Source
 from statecore.loader.served import Unusable
+from statecore.loader.user_module import UserModule
 
 
 def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], str] | None:

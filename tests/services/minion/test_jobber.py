@@ -27,6 +27,7 @@ class Functions:
     def __init__(self, **functions: Any) -> None:
         self.functions = functions
         self.calls: list[tuple[str, list[Any], dict[str, Any]]] = []
+        self.jobs: list[Mapping[str, Any]] = []
         self.opts: dict[str, Any] = {"id": "web1"}
         #: What was delivered is written here: it happens in another process.
         self.told: Path | None = None
@@ -35,7 +36,15 @@ class Functions:
         assert self.told is not None
         self.told.write_text(json.dumps([list(names), dict(ret)]))
 
-    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Returned:
+    def call(
+        self,
+        fun: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        job: Mapping[str, Any] | None = None,
+    ) -> Returned:
+        assert job is not None
+        self.jobs.append(job)
         self.calls.append((fun, list(args), dict(kwargs or {})))
         answer = self.functions[fun.replace(".", "_")]
         if callable(answer):

@@ -296,3 +296,24 @@ def test_all_together(root):
     grains = gather_grains(Host(root), {"id": "m", "grains": {"roles": ["web"], "os": "Mine"}})
     assert (grains["id"], grains["host"], grains["roles"], grains["os"]) == ("m", "web1", ["web"], "Mine")
     json.dumps(grains)
+
+
+def test_later_grains_win(root, tmp_path):
+    """Facts, users' modules, the static file, the configuration; maps are replaced, or joined where the option says so."""
+    modules = tmp_path / "ext/grains"
+    modules.mkdir(parents=True)
+    (modules / "own.py").write_text(
+        "def own(grains):\n    return {'who': 'custom', 'x': 'custom', 'os': 'Mine', 'deep': {'a': 1}, 'seen': grains['id']}\n"
+    )
+    (tmp_path / "grains").write_text("{who: file, x: file, deep: {b: 2}}")
+    opts = {
+        "id": "m",
+        "extension_modules": str(tmp_path / "ext"),
+        "grains_file": str(tmp_path / "grains"),
+        "grains": {"who": "config", "deep": {"c": 3}},
+    }
+    names = ("who", "x", "os", "deep", "seen")
+    grains = gather_grains(Host(root), opts)
+    assert [grains[name] for name in names] == ["config", "file", "Mine", {"c": 3}, "m"]
+    grains = gather_grains(Host(root), {**opts, "grains_deep_merge": True})
+    assert [grains[name] for name in names] == ["config", "file", "Mine", {"a": 1, "b": 2, "c": 3}, "m"]

@@ -15,7 +15,7 @@ CALLS = [
     ("salt.utils.dictupdate.merge({'a': [1]}, {'a': [2]}, merge_lists=True)", {"a": [1, 2]}),
     ("salt.utils.json.loads('[1]')", [1]),
     ("salt.utils.yaml.safe_load('a: 1')", {"a": 1}),
-    ("salt.utils.yaml.safe_dump({'a': 1})", "a: 1\n"),
+    ("salt.utils.yaml.safe_dump({'a': 1})", "{a: 1}\n"),
     ("salt.utils.path.which('sh') is not None, salt.utils.path.which('nosuchthing')", (True, None)),
     ("salt.utils.path.join('/a', '/b')", "/a/b"),
     ("salt.utils.platform.is_linux(), salt.utils.platform.is_windows()", (True, False)),

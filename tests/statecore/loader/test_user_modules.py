@@ -140,7 +140,7 @@ def test_dunders(shelf):
         "modules/own.py",
         "def all():\n"
         "    return [__grains__['os'], __pillar__['key'], __opts__['id'], __opts__['test'], __salt__['test.echo']('x'),\n"
-        "            __context__ is not None, __env__, __opts__['grains']['os']]\n",
+        "            __context__ is not None, __opts__['saltenv'], __opts__['grains']['os']]\n",
     )
     assert shelf.context(test=True).call("own.all") == ["Debian", "value", "m1", True, "x", True, "base", "Debian"]
 
@@ -174,7 +174,6 @@ def test_a_virtual_that_says_no_gives_its_reason(shelf, virtual, reason):
 @pytest.mark.parametrize(
     "text",
     [
-        "__virtualname__ = 'thing'\ndef f(): return 1\n",
         "def __virtual__(): return 'thing'\ndef f(): return 1\n",
         "__virtualname__ = 'thing'\ndef __virtual__(): return True\ndef f(): return 1\n",
         "__virtualname__ = 'thing'\ndef __virtual__(): return __virtualname__\ndef f(): return 1\n",
@@ -327,3 +326,70 @@ def test_dataclasses_in_a_users_module(shelf):
         "def f(): return P(3).x\n",
     )
     assert shelf.context().call("own.f") == 3
+
+
+def test_a_virtual_name_adds_to_a_built_in_module(shelf):
+    shelf.write("modules/zz.py", "def __virtual__(): return 'test'\ndef ping(): return 'mine'\ndef fresh(): return 1\n")
+    ctx = shelf.context()
+    assert [ctx.call("test.ping"), ctx.call("test.fresh"), ctx.call("test.echo", 2)] == ["mine", 1, 2]
+    assert {"test.fresh", "test.echo"} <= set(shelf.loader.names("modules", ctx))
+
+
+def test_a_virtualname_alone_names_nothing(shelf):
+    """As in Salt: without __virtual__ the file's name counts."""
+    shelf.write("modules/own.py", "__virtualname__ = 'thing'\ndef f(): return 1\n")
+    ctx = shelf.context()
+    assert ctx.call("own.f") == 1
+    assert "thing.f" not in ctx.functions
+
+
+def test_inner_files_of_a_package_import_salt_too(shelf):
+    shelf.write("modules/own/__init__.py", "from .inner import joined\ndef f(): return joined()\n")
+    shelf.write("modules/own/inner.py", "import salt.utils.path\ndef joined(): return salt.utils.path.join('a', 'b')\n")
+    assert shelf.context().call("own.f") == "a/b"
+    assert "salt" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "import salt.client",
+            "'salt.client' is not part of the compatibility package for Salt modules: a module runs on",
+        ),
+        ("import salt.utils.event", "fire an event with __salt__['event.send']"),
+        ("import salt.utils.files\nsalt.utils.files.nothing", "'salt.utils.files.nothing' is not part of"),
+        ("from salt.utils.data import nothing", "nothing"),
+    ],
+)
+def test_what_of_salt_is_not_there_says_what_to_use(shelf, text, reason):
+    shelf.write("modules/own.py", f"{text}\ndef f(): return 1\n")
+    with pytest.raises(NotAvailable) as caught:
+        shelf.context().call("own.f")
+    assert reason in str(caught.value)
+
+
+def test_utils_see_the_context_and_each_other(shelf):
+    shelf.write(
+        "utils/tool.py", "def f(): return [__grains__['os'], __salt__['test.echo'](1), __utils__['other.g']()]\n"
+    )
+    shelf.write("utils/other.py", "def g(): return __opts__['id']\n")
+    shelf.write("modules/own.py", "def f(): return __utils__['tool.f'](), 'no.such' in __utils__\n")
+    assert shelf.context().call("own.f") == (["Debian", 1, "m1"], False)
+
+
+def test_a_retry_sees_a_library_that_came(shelf, monkeypatch):
+    """As after pkg.installed and pip.installed: what a module found missing when it was imported is looked for again."""
+    shelf.write("lib/brought_library.py", "VALUE = 5\n")
+    shelf.write(
+        "modules/own.py",
+        "try:\n    import brought_library\n    HAS = True\nexcept ImportError:\n    HAS = False\n"
+        "def __virtual__(): return HAS, 'brought_library is not installed'\ndef f(): return brought_library.VALUE\n",
+    )
+    ctx = shelf.context()
+    with pytest.raises(NotAvailable, match="brought_library is not installed"):
+        ctx.call("own.f")
+    monkeypatch.syspath_prepend(str(shelf.directory / "lib"))
+    shelf.loader.retry()
+    assert ctx.call("own.f") == 5
+    monkeypatch.delitem(sys.modules, "brought_library")

@@ -3,10 +3,148 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import fnmatch
+import functools
+import hashlib
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
+from statecore.loader.compat.lent import lend
+from statecore.loader.compat.utils import stringutils
+from statecore.loader.compat.utils import yaml as _yaml
 from statecore.values import filter_by as _filter_by
 from statecore.values import traverse
+
+__getattr__ = lend(
+    __name__,
+    {
+        "compare_dicts": "lists.compare_dicts",
+        "compare_lists": "lists.compare_lists",
+        "exactly_n": "lists.exactly",
+        "exactly_one": "lists.exactly",
+        "flatten": "lists.flatten",
+        "from_entries": "lists.from_entries",
+        "json_query": "lists.json_query",
+        "mysql_to_dict": "lists.mysql_rows",
+        "to_entries": "lists.to_entries",
+    },
+)
+
+
+class CaseInsensitiveDict(MutableMapping[Any, Any]):
+    """A map whose keys are told apart without their case; it shows them as they were set last."""
+
+    def __init__(self, init: Any = None, **kwargs: Any) -> None:
+        self._items: dict[Any, tuple[Any, Any]] = {}
+        self.update(init or {}, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[_lower(key)][1]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._items[_lower(key)] = (key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        del self._items[_lower(key)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([key for key, _ in self._items.values()])
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+    def items_lower(self) -> Iterator[tuple[Any, Any]]:
+        """Lower-case key, value."""
+        return ((key, value) for key, (_, value) in self._items.items())
+
+    def copy(self) -> CaseInsensitiveDict:
+        """Another with the same entries."""
+        return CaseInsensitiveDict(dict(self.items()))
+
+
+def _lower(key: Any) -> Any:
+    return key.lower() if isinstance(key, str) else key
+
+
+def _each_text(data: Any, change: Callable[[Any], Any], keep_tuples: bool = False) -> Any:
+    """The same structure with every scalar, keys too, changed; tuples become lists unless they are to stay."""
+    if isinstance(data, Mapping):
+        return {
+            _each_text(key, change, keep_tuples=True): _each_text(value, change, keep_tuples)
+            for key, value in data.items()
+        }
+    if isinstance(data, list | tuple):
+        changed = [_each_text(item, change, keep_tuples) for item in data]
+        return tuple(changed) if isinstance(data, tuple) and keep_tuples else changed
+    return change(data)
+
+
+def to_lowercase(data: Any, preserve_dict_class: bool = False) -> Any:
+    """Every text in a structure in lower case."""
+    return _each_text(data, _lower, keep_tuples=True)
+
+
+def to_uppercase(data: Any, preserve_dict_class: bool = False) -> Any:
+    """Every text in a structure in upper case."""
+    return _each_text(data, lambda value: value.upper() if isinstance(value, str) else value, keep_tuples=True)
+
+
+def decode(
+    data: Any,
+    encoding: Any = None,
+    errors: str = "strict",
+    keep: bool = False,
+    normalize: bool = False,
+    preserve_dict_class: bool = False,
+    preserve_tuples: bool = False,
+    to_str: bool = False,
+) -> Any:
+    """A structure with its bytes as text; with ``keep`` those that are none stay bytes."""
+
+    def change(value: Any) -> Any:
+        if not isinstance(value, str | bytes | bytearray):
+            return value.isoformat() if hasattr(value, "isoformat") and hasattr(value, "hour") else value
+        try:
+            return stringutils.to_unicode(value, encoding, errors, normalize)
+        except UnicodeDecodeError:
+            if keep:
+                return value
+            raise
+
+    return _each_text(data, change, preserve_tuples)
+
+
+decode_dict = decode_list = decode_tuple = decode
+
+
+def encode(
+    data: Any,
+    encoding: Any = None,
+    errors: str = "strict",
+    keep: bool = False,
+    preserve_dict_class: bool = False,
+    preserve_tuples: bool = False,
+) -> Any:
+    """A structure with its texts as bytes; with ``keep`` those that cannot be stay text."""
+
+    def change(value: Any) -> Any:
+        try:
+            return stringutils.to_bytes(value, encoding, errors) if isinstance(value, str) else value
+        except UnicodeEncodeError:
+            if keep:
+                return value
+            raise
+
+    return _each_text(data, change, preserve_tuples)
+
+
+encode_dict = encode_list = encode_tuple = encode
 
 
 def traverse_dict_and_list(data: Any, key: str | int, default: Any = None, delimiter: str = ":") -> Any:
@@ -14,14 +152,138 @@ def traverse_dict_and_list(data: Any, key: str | int, default: Any = None, delim
     return traverse(data, key, default, delimiter)
 
 
-#: Salt's name for the same walk through dicts alone.
-traverse_dict = traverse_dict_and_list
+def traverse_dict(data: Any, key: str, default: Any = None, delimiter: str = ":") -> Any:
+    """The value at a path through dicts alone."""
+    for each in key.split(delimiter):
+        try:
+            data = data[each]
+        except (KeyError, IndexError, TypeError):
+            return default
+    return data
+
+
+def subdict_match(
+    data: Any, expr: str, delimiter: str = ":", regex_match: bool = False, exact_match: bool = False
+) -> bool:
+    """Whether the value at a path of ``expr`` is what its last part says, a glob, a pattern or that very text.
+
+    Every way to part path and value is tried; ``*`` stands for any key.
+    """
+    fits = functools.partial(_fits, regex=regex_match, exact=exact_match)
+    parts = expr.split(delimiter)
+    for cut in range(len(parts) - 1, 0, -1):
+        path, wanted = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
+        found = data if path == "*" else traverse(data, path, {}, delimiter)
+        if path == "*":
+            wanted = expr
+        if found == {}:
+            continue
+        if isinstance(found, Mapping):
+            if _in_map(found, wanted, fits, regex_match, exact_match):
+                return True
+        elif isinstance(found, list | tuple):
+            for member in found:
+                if isinstance(member, Mapping) and _in_map(member, wanted, fits, regex_match, exact_match):
+                    return True
+                if fits(member, wanted):
+                    return True
+        elif fits(found, wanted):
+            return True
+    return False
+
+
+def _fits(value: Any, pattern: str, *, regex: bool, exact: bool) -> bool:
+    text, wanted = str(value).lower(), str(pattern).lower()
+    if not regex:
+        return text == wanted if exact else fnmatch.fnmatch(text, wanted)
+    try:
+        return re.match(wanted, text) is not None
+    except re.error:
+        return False
+
+
+def _in_map(found: Mapping[Any, Any], pattern: str, fits: Callable[[Any, str], bool], regex: bool, exact: bool) -> bool:
+    any_key = pattern.startswith("*:")
+    pattern = pattern.removeprefix("*:")
+    if pattern == "*" or pattern in found or any(fits(key, pattern) for key in found):
+        return True
+    if subdict_match(found, pattern, regex_match=regex, exact_match=exact):
+        return True
+    for value in found.values() if any_key else ():
+        if isinstance(value, Mapping):
+            if _in_map(value, pattern, fits, regex, exact):
+                return True
+        elif any(fits(item, pattern) for item in (value if isinstance(value, list) else [value])):
+            return True
+    return False
+
+
+def substr_in_list(string_to_search_for: str, list_to_search: Iterable[str]) -> bool:
+    """Whether a text is part of one of the list."""
+    return any(string_to_search_for in each for each in list_to_search)
+
+
+def is_dictlist(data: Any) -> bool:
+    """Whether this is a list of maps with one key each."""
+    return isinstance(data, list) and all(isinstance(each, dict) and len(each) == 1 for each in data)
+
+
+def repack_dictlist(
+    data: Any,
+    strict: bool = False,
+    recurse: bool = False,
+    key_cb: Callable[[Any], Any] | None = None,
+    val_cb: Callable[[Any, Any], Any] | None = None,
+) -> dict[Any, Any]:
+    """A list of maps with one key each, and of scalars, as one map; {} for what is none.
+
+    A list of such maps as a value: with ``recurse`` a map too, else with ``strict`` a reason for {}.
+    """
+    if isinstance(data, str):
+        try:
+            data = _yaml.safe_load(data)
+        except _yaml.YAMLError:
+            return {}
+    if not isinstance(data, list):
+        return {}
+    key_of, value_of = key_cb or (lambda key: key), val_cb or (lambda _, value: value)
+    found: dict[Any, Any] = {}
+    for element in data:
+        if isinstance(element, str | int | float):
+            found[key_of(element)] = None
+            continue
+        if not isinstance(element, dict) or len(element) != 1:
+            return {}
+        ((key, value),) = element.items()
+        if is_dictlist(value) and recurse:
+            found[key_of(key)] = repack_dictlist(value, recurse=recurse)
+        elif is_dictlist(value) and strict:
+            return {}
+        else:
+            found[key_of(key)] = value_of(key, value)
+    return found
+
+
+def is_list(value: Any) -> bool:
+    """Whether this is a list."""
+    return isinstance(value, list)
+
+
+def is_iter(thing: Any, ignore: Any = (str,)) -> bool:
+    """Whether this can be walked over, and is none of ``ignore``."""
+    return not (ignore and isinstance(thing, ignore)) and hasattr(type(thing), "__iter__")
+
+
+def sorted_ignorecase(to_sort: Iterable[str]) -> list[str]:
+    """Texts in order, whatever their case."""
+    return sorted(to_sort, key=str.lower)
 
 
 def is_true(value: Any = None) -> bool:
     """Whether a value means yes: numbers above 0, "true", anything else by its truth."""
-    with contextlib.suppress(ValueError, TypeError):
-        value = int(value)
+    for number in (int, float):
+        with contextlib.suppress(ValueError, TypeError):
+            value = number(value)
     if isinstance(value, int | float):
         return value > 0
     if isinstance(value, str):
@@ -34,3 +296,120 @@ def filter_by(
 ) -> Any:
     """The entry of a table that matches a value."""
     return _filter_by(lookup_dict, lookup, traverse, merge, default, base)
+
+
+def stringify(data: Iterable[Any]) -> list[str]:
+    """Each value as text."""
+    return [str(each) for each in data]
+
+
+def simple_types_filter(data: Any) -> Any:
+    """The structure with everything that is no plain data as its ``repr``."""
+    plain = (str, int, float, bool, type(None))
+    if isinstance(data, list | tuple):
+        return [simple_types_filter(each) for each in data]
+    if isinstance(data, dict):
+        return {key if isinstance(key, plain) else repr(key): simple_types_filter(value) for key, value in data.items()}
+    return data if isinstance(data, plain) else repr(data)
+
+
+def filter_falsey(data: Any, recurse_depth: int | None = None, ignore_types: Iterable[type] = ()) -> Any:
+    """A map or list without values that are empty (0 and False are not told from them, unless of ``ignore_types``)."""
+    ignored = tuple(ignore_types)
+
+    def inner(value: Any) -> Any:
+        return filter_falsey(value, recurse_depth - 1, ignored) if recurse_depth else value
+
+    def kept(value: Any) -> bool:
+        return bool(value) or type(value) in ignored
+
+    if isinstance(data, dict):
+        found = [(key, inner(value)) for key, value in data.items()]
+        return type(data)([(key, value) for key, value in found if kept(value)])
+    if is_iter(data):
+        return type(data)([value for value in map(inner, data) if kept(value)])
+    return data
+
+
+def recursive_diff(
+    old: Any, new: Any, ignore_keys: Any = None, ignore_order: bool = False, ignore_missing_keys: bool = False
+) -> dict[str, Any]:
+    """``{"old", "new"}`` with what differs between two structures, {} where nothing does.
+
+    Of lists, what is at the same place is compared; with ``ignore_order`` what is anywhere in the other.
+    """
+    again = functools.partial(
+        recursive_diff, ignore_keys=ignore_keys, ignore_order=ignore_order, ignore_missing_keys=ignore_missing_keys
+    )
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _differing_maps(old, new, ignore_keys or (), ignore_missing_keys, again)
+    if isinstance(old, set) and isinstance(new, set):
+        return {"old": old - new, "new": new - old} if old != new else {}
+    if is_iter(old) and is_iter(new):
+        return _differing_lists(old, new, ignore_order, again)
+    return {} if old == new else {"old": copy.deepcopy(old), "new": copy.deepcopy(new)}
+
+
+def _differing_maps(
+    old: Mapping[Any, Any], new: Mapping[Any, Any], ignored: Any, may_miss: bool, again: Callable[..., dict[str, Any]]
+) -> dict[str, Any]:
+    left, right = copy.deepcopy(dict(old)), copy.deepcopy(dict(new))
+    for key in {*old, *new}:
+        if key in ignored:
+            left.pop(key, None)
+            right.pop(key, None)
+        elif may_miss and key in old and key not in new:
+            del left[key]
+        elif key in old and key in new:
+            differing = again(old[key], new[key])
+            for side, sides in ((left, "old"), (right, "new")):
+                if differing:
+                    side[key] = differing[sides]
+                else:
+                    del side[key]
+    return {"old": left, "new": right} if left or right else {}
+
+
+def _differing_lists(old: Any, new: Any, ignore_order: bool, again: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    left, right = list(old), list(new)
+    if ignore_order:
+        for first in old:
+            for second in new:
+                if not again(first, second) and first in left and second in right:
+                    left.remove(first)
+                    right.remove(second)
+    else:
+        pairs = [again(first, second) for first, second in zip(old, new, strict=False)]
+        left = [each["old"] for each in pairs if each] + left[len(pairs) :]
+        right = [each["new"] for each in pairs if each] + right[len(pairs) :]
+    return {"old": type(old)(left), "new": type(new)(right)} if left or right else {}
+
+
+def get_value(obj: Any, path: str, default: Any = None) -> list[dict[str, Any]]:
+    """Values at a path in which ``{name}`` stands for every key: ``[{"value": ..., "name": key}]``."""
+    if not path:
+        return [{"value": obj}]
+    key, _, rest = path.partition(":")
+    if key.startswith("{") and key.endswith("}"):
+        if obj is None:
+            return [{"value": obj}]
+        items = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
+        return [{**found, key[1:-1]: each} for each, value in items for found in get_value(value, rest, default)]
+    if isinstance(obj, dict):
+        return get_value(obj[key], rest, default) if key in obj else [{"value": default}]
+    return [{"value": default if obj is not None else None}]
+
+
+def hash(value: Any, algorithm: str = "sha512") -> str:
+    """The digest, hex, of a value's text."""
+    return hashlib.new(algorithm, str(value).encode()).hexdigest()
+
+
+def sample(value: Any, size: int, seed: Any = None) -> list[Any]:
+    """So many values of a list, by chance."""
+    return random.Random(str(seed) if seed is not None else None).sample(list(value), size)
+
+
+def shuffle(value: Any, seed: Any = None) -> list[Any]:
+    """All values of a list, by chance in their order."""
+    return sample(value, len(value), seed)

@@ -1,14 +1,306 @@
-"""``salt.utils.files``. It opens files of this machine; a managed host's are reached through ``__salt__["file.*"]``."""
+"""``salt.utils.files``. Of this machine; a managed host's files are reached through ``__salt__["file.*"]``."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import urllib.parse
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Any
+
+from statecore.errors import CommandError
+from statecore.loader.compat.utils import stringutils
+
+HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+HASHES_REVMAP = {length: name for name, length in HASHES.items()}
+LOCAL_PROTOS = ("", "file")
+REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
+VALID_PROTOS = ("salt", "file", *REMOTE_PROTOS)
+TEMPFILE_PREFIX = "__salt.tmp."
+
+_ARCHIVES = {
+    "tar": ("tar", "tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "tar.xz", "txz", "tar.lzma", "tlz"),
+    "zip": ("zip",),
+    "rar": ("rar",),
+}
+_SIZES = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+_BOMS = (
+    ("UTF-32-BE", b"\0\0\xfe\xff"),
+    ("UTF-32-LE", b"\xff\xfe\0\0"),
+    ("UTF-16-BE", b"\xfe\xff"),
+    ("UTF-16-LE", b"\xff\xfe"),
+    ("UTF-8", b"\xef\xbb\xbf"),
+    ("UTF-7", b"+/v"),
+)
 
 
 def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
-    """``open``; text is UTF-8 unless said otherwise."""
-    mode = kwargs.get("mode", args[1] if len(args) > 1 else "r")
+    """``open``; text is UTF-8 and its ends of lines stay as they are, unless said otherwise. Standard streams are refused."""
+    if args and args[0] in (0, 1, 2):
+        raise TypeError(f"{args[0]} is not a permitted file descriptor")
+    given = list(args)
+    mode = kwargs.pop("mode", None) or (given[1] if len(given) > 1 else "r")
+    del given[1:2]
+    if kwargs.pop("binary", None) and "b" not in mode:
+        mode = mode.replace("t", "") + "b"
     if "b" not in mode:
         kwargs.setdefault("encoding", "utf-8")
-    opened: IO[Any] = open(*args, **kwargs)  # noqa: SIM115 - the caller closes it
+        kwargs["newline"] = kwargs.get("newline") or ""
+    elif kwargs.get("buffering") == 1:
+        kwargs["buffering"] = -1
+    path, *rest = given
+    opened: IO[Any] = open(path, mode, *rest, **kwargs)  # noqa: SIM115 - the caller closes it
     return opened
+
+
+@contextlib.contextmanager
+def flopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
+    """``fopen`` with a lock: shared for reading, else exclusive."""
+    mode = str(kwargs.get("mode") or (args[1] if len(args) > 1 else "r"))
+    with fopen(*args, **kwargs) as opened:
+        fcntl.flock(opened.fileno(), fcntl.LOCK_EX if set(mode) & set("wa") else fcntl.LOCK_SH)
+        try:
+            yield opened
+        finally:
+            fcntl.flock(opened.fileno(), fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def fpopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
+    """``fopen`` that sets ``uid``, ``gid`` and ``mode`` of the file."""
+    uid, gid, mode = (kwargs.pop(name, -1) for name in ("uid", "gid", "mode"))
+    with fopen(*args, **kwargs) as opened:
+        before = os.fstat(opened.fileno())
+        os.chown(
+            opened.fileno(), before.st_uid if uid in (-1, None) else uid, before.st_gid if gid in (-1, None) else gid
+        )
+        if mode not in (-1, None):
+            os.chmod(opened.fileno(), mode)
+        yield opened
+
+
+@contextlib.contextmanager
+def set_umask(mask: int | None) -> Iterator[None]:
+    """The process's umask, for a while; None: as it is."""
+    if mask is None:
+        yield
+        return
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def get_umask() -> int:
+    """The process's umask."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def mkstemp(*args: Any, **kwargs: Any) -> Any:
+    """The path of a new temporary file; with ``close_fd=False`` descriptor and path."""
+    close = kwargs.pop("close_fd", True)
+    kwargs.setdefault("prefix", TEMPFILE_PREFIX)
+    descriptor, path = tempfile.mkstemp(*args, **kwargs)
+    if not close:
+        return descriptor, path
+    os.close(descriptor)
+    return path
+
+
+def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") -> None:
+    """Replaces a file at once by a copy of another, keeping owner and mode of what was there. Raises OSError."""
+    target = Path(dest)
+    if not Path(source).is_file():
+        raise OSError(f"[Errno 2] No such file or directory: {source}")
+    if not target.parent.is_dir():
+        raise OSError(f"[Errno 2] No such file or directory: {dest}")
+    if backup_mode in ("minion", "both") and cachedir and target.exists():
+        kept = Path(cachedir, "file_backup", str(target.absolute()).lstrip("/"))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(target, kept)
+    beside = mkstemp(prefix=target.name, dir=target.parent)
+    try:
+        shutil.copyfile(source, beside)
+        if target.exists():
+            state = target.stat()
+            os.chown(beside, state.st_uid, state.st_gid)
+            os.chmod(beside, state.st_mode)
+        os.replace(beside, target)
+    finally:
+        safe_rm(beside)
+
+
+def recursive_copy(source: str, dest: str) -> None:
+    """Copies the files below a directory into another."""
+    shutil.copytree(source, dest, copy_function=shutil.copyfile, dirs_exist_ok=True)
+
+
+def rename(src: str, dst: str) -> None:
+    """Puts a file into the place of another."""
+    os.replace(src, dst)
+
+
+def process_read_exception(exc: OSError, path: str, ignore: Any = None) -> None:
+    """Raises CommandError for what went wrong when a file was read, but for the error numbers in ``ignore``."""
+    ignored = (ignore,) if isinstance(ignore, int) else tuple(ignore or ())
+    if exc.errno in ignored:
+        return
+    if exc.errno == errno.ENOENT:
+        raise CommandError(f"{path} does not exist")
+    if exc.errno == errno.EACCES:
+        raise CommandError(f"Permission denied reading from {path}")
+    raise CommandError(f"Error {exc.errno} encountered reading from {path}: {exc.strerror}")
+
+
+def safe_rm(tgt: str) -> None:
+    """Removes a file, if that can be."""
+    with contextlib.suppress(OSError):
+        os.remove(tgt)
+
+
+def remove(path: str) -> None:
+    """Removes a file; that there is none is no error."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+
+
+def rm_rf(path: str) -> None:
+    """Removes a file, a link, or a directory with all that is in it."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.remove(path)
+    else:
+        shutil.rmtree(path)
+
+
+def safe_walk(
+    top: str,
+    topdown: bool = True,
+    onerror: Callable[[OSError], Any] | None = None,
+    followlinks: bool = True,
+    _seen: set[tuple[int, int]] | None = None,
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """``os.walk`` that follows links and enters no directory twice."""
+    seen = set() if _seen is None else _seen
+    try:
+        names = os.listdir(top)
+    except OSError as error:
+        if onerror is not None:
+            onerror(error)
+        return
+    if followlinks:
+        state = os.stat(top)
+        if (state.st_dev, state.st_ino) in seen:
+            return
+        seen.add((state.st_dev, state.st_ino))
+    inner = [name for name in names if os.path.isdir(os.path.join(top, name))]
+    files = [name for name in names if name not in set(inner)]
+    if topdown:
+        yield top, inner, files
+    for name in inner:
+        below = os.path.join(top, name)
+        if followlinks or not os.path.islink(below):
+            yield from safe_walk(below, topdown, onerror, followlinks, seen)
+    if not topdown:
+        yield top, inner, files
+
+
+def list_files(directory: str) -> list[str]:
+    """The directory and everything below it."""
+    found = {directory}
+    for place, inner, files in safe_walk(directory):
+        found.update(os.path.join(place, name) for name in (*inner, *files))
+    return list(found)
+
+
+def is_empty(filename: str) -> bool:
+    """Whether a file holds nothing; False where there is none."""
+    try:
+        return os.stat(filename).st_size == 0
+    except OSError:
+        return False
+
+
+def is_text(fp_: Any, blocksize: int = 512) -> bool:
+    """Whether a file (its path, or it opened) begins like text."""
+    if hasattr(fp_, "read"):
+        return not stringutils.is_binary(fp_.read(blocksize))
+    try:
+        with Path(fp_).open("rb") as file:
+            return not stringutils.is_binary(file.read(blocksize))
+    except OSError:
+        return False
+
+
+def is_binary(path: str) -> bool:
+    """Whether a file is there and does not begin like text."""
+    return os.path.isfile(path) and not is_text(path, 2048)
+
+
+def is_fcntl_available(check_sunos: bool = False) -> bool:
+    """True: Linux has it."""
+    return True
+
+
+def guess_archive_type(name: str) -> str | None:
+    """tar, zip or rar, by the end of a file's name."""
+    lower = name.lower()
+    return next((kind for kind, ends in _ARCHIVES.items() if lower.endswith(tuple(f".{end}" for end in ends))), None)
+
+
+def safe_filename_leaf(file_basename: Any) -> str:
+    """A file name with what some file systems forbid escaped as in URLs."""
+    text = file_basename if isinstance(file_basename, str) else str(file_basename, "utf8")
+    return re.sub(r'[\\:/*?"<>|]', lambda found: urllib.parse.quote(found[0], safe=""), text)
+
+
+def safe_filepath(file_path_name: str, dir_sep: str | None = None) -> str:
+    """``safe_filename_leaf`` of each part of a path."""
+    separator = dir_sep or os.sep
+    return separator.join(safe_filename_leaf(part) for part in file_path_name.split(separator))
+
+
+def st_mode_to_octal(mode: Any) -> str:
+    """The last four digits of a mode, "" for what is none."""
+    try:
+        return oct(mode)[-4:]
+    except TypeError:
+        return ""
+
+
+def normalize_mode(mode: Any) -> str | None:
+    """A mode as four digits."""
+    if mode is None:
+        return None
+    return str(mode).replace("0o", "0").strip('"').strip("'").lstrip("0").zfill(4)
+
+
+def human_size_to_bytes(human_size: Any) -> int:
+    """Bytes of ``10``, ``10K``, ``10G``. Raises ValueError."""
+    match = re.match(r"^(\d+)([KMGTP])?$", str(human_size))
+    if match is None:
+        raise ValueError("Size must be all digits, with an optional unit type (K, M, G, T, or P)")
+    return int(match[1]) * int(1024 ** _SIZES[match[2] or ""])
+
+
+def get_encoding(path: str) -> str:
+    """How a file is encoded, as its first bytes tell. Raises CommandError."""
+    if not os.path.isfile(path):
+        raise CommandError("Not a file")
+    with Path(path).open("rb") as file:
+        data = file.read(2048)
+    if (found := next((name for name, mark in _BOMS if data.startswith(mark)), None)) is not None:
+        return found
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CommandError("Could not detect file encoding") from None
+    return "UTF-8"

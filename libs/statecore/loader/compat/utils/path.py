@@ -1,22 +1,80 @@
-"""``salt.utils.path``."""
+"""``salt.utils.path``. Of this machine."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import posixpath
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.loader.compat.utils import args, data
+
+#: Where programs are looked for besides PATH.
+_MORE = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
 
 
 def which(exe: str | None = None) -> str | None:
-    """The path of a program of this machine."""
-    return shutil.which(exe) if exe else None
+    """The path of a program."""
+    if not exe:
+        return None
+    places = [""] if os.path.isabs(exe) else dict.fromkeys([*os.environ.get("PATH", "").split(os.pathsep), *_MORE])
+    for place in places:
+        path = os.path.join(place, exe)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
 
 
-def which_bin(exes: list[str]) -> str | None:
+def which_bin(exes: Any) -> str | None:
     """The first of these programs that is there."""
+    if not isinstance(exes, Iterable):
+        return None
     return next((found for exe in exes if (found := which(exe))), None)
 
 
-def join(*parts: str) -> str:
-    """``os.path.join``, where a later absolute part does not drop the earlier ones."""
-    first, *rest = parts
-    return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
+def check_or_die(command: str | None) -> None:
+    """Raises CommandNotFoundError for a program that is not there."""
+    if command is None:
+        raise CommandNotFoundError("'None' is not a valid command.")
+    if not which(command):
+        raise CommandNotFoundError(f"'{command}' is not in the path")
+
+
+def join(*parts: Any, **kwargs: Any) -> str:
+    """Parts as one path, where a later absolute part does not drop the earlier ones."""
+    args.invalid_kwargs({name: value for name, value in kwargs.items() if name != "use_posixpath"})
+    if not parts:
+        return ""
+    root, *rest = (os.path.normpath(data.decode(part)) for part in parts)
+    return str(os.path.normpath(posixpath.join(root, *(part.lstrip(os.sep) for part in rest))))
+
+
+def islink(path: str) -> bool:
+    """Whether this is a link."""
+    return os.path.islink(path)
+
+
+def readlink(path: str) -> str:
+    """What a link leads to."""
+    return os.readlink(path)
+
+
+def os_walk(top: str, *args: Any, **kwargs: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+    """``os.walk``, in text."""
+    yield from os.walk(data.decode(top), *args, **kwargs)
+
+
+def expand(path: str) -> str:
+    """A path with ``~``, variables and links resolved."""
+    return os.path.realpath(os.path.expandvars(os.path.expanduser(path)))
+
+
+def safe_path(path: str, allow_path: Any = None) -> bool:
+    """True: the paths that this keeps from modules are those of Windows."""
+    return True
+
+
+def sanitize_win_path(winpath: str) -> str:
+    """A path without characters that Windows forbids."""
+    return winpath.translate({ord(char): "_" for char in '<>:|?*"'})

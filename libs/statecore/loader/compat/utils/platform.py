@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform as _platform
+from pathlib import Path
+
 
 def is_linux() -> bool:
     """True."""
@@ -14,3 +17,34 @@ def _no() -> bool:
 
 
 is_windows = is_darwin = is_sunos = is_aix = is_freebsd = is_openbsd = is_netbsd = is_proxy = is_junos = _no
+is_smartos = is_smartos_globalzone = is_smartos_zone = spawning_platform = _no
+
+
+def is_fedora() -> bool:
+    """Whether this machine runs Fedora."""
+    return _os_release_id() == "fedora"
+
+
+def is_photonos() -> bool:
+    """Whether this machine runs Photon OS."""
+    return _os_release_id() == "photon"
+
+
+def is_aarch64() -> bool:
+    """Whether this machine's processor is a 64-bit ARM."""
+    return _platform.machine().startswith("aarch64")
+
+
+def get_machine_identifier() -> dict[str, str]:
+    """``{"machine_id": ...}``, {} where there is none."""
+    for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
+        if path.exists():
+            return {"machine_id": path.read_text("utf-8").strip()}
+    return {}
+
+
+def _os_release_id() -> str:
+    try:
+        return str(_platform.freedesktop_os_release().get("ID", ""))
+    except OSError:
+        return ""

@@ -2,15 +2,175 @@
 
 from __future__ import annotations
 
+import base64
+import difflib
+import fnmatch
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-def to_unicode(s: str | bytes, encoding: str | None = None, errors: str = "strict", normalize: bool = False) -> str:
-    """Text of text or bytes."""
-    return s.decode(encoding or "utf-8", errors) if isinstance(s, bytes | bytearray) else s
+from statecore.loader.compat.lent import lend
+
+__getattr__ = lend(
+    __name__,
+    {
+        "camel_to_snake_case": "text.to_snake_case",
+        "check_whitelist_blacklist": "text.allowed",
+        "human_to_bytes": "text.human_to_bytes",
+        "is_hex": "text.is_hex",
+        "snake_to_camel_case": "text.to_camelcase",
+    },
+)
+
+#: Bytes that a text has, besides those of UTF-8.
+_TEXT = bytes(range(32, 127)) + b"\n\r\t\f\b"
 
 
-def to_bytes(s: str | bytes, encoding: str | None = None, errors: str = "strict") -> bytes:
-    """Bytes of text or bytes."""
-    return s.encode(encoding or "utf-8", errors) if isinstance(s, str) else bytes(s)
+def _encodings(encoding: Any) -> Sequence[str]:
+    if encoding is None:
+        return ("utf-8",)
+    found = tuple(encoding) if isinstance(encoding, list | tuple) else (encoding,)
+    if not found:
+        raise ValueError("encoding cannot be empty")
+    return found
+
+
+def to_unicode(s: Any, encoding: Any = None, errors: str = "strict", normalize: bool = False) -> str:
+    """Text of text or bytes; of several encodings the first that fits. Raises TypeError for anything else."""
+    encodings = _encodings(encoding)
+    if isinstance(s, str):
+        return unicodedata.normalize("NFC", s) if normalize else s
+    if not isinstance(s, bytes | bytearray):
+        raise TypeError(f"expected str, bytes, or bytearray not {type(s)}")
+    for at, each in enumerate(encodings, 1):
+        try:
+            text = s.decode(each, errors)
+        except UnicodeDecodeError:
+            if at == len(encodings):
+                raise
+        else:
+            return unicodedata.normalize("NFC", text) if normalize else text
+    raise ValueError("encoding cannot be empty")
 
 
 to_str = to_unicode
+
+
+def to_bytes(s: Any, encoding: Any = None, errors: str = "strict") -> bytes:
+    """Bytes of text or bytes; of several encodings the first that fits. Raises TypeError for anything else."""
+    encodings = _encodings(encoding)
+    if isinstance(s, bytes | bytearray):
+        return bytes(s)
+    if not isinstance(s, str):
+        raise TypeError(f"expected str, bytes, or bytearray not {type(s)}")
+    for at, each in enumerate(encodings, 1):
+        try:
+            return s.encode(each, errors)
+        except UnicodeEncodeError:
+            if at == len(encodings):
+                raise
+    raise ValueError("encoding cannot be empty")
+
+
+def to_num(text: Any) -> Any:
+    """A number where the text is one."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def to_none(text: Any) -> Any:
+    """None of a text that is blank."""
+    return text if str(text).strip() else None
+
+
+def is_quoted(value: Any) -> str:
+    """The quote that a text stands in, "" where it stands in none."""
+    quoted = isinstance(value, str) and value[:1] == value[-1:] and value.startswith(("'", '"'))
+    return value[0] if quoted else ""
+
+
+def dequote(value: Any) -> Any:
+    """A text without the quotes around it."""
+    return value[1:-1] if is_quoted(value) else value
+
+
+def is_binary(data: Any) -> bool:
+    """Whether bytes do not look like text: a NUL, or more than 30 of 100 that no text has."""
+    if not data or not isinstance(data, str | bytes):
+        return False
+    raw = to_bytes(data)
+    if b"\0" in raw:
+        return True
+    known = _TEXT
+    try:
+        raw.decode("utf-8")
+        known += bytes(range(128, 255))
+    except UnicodeDecodeError as error:
+        # A block may end within a character.
+        if error.reason == "unexpected end of data":
+            known += bytes(range(128, 255))
+    return len(raw.translate(None, known)) / len(raw) > 0.3
+
+
+def random(size: int = 32) -> str:
+    """A text that nobody can guess."""
+    return base64.b64encode(os.urandom(size)).decode()[:size]
+
+
+def contains_whitespace(text: str) -> bool:
+    """Whether there is white space in a text."""
+    return any(char.isspace() for char in text)
+
+
+def expr_match(line: Any, expr: Any) -> bool:
+    """Whether a glob or a pattern means the whole text."""
+    try:
+        return fnmatch.fnmatch(line, expr) or re.fullmatch(expr, line) is not None
+    except (re.error, TypeError):
+        return False
+
+
+def check_include_exclude(path_str: str, include_pat: Any = None, exclude_pat: Any = None) -> bool:
+    """Whether globs (``E@`` patterns) let a path in and do not keep it out."""
+
+    def meant(patterns: Any) -> bool:
+        return any(
+            re.search(each[2:], path_str) is not None if each.startswith("E@") else fnmatch.fnmatch(path_str, each)
+            for each in (patterns if isinstance(patterns, list) else [patterns])
+        )
+
+    return (not include_pat or meant(include_pat)) and not (exclude_pat and meant(exclude_pat))
+
+
+def print_cli(msg: object, retries: int = 10, step: float = 0.01) -> None:
+    """Prints a line."""
+    sys.stdout.write(f"{msg}\n")
+
+
+def get_context(template: str, line: int, num_lines: int = 5, marker: str | None = None) -> str:
+    """The lines around one of a text, between dashes; ``marker`` stands behind it."""
+    lines = template.splitlines()
+    if line > len(lines):
+        return template
+    first, end = max(0, line - num_lines - 1), min(len(lines), line + num_lines)
+    shown = [text + (marker if marker and at == line - 1 else "") for at, text in enumerate(lines)][first:end]
+    around = [*(["[...]"] if first else []), *shown, *(["[...]"] if end < len(lines) else [])]
+    return "---\n" + "\n".join(around) + "\n---"
+
+
+def get_diff_list(a: Iterable[Any], b: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[str]:
+    """The lines of a unified diff."""
+    left, right = ([to_unicode(line, ("utf-8", "latin-1")) for line in lines] for lines in (a, b))
+    return difflib.unified_diff(left, right, *args, **kwargs)
+
+
+def get_diff(a: Iterable[Any], b: Iterable[Any], *args: Any, **kwargs: Any) -> str:
+    """A unified diff of two lists of lines."""
+    return "".join(get_diff_list(a, b, *args, **kwargs))

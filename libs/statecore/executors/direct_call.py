@@ -1,0 +1,15 @@
+"""The function is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+
+
+def execute(
+    ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What the function returns."""
+    return func(*args, **kwargs)

@@ -1,0 +1,16 @@
+"""``salt.fileclient``: files of the state tree, for the running module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.loader.dunders import Options
+from statecore.loader.entered import context_of
+from statecore.loader.file_client import FileClient
+
+Client = LocalClient = RemoteClient = FSClient = FileClient
+
+
+def get_file_client(opts: Any, pillar: bool = False) -> FileClient:
+    """The client of the minion that the module runs in."""
+    return FileClient(opts.ctx if isinstance(opts, Options) else context_of("salt.fileclient.get_file_client"))

@@ -1,0 +1,68 @@
+"""``import salt.modules.NAME`` and ``salt.states.NAME``: the functions that ``__salt__`` and ``__states__`` have under that name.
+
+Custom grains and modules import Salt's execution modules for what ``__salt__`` would give them (``cmdmod._run_quiet`` in
+grains, where there is no ``__salt__``). The functions work while a function of the importing module runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from statecore.loader.dunders import SaltTable
+from statecore.loader.entered import context_of
+
+#: Salt's file -> the name that it serves, where they differ.
+_VIRTUAL: Mapping[str, str] = {
+    "cmdmod": "cmd",
+    "configmod": "config",
+    "djangomod": "django",
+    "aptpkg": "pkg",
+    "dpkg_lowpkg": "lowpkg",
+    "groupadd": "group",
+    "linux_shadow": "shadow",
+    "linux_sysctl": "sysctl",
+    "localemod": "locale",
+    "mod_random": "random",
+    "rpm_lowpkg": "lowpkg",
+    "saltcheck": "saltcheck",
+    "sysmod": "sys",
+    "systemd_service": "service",
+    "timezone": "timezone",
+    "useradd": "user",
+    "virtualenv_mod": "virtualenv",
+    "yumpkg": "pkg",
+}
+
+#: Private names that custom modules use all the same: the function, and what is set for it.
+_PRIVATE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "cmd._run_quiet": ("cmd.run", {"output_loglevel": "quiet"}),
+    "cmd._run_all_quiet": ("cmd.run_all", {"output_loglevel": "quiet"}),
+}
+
+
+class _FunctionModule(ModuleType):
+    """A module whose attributes are looked up in the running context."""
+
+    def __getattr__(self, function: str) -> Any:
+        if function.startswith("__"):
+            raise AttributeError(function)
+        kind, _, stem = self.__name__.removeprefix("salt.").partition(".")
+        full = f"{_VIRTUAL.get(stem, stem)}.{function}"
+        wanted, fixed = _PRIVATE.get(full, (full, {}))
+        if function.startswith("_") and full not in _PRIVATE:
+            raise AttributeError(f"'{self.__name__}.{function}' is private to Salt")
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            ctx = context_of(f"{self.__name__}.{function}")
+            table = SaltTable(ctx.functions if kind == "modules" else ctx.states)
+            return table[wanted](*args, **{**fixed, **kwargs})
+
+        call.__name__ = function
+        return call
+
+
+def module(name: str) -> ModuleType:
+    """The module that stands for ``salt.modules.NAME`` or ``salt.states.NAME``."""
+    return _FunctionModule(name)

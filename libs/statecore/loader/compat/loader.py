@@ -1,0 +1,49 @@
+"""``salt.loader``: the tables of the running module's context. What they are made of is the minion's; arguments only say whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.loader.dunders import Options, SaltTable
+from statecore.loader.entered import context_of
+
+
+def _context(opts: Any, name: str) -> Context:
+    return opts.ctx if isinstance(opts, Options) else context_of(f"salt.loader.{name}")
+
+
+def minion_mods(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """``__salt__``."""
+    return SaltTable(_context(opts, "minion_mods").functions)
+
+
+def states(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """``__states__``."""
+    return SaltTable(_context(opts, "states").states)
+
+
+def utils(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """``__utils__``."""
+    return SaltTable(_context(opts, "utils").tables["utils"])
+
+
+def serializers(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """``__serializers__``."""
+    return SaltTable(_context(opts, "serializers").tables["serializers"])
+
+
+def executors(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """``__executors__``."""
+    return SaltTable(_context(opts, "executors").tables["executors"])
+
+
+def render(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:
+    """Users' renderers, as ``name.render``; those that are built in are asked for by ``slsutil.renderer``."""
+    return SaltTable(_context(opts, "render").tables["renderers"])
+
+
+def grains(opts: Any, *_: Any, **__: Any) -> dict[str, Any]:
+    """The grains."""
+    return dict(_context(opts, "grains").grains)

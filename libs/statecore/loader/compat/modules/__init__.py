@@ -1,0 +1,1 @@
+"""``salt.modules``: its modules are served by name (``function_modules``)."""

@@ -1,0 +1,25 @@
+"""``salt.serializers.msgpack``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack as _msgpack
+
+from statecore.loader.compat.serializers import reading, writing
+
+
+def deserialize(stream_or_string: Any, **options: Any) -> Any:
+    """The data of bytes, or of a file."""
+    with reading():
+        settings = {"use_list": True, "raw": False, "strict_map_key": False, **options}
+        if isinstance(stream_or_string, bytes):
+            return _msgpack.unpackb(stream_or_string, **settings)
+        return _msgpack.unpack(stream_or_string, **settings)
+
+
+def serialize(obj: Any, **options: Any) -> bytes:
+    """Data as bytes."""
+    with writing():
+        packed: bytes = _msgpack.packb(obj, **options)
+        return packed

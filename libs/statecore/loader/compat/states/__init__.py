@@ -1,0 +1,1 @@
+"""``salt.states``: its modules are served by name (``function_modules``)."""

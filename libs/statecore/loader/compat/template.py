@@ -1,0 +1,30 @@
+"""``salt.template``: files and texts through the renderers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore.loader.entered import context_of
+
+
+def compile_template(
+    template: Any,
+    renderers: Any,
+    default: str,
+    blacklist: Any = None,
+    whitelist: Any = None,
+    saltenv: str = "base",
+    sls: str = "",
+    input_data: str = "",
+    **kwargs: Any,
+) -> Any:
+    """The data of a file (``:string:``: of ``input_data``) that its ``#!`` line, or ``default``, renders."""
+    ctx = context_of("salt.template.compile_template")
+    text = input_data if template == ":string:" else Path(template).read_text("utf-8")
+    return ctx.templates.data(text, default, kwargs, saltenv=saltenv, source=str(template))
+
+
+def compile_template_str(template: str, renderers: Any, default: str, *_: Any, **__: Any) -> Any:
+    """``compile_template`` of a text."""
+    return compile_template(":string:", renderers, default, input_data=template)

@@ -1,0 +1,21 @@
+"""``salt.utils.context``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+@contextlib.contextmanager
+def func_globals_inject(func: Any, **overrides: Any) -> Iterator[None]:
+    """A function's globals with other values, for a while."""
+    namespace = getattr(func, "__func__", func).__globals__
+    before = {name: namespace[name] for name in overrides if name in namespace}
+    namespace.update(overrides)
+    try:
+        yield
+    finally:
+        for name in overrides:
+            namespace.pop(name, None)
+        namespace.update(before)

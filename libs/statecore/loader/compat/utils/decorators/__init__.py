@@ -1,0 +1,184 @@
+"""``salt.utils.decorators``."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from statecore.errors import InvocationError
+from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
+from statecore.loader.user_module import DEPENDS
+
+log = logging.getLogger(__name__)
+
+Function: TypeAlias = Callable[..., Any]
+
+
+class Depends:
+    """``@depends("library")``: the function is there if the module has what is named, True, or a command ends as it should.
+
+    ``version``: at least of that version; ``retcode``, ``nonzero_retcode``: what is named is a command; ``fallback_function``
+    stands in for the function. The loader heeds it (``loader/user_module.py``).
+    """
+
+    def __init__(self, *dependencies: Any, **kwargs: Any) -> None:
+        self.dependencies = dependencies
+        self.params = kwargs
+
+    def __call__(self, function: Function) -> Function:
+        module = sys.modules[function.__module__]
+        vars(module).setdefault(DEPENDS, []).append((function.__name__, self.dependencies, self.params))
+        return function
+
+
+depends = Depends
+
+
+def memoize(func: Function) -> Function:
+    """The function, called once for the same arguments (as text)."""
+    known: dict[str, Any] = {}
+
+    @functools.wraps(func)
+    def remembered(*args: Any, **kwargs: Any) -> Any:
+        key = ",".join([*map(str, args), *(f"{name}={kwargs[name]}" for name in sorted(kwargs))])
+        if key not in known:
+            known[key] = func(*args, **kwargs)
+        return known[key]
+
+    return remembered
+
+
+def timing(function: Function) -> Function:
+    """The function; how long it took is in the log."""
+
+    @functools.wraps(function)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        started = time.monotonic()
+        value = function(*args, **{name: given for name, given in kwargs.items() if not name.startswith("__")})
+        log.info("Function %s took %f seconds to execute", function.__name__, time.monotonic() - started)
+        return value
+
+    return timed
+
+
+def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
+    """The function, which does not see these keywords."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **{name: value for name, value in kwargs.items() if name not in kwarg_names})
+
+        return call
+
+    return decorate
+
+
+def ensure_unicode_args(function: Function) -> Function:
+    """The function: Python 3 has no other text."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _given(function: Function, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """Those of the names for which a call has a true value."""
+    positional = zip(function.__code__.co_varnames, args, strict=False)
+    return [name for name, value in (*kwargs.items(), *positional) if value and name in names]
+
+
+def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
+    """The function, which takes exactly one of these arguments. Raises InvocationError."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = _given(function, kwarg_names, args, kwargs)
+            if len(given) > 1:
+                raise InvocationError(f"Only one of the following is allowed: {', '.join(kwarg_names)}")
+            if not given:
+                raise InvocationError(f"One of the following must be provided: {', '.join(kwarg_names)}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
+    """The function, which takes one of these arguments or none. Raises InvocationError."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(_given(function, kwarg_names, args, kwargs)) > 1:
+                raise InvocationError(f"Only of the following is allowed: {', '.join(kwarg_names)}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def is_deprecated(
+    globals: dict[str, Any], version: str, with_successor: str | None = None
+) -> Callable[[Function], Function]:
+    """The function, which says in the log that it goes away in a version, and what to call in its stead."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            _warn(
+                function.__name__, version, f"Use its successor '{with_successor}' instead." if with_successor else ""
+            )
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def with_deprecated(
+    globals: dict[str, Any], version: str, with_name: str | None = None, policy: int = 1
+) -> Callable[[Function], Function]:
+    """The function, in whose place the configuration may call its old form (``_NAME``, or ``with_name``) for a while.
+
+    ``use_deprecated`` and ``use_superseded`` of the configuration or the pillar name functions as ``module.function``.
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            name = function.__name__
+            full = f"{globals.get('__virtualname__') or globals['__name__'].rpartition('.')[2]}.{name}"
+            opts = globals.get("__opts__") or {}
+            option = "use_superseded" if policy == 2 else "use_deprecated"
+            named = full in (opts.get(option) or (opts.get("pillar") or {}).get(option) or ())
+            if named is (policy == 2):
+                return function(*args, **kwargs)
+            old = globals.get(with_name or f"_{name}")
+            if old is None:
+                raise InvocationError(f"'{full}' has no older form '{with_name or f'_{name}'}'")
+            _warn(name, version, "The older form is called.")
+            return old(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _warn(name: str, version: str, more: str) -> None:
+    until = SaltStackVersion.from_name(version) if not version[:1].isdecimal() else SaltStackVersion.parse(version)
+    gone = (
+        "is deprecated and its lifetime has expired"
+        if until <= __saltstack_version__
+        else f"is deprecated and will expire in version '{version}'"
+    )
+    log.warning("The function '%s' %s. %s", name, gone, more)

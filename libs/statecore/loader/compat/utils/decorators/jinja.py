@@ -1,0 +1,19 @@
+"""``salt.utils.decorators.jinja``: functions that a module offers to templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class _Named:
+    """A decorator that leaves the function as it is: templates here see built-in filters, tests and globals alone."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+
+jinja_filter = jinja_test = jinja_global = JinjaFilter = JinjaTest = JinjaGlobal = _Named

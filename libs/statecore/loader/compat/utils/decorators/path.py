@@ -1,0 +1,41 @@
+"""``salt.utils.decorators.path``: functions that need programs of this machine."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.loader.compat.utils import path
+
+
+def which(exe: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The function, which raises CommandNotFoundError where the program is not there."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if path.which(exe) is None:
+                raise CommandNotFoundError(f"The '{exe}' binary was not found in $PATH.")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def which_bin(exes: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The function, which raises CommandNotFoundError where none of the programs is there."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if path.which_bin(exes) is None:
+                quoted = [f"'{exe}'" for exe in exes]
+                raise CommandNotFoundError(f"None of provided binaries({quoted}) were found in $PATH.")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -1,0 +1,59 @@
+"""``salt.utils.functools``."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from statecore.errors import InvocationError
+
+
+def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **__: Any) -> Any:
+    """The function in the globals of another module, which get what they lack of its own."""
+    for key, value in function.__globals__.items():
+        global_dict.setdefault(key, value)
+    made = types.FunctionType(
+        function.__code__, global_dict, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__dict__.update(function.__dict__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def alias_function(fun: Any, name: str, doc: str | None = None) -> Any:
+    """The function under another name."""
+    made = types.FunctionType(fun.__code__, fun.__globals__, str(name), fun.__defaults__, fun.__closure__)
+    made.__dict__.update(fun.__dict__)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    made.__doc__ = doc or f"\nThis function is an alias of ``{fun.__name__}``.\n{fun.__doc__ or ''}"
+    return made
+
+
+def parse_function(function_arguments: Iterable[Any]) -> dict[str, Any]:
+    """``{"args", "kwargs"}`` of a list in which maps are keywords."""
+    given = list(function_arguments)
+    keywords: dict[str, Any] = {}
+    for each in given:
+        if isinstance(each, dict):
+            keywords |= each
+    return {"args": [each for each in given if not isinstance(each, dict)], "kwargs": keywords}
+
+
+def call_function(salt_function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function with a list in which maps are keywords. Raises InvocationError for what is missing."""
+    parsed = parse_function(args)
+    keywords = {**parsed["kwargs"], **kwargs}
+    try:
+        inspect.signature(salt_function).bind(*parsed["args"], **keywords)
+    except TypeError as error:
+        missing = [
+            each.name
+            for each in list(inspect.signature(salt_function).parameters.values())[len(parsed["args"]) :]
+            if each.default is each.empty
+            and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+            and each.name not in keywords
+        ]
+        raise InvocationError(f"Missing arguments: {', '.join(missing)}" if missing else str(error)) from error
+    return salt_function(*parsed["args"], **keywords)

@@ -1,0 +1,15 @@
+"""``salt.utils.immutabletypes``."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+
+def freeze(obj: Any) -> Any:
+    """A map, list or set that cannot be changed; anything else as it is."""
+    if isinstance(obj, dict):
+        return MappingProxyType({key: freeze(value) for key, value in obj.items()})
+    if isinstance(obj, list):
+        return tuple(freeze(value) for value in obj)
+    return frozenset(obj) if isinstance(obj, set) else obj

@@ -1,0 +1,30 @@
+"""``salt.utils.itertools``."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+def split(orig: str, sep: str | None = None) -> Iterator[str]:
+    """``str.split``, one part after the other; an empty last part is left out."""
+    parts = orig.split(sep) if sep is not None else [part for part in re.split(r"\s+", orig) if part]
+    yield from parts if not parts or parts[-1] else parts[:-1]
+
+
+def read_file(fh_: Any, chunk_size: int = 1048576) -> Iterator[Any]:
+    """A file (opened, or its path) in pieces. Raises ValueError."""
+    if int(chunk_size) != chunk_size:
+        raise ValueError("chunk_size must be an integer")
+    with fh_ if hasattr(fh_, "read") else open(fh_, "rb") as file:
+        while chunk := file.read(chunk_size):
+            yield chunk
+
+
+def fnmatch_multiple(candidates: Any, pattern: str) -> str | None:
+    """The first candidate that a glob means, None where it means none."""
+    if not isinstance(candidates, Iterable):
+        return None
+    return next((each for each in candidates if isinstance(each, str) and fnmatch.fnmatch(each, pattern)), None)

@@ -1,0 +1,8 @@
+"""``salt.utils.msgpack``."""
+
+from __future__ import annotations
+
+from msgpack import dump, dumps, load, loads, pack, packb, unpack, unpackb
+from msgpack.exceptions import UnpackValueError
+
+__all__ = ["UnpackValueError", "dump", "dumps", "load", "loads", "pack", "packb", "unpack", "unpackb"]

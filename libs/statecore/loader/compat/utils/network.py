@@ -1,0 +1,278 @@
+"""``salt.utils.network``: addresses as texts, and what ``__salt__["network.*"]`` knows of the managed host."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import Any
+
+from statecore.loader.compat.lent import lend
+from statecore.loader.entered import context_of
+
+__getattr__ = lend(
+    __name__,
+    {
+        "dns_check": "machine.dns_check",
+        "filter_by_networks": "addresses.filter_by_networks",
+        "gen_mac": "machine.gen_mac",
+        "ip_host": "addresses.ip_host",
+        "ipaddr": "addresses.ipaddr",
+        "ipv4": "addresses.ipv4",
+        "ipv6": "addresses.ipv6",
+        "ipwrap": "addresses.ipwrap",
+        "mac_str_to_bytes": "addresses.mac_bytes",
+        "network_hosts": "addresses.network_hosts",
+        "network_size": "addresses.network_size",
+    },
+)
+
+_HOST_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def _address(text: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def is_ip(ip_addr: Any) -> bool:
+    """Whether this is an address."""
+    return _address(ip_addr) is not None
+
+
+def is_ipv4(ip_addr: Any) -> bool:
+    """Whether this is an IPv4 address."""
+    found = _address(ip_addr)
+    return found is not None and found.version == 4
+
+
+def is_ipv6(ip_addr: Any) -> bool:
+    """Whether this is an IPv6 address."""
+    found = _address(ip_addr)
+    return found is not None and found.version == 6
+
+
+def is_loopback(ip_addr: Any) -> bool:
+    """Whether this is an address of the machine itself."""
+    found = _address(ip_addr)
+    return found is not None and found.is_loopback
+
+
+def _is_network(cidr: Any, version: int) -> bool:
+    try:
+        return "/" in cidr and ipaddress.ip_network(cidr).version == version
+    except (TypeError, ValueError):
+        return False
+
+
+def is_ipv4_subnet(cidr: Any) -> bool:
+    """Whether this is an IPv4 network."""
+    return _is_network(cidr, 4)
+
+
+def is_ipv6_subnet(cidr: Any) -> bool:
+    """Whether this is an IPv6 network."""
+    return _is_network(cidr, 6)
+
+
+def is_subnet(cidr: Any) -> bool:
+    """Whether this is a network."""
+    return is_ipv4_subnet(cidr) or is_ipv6_subnet(cidr)
+
+
+def sanitize_host(host: str) -> str:
+    """A host's name without characters that none has; an address as it is."""
+    return host if is_ip(host) else _HOST_CHARACTERS.sub("", host[:255])
+
+
+def cidr_to_ipv4_netmask(cidr_bits: Any) -> str:
+    """``24`` as ``255.255.255.0``; "" for what is no length of a prefix."""
+    try:
+        bits = int(cidr_bits)
+    except (TypeError, ValueError):
+        return ""
+    return str(ipaddress.IPv4Network(f"0.0.0.0/{bits}").netmask) if 1 <= bits <= 32 else ""
+
+
+def natural_ipv4_netmask(ip_addr: str, fmt: str = "prefixlen") -> str:
+    """The netmask of an address's class, as ``/24`` or (``netmask``) ``255.255.255.0``."""
+    first = int(ip_addr.split(".", 1)[0])
+    bits = 24 if first >= 192 else 16 if first >= 128 else 8
+    return cidr_to_ipv4_netmask(bits) if fmt == "netmask" else f"/{bits}"
+
+
+def rpad_ipv4_network(ip_addr: str) -> str:
+    """``10.1`` as ``10.1.0.0``."""
+    return ".".join((ip_addr.split(".") + ["0"] * 4)[:4])
+
+
+def get_net_start(ipaddr: str, netmask: Any) -> str:
+    """The first address of a network."""
+    return str(ipaddress.ip_network(f"{ipaddr}/{netmask}", strict=False).network_address)
+
+
+def get_net_size(mask: str) -> int:
+    """``255.255.255.0`` as 24."""
+    return len("".join(f"{int(part):08b}" for part in mask.split(".")).rstrip("0"))
+
+
+def calc_net(ipaddr: str, netmask: Any = None) -> str:
+    """The network of an address, as ``10.0.0.0/8``."""
+    return str(ipaddress.ip_network(ipaddr if netmask is None else f"{ipaddr}/{netmask}", strict=False))
+
+
+def in_subnet(cidr: str, addr: Any = None) -> bool:
+    """Whether one of the addresses (without any: the host's) lies in a network."""
+    try:
+        network = ipaddress.ip_network(cidr)
+    except ValueError:
+        return False
+    if addr is None:
+        addr = [*ip_addrs(), *ip_addrs6()]
+    return any(ipaddress.ip_address(each) in network for each in (addr if isinstance(addr, list | tuple) else [addr]))
+
+
+def ip_bracket(addr: Any, strip: bool = False) -> str:
+    """An IPv6 address in brackets, or without; IPv4 as it is."""
+    found = ipaddress.ip_address(str(addr).lstrip("[").rstrip("]"))
+    return f"[{found}]" if found.version == 6 and not strip else str(found)
+
+
+def parse_host_port(host_port: str) -> tuple[str, int | None]:
+    """Host and port of ``host:1``, ``[::1]:1``, ``::1`` or ``host``. Raises ValueError."""
+    host, port = host_port, None
+    if host_port.startswith("["):
+        host, _, rest = host_port[1:].rpartition("]")
+        if len(rest) > 1 and not rest.startswith(":"):
+            raise ValueError(f'found ambiguous "{rest}" port in "{host_port}"')
+        port = int(rest[1:]) if rest.startswith(":") else None
+    elif host_port.count(":") == 1:
+        host, _, text = host_port.partition(":")
+        if not text.isdecimal():
+            raise ValueError(f'host_port "{host_port}" port value "{text}" is not an integer.')
+        port = int(text)
+    found = _address(host)
+    if found is not None:
+        return found.compressed, port
+    if host != sanitize_host(host):
+        raise ValueError(f'bad hostname: "{host}"')
+    return host, port
+
+
+def hex2ip(hex_ip: str, invert: bool = False) -> str:
+    """An address as the kernel writes it in /proc/net; ``invert``: in words of the machine's own order."""
+    if len(hex_ip) == 32:
+        words = [hex_ip[at : at + 8] for at in range(0, 32, 8)]
+        if invert:
+            words = ["".join(reversed(re.findall("..", word))) for word in words]
+        try:
+            found = ipaddress.IPv6Address(bytes.fromhex("".join(words)))
+        except ValueError:
+            return hex_ip
+        return str(found.ipv4_mapped or found.compressed)
+    try:
+        number = int(hex_ip, 16) & 0xFFFFFFFF
+    except ValueError:
+        return hex_ip
+    data = number.to_bytes(4, "big")
+    return ".".join(str(part) for part in (reversed(data) if invert else data))
+
+
+def mac2eui64(mac: str, prefix: str | None = None) -> str | None:
+    """The EUI-64 of a MAC address; with a prefix the address in that network, None where that is none."""
+    digits = re.sub("[.:-]", "", mac).lower()
+    eui64 = f"{int(digits[:2], 16) | 2:02x}{digits[2:6]}fffe{digits[6:]}"
+    if prefix is None:
+        return ":".join(re.findall("....", eui64))
+    try:
+        network = ipaddress.ip_network(prefix, strict=False)
+        return f"{network[int(eui64, 16)]}/{network.prefixlen}"
+    except (ValueError, IndexError):
+        return None
+
+
+def isportopen(host: str, port: Any) -> Any:
+    """0 where a TCP port answers, else the error's number; False for what is no port."""
+    if not 1 <= int(port) <= 65535:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex((sanitize_host(host), int(port)))
+
+
+def host_to_ips(host: str) -> list[str] | None:
+    """The addresses of a name, None where it has none."""
+    try:
+        found = socket.getaddrinfo(host, 0, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return None
+    return [str(each[4][0]) for each in found] or None
+
+
+def ip_to_host(ip: str) -> str | None:
+    """The name of an address, None where it has none."""
+    try:
+        return socket.gethostbyaddr(ip)[0]
+    except (OSError, UnicodeError):
+        return None
+
+
+def is_reachable_host(entity_name: str) -> bool:
+    """Whether a name has an address."""
+    return host_to_ips(entity_name) is not None
+
+
+def get_fqhostname() -> str:
+    """The managed host's whole name."""
+    return str(context_of("salt.utils.network.get_fqhostname").grains.get("fqdn") or socket.getfqdn())
+
+
+def interfaces() -> Any:
+    """The managed host's interfaces, as ``network.interfaces``."""
+    return context_of("salt.utils.network.interfaces").call("network.interfaces")
+
+
+linux_interfaces = interfaces
+
+
+def interface(iface: str) -> Any:
+    """As ``network.interface``."""
+    return interfaces().get(iface, {}).get("inet", "")
+
+
+def interface_ip(iface: str) -> str:
+    """The first address of an interface, "" where it has none."""
+    found = interfaces().get(iface, {}).get("inet")
+    return str(found[0].get("address", "")) if found else ""
+
+
+def hw_addr(iface: str) -> str:
+    """The hardware address of an interface, "" where it has none."""
+    return str(interfaces().get(iface, {}).get("hwaddr", ""))
+
+
+def ip_addrs(interface: Any = None, include_loopback: bool = False, interface_data: Any = None) -> list[str]:
+    """IPv4 addresses of the interfaces, those of the loopback left out unless asked for."""
+    return _addresses("inet", interface, include_loopback, interface_data)
+
+
+def ip_addrs6(interface: Any = None, include_loopback: bool = False, interface_data: Any = None) -> list[str]:
+    """IPv6 addresses, as ``ip_addrs``."""
+    return _addresses("inet6", interface, include_loopback, interface_data)
+
+
+def _addresses(kind: str, interface: Any, loopback: bool, known: Any) -> list[str]:
+    names = interface if isinstance(interface, list) else str(interface).split(",") if interface else None
+    found = {
+        ipaddress.ip_address(each["address"].partition("%")[0])
+        for name, facts in (known if isinstance(known, dict) else interfaces()).items()
+        if names is None or name in names
+        for each in [*facts.get(kind, []), *(one for one in facts.get("secondary", []) if one.get("type") == kind)]
+    }
+    return [str(each) for each in sorted(found, key=int) if loopback or not each.is_loopback]
+
+
+def subnets(interfaces: Any = None) -> Any:
+    """Networks of the managed host, as ``network.subnets``."""
+    return context_of("salt.utils.network.subnets").call("network.subnets", interfaces)

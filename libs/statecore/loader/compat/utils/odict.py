@@ -1,0 +1,40 @@
+"""``salt.utils.odict``: every dict keeps its order now; these are the names that older modules import."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict as OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["DefaultOrderedDict", "HashableOrderedDict", "OrderedDict"]
+
+
+class DefaultOrderedDict(OrderedDict[Any, Any]):
+    """An ordered dict that makes what is missing."""
+
+    def __init__(self, default_factory: Callable[[], Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        if default_factory is not None and not callable(default_factory):
+            raise TypeError("first argument must be callable")
+        super().__init__(*args, **kwargs)
+        self.default_factory = default_factory
+
+    def __missing__(self, key: Any) -> Any:
+        if self.default_factory is None:
+            raise KeyError(key)
+        self[key] = value = self.default_factory()
+        return value
+
+    def copy(self) -> DefaultOrderedDict:
+        """Another with the same entries."""
+        return type(self)(self.default_factory, self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DefaultOrderedDict:
+        return type(self)(self.default_factory, copy.deepcopy(list(self.items()), memo))
+
+
+class HashableOrderedDict(OrderedDict[Any, Any]):
+    """An ordered dict that can be a key: it is equal to itself alone there."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)

@@ -1,0 +1,52 @@
+"""``salt.utils.systemd``: whether systemd runs the managed host. ``context`` is a module's ``__context__``, which remembers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from statecore.errors import InvocationError
+from statecore.loader.entered import context_of
+
+
+def _remembered(context: Any, name: str, ask: Callable[[], Any]) -> Any:
+    if context is None:
+        return ask()
+    if not isinstance(context, dict):
+        raise InvocationError("context must be a dictionary if passed")
+    key = f"salt.utils.systemd.{name}"
+    if key not in context:
+        context[key] = ask()
+    return context[key]
+
+
+def booted(context: Any = None) -> bool:
+    """Whether systemd runs and can be reached."""
+    grains = context_of("salt.utils.systemd.booted").grains
+    return bool(_remembered(context, "booted", lambda: grains.get("init") == "systemd"))
+
+
+def offline(context: Any = None) -> bool:
+    """Whether the host has systemd, which does not run."""
+    host = context_of("salt.utils.systemd.offline").host
+    return bool(_remembered(context, "offline", lambda: not booted(context) and host.which("systemctl") is not None))
+
+
+def version(context: Any = None) -> int | None:
+    """systemd's version, None where it does not say."""
+    ctx = context_of("salt.utils.systemd.version")
+
+    def ask() -> int | None:
+        if ctx.host.which("systemctl") is None:
+            return None
+        found = re.search(r"\w+ ([0-9]+)", ctx.host.run(["systemctl", "--version"]).stdout.partition("\n")[0])
+        return int(found[1]) if found else None
+
+    found = _remembered(context, "version", ask)
+    return found if found is None else int(found)
+
+
+def has_scope(context: Any = None) -> bool:
+    """Whether a command can be run in a scope of its own."""
+    return booted(context) and (version(context) or 0) >= 205

@@ -1,0 +1,53 @@
+"""``salt.utils.templates``: text through the template engines, as ``{"result", "data"}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.errors import StatecoreError
+from statecore.loader.compat.utils.files import mkstemp
+from statecore.loader.entered import context_of
+
+
+def _engine(name: str) -> Callable[..., dict[str, Any]]:
+    def render(
+        tmplsrc: Any,
+        from_str: bool = False,
+        to_str: bool = False,
+        context: Any = None,
+        tmplpath: Any = None,
+        **kws: Any,
+    ) -> dict[str, Any]:
+        """The rendered text (``to_str``) or a file that holds it; ``tmplsrc`` is a file, or text (``from_str``)."""
+        ctx = context_of(f"salt.utils.templates.{name.upper()}")
+        text = tmplsrc if from_str else Path(tmplsrc).read_text("utf-8")
+        names = {
+            **kws.get("context", {}),
+            **(context or {}),
+            **{key: kws[key] for key in ("sls", "saltenv") if key in kws},
+        }
+        try:
+            made = ctx.templates.render(
+                text,
+                name,
+                names,
+                saltenv=str(kws.get("saltenv") or ctx.saltenv),
+                source="" if from_str else str(tmplsrc),
+            )
+        except StatecoreError as error:
+            return {"result": False, "data": str(error)}
+        if to_str:
+            return {"result": True, "data": made}
+        path = mkstemp()
+        Path(path).write_text(made, "utf-8")
+        return {"result": True, "data": path}
+
+    return render
+
+
+JINJA = _engine("jinja")
+MAKO = _engine("mako")
+
+TEMPLATE_REGISTRY: Mapping[str, Callable[..., dict[str, Any]]] = {"jinja": JINJA, "mako": MAKO}

@@ -1,0 +1,51 @@
+"""``salt.utils.validate.net``."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import Any
+
+_MAC = re.compile(r"(?:[0-9A-F]{1,2}([-:.]))(?:[0-9A-F]{1,2}\1){4}[0-9A-F]{1,2}", re.IGNORECASE)
+
+
+def mac(addr: str) -> bool:
+    """Whether this is a MAC address."""
+    return _MAC.fullmatch(addr) is not None
+
+
+def _address(addr: Any, family: socket.AddressFamily, longest: int) -> bool:
+    if not isinstance(addr, str):
+        return False
+    ip, slash, bits = addr.rpartition("/")
+    if not slash:
+        ip, bits = addr, str(longest)
+    try:
+        socket.inet_pton(family, ip)
+    except (OSError, ValueError):
+        return False
+    return bits.isdecimal() and 1 <= int(bits) <= longest
+
+
+def ipv4_addr(addr: Any) -> bool:
+    """Whether this is an IPv4 address, with a prefix's length or without."""
+    return _address(addr, socket.AF_INET, 32)
+
+
+def ipv6_addr(addr: Any) -> bool:
+    """Whether this is an IPv6 address, with a prefix's length or without."""
+    return _address(addr, socket.AF_INET6, 128)
+
+
+def ip_addr(addr: Any) -> bool:
+    """Whether this is an address, with a prefix's length or without."""
+    return ipv4_addr(addr) or ipv6_addr(addr)
+
+
+def netmask(mask: Any) -> bool:
+    """Whether this is an IPv4 netmask."""
+    try:
+        return isinstance(mask, str) and bool(ipaddress.IPv4Network(f"0.0.0.0/{mask}"))
+    except ValueError:
+        return False

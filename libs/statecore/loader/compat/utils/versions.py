@@ -1,0 +1,148 @@
+"""``salt.utils.versions``."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
+
+_PART = re.compile(r"\d+|[a-z]+|\.", re.IGNORECASE)
+
+
+@functools.total_ordering
+class LooseVersion:
+    """Any version: numbers and words in turn. Once a word is in either of two, all parts are compared as text."""
+
+    def __init__(self, vstring: str) -> None:
+        self.vstring = vstring
+        self.version: list[int | str] = []
+        # Only the dots go: "1.2-3" keeps the hyphen as a part of its own.
+        for part in re.split(r"(\d+|[a-z]+|\.)", vstring, flags=re.IGNORECASE):
+            if part and part != ".":
+                self.version.append(int(part) if part.isdecimal() else part)
+
+    def _key(self, other: LooseVersion) -> tuple[list[Any], list[Any]]:
+        if all(isinstance(part, int) for part in (*self.version, *other.version)):
+            return self.version, other.version
+        return self._texts(), other._texts()
+
+    def _texts(self) -> list[str]:
+        return [str(part).zfill(8) if isinstance(part, int) else part for part in self.version]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LooseVersion | str):
+            return NotImplemented
+        mine, theirs = self._key(_loose(other))
+        return mine == theirs
+
+    def __lt__(self, other: LooseVersion | str) -> bool:
+        mine, theirs = self._key(_loose(other))
+        return mine < theirs
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.version))
+
+    def __str__(self) -> str:
+        return self.vstring
+
+    def __repr__(self) -> str:
+        return f"LooseVersion ('{self.vstring}')"
+
+
+def _loose(version: LooseVersion | str) -> LooseVersion:
+    return version if isinstance(version, LooseVersion) else LooseVersion(version)
+
+
+#: Of both, modules use the order alone.
+Version = StrictVersion = LooseVersion
+parse = LooseVersion
+
+
+def version_cmp(pkg1: Any, pkg2: Any, ignore_epoch: bool = False) -> int | None:
+    """-1, 0 or 1; None for what cannot be compared."""
+    first, second = (LooseVersion(str(each).split(":", 1)[-1] if ignore_epoch else str(each)) for each in (pkg1, pkg2))
+    try:
+        return (first > second) - (first < second)
+    except TypeError:
+        return None
+
+
+_FITS: Mapping[str, Callable[[int], bool]] = {
+    "<": lambda order: order < 0,
+    "<=": lambda order: order <= 0,
+    "==": lambda order: order == 0,
+    "!=": lambda order: order != 0,
+    ">=": lambda order: order >= 0,
+    ">": lambda order: order > 0,
+}
+
+
+def compare(
+    ver1: Any = "",
+    oper: str = "==",
+    ver2: Any = "",
+    cmp_func: Callable[..., Any] | None = None,
+    ignore_epoch: bool = False,
+) -> bool:
+    """Whether ``ver1 oper ver2`` holds; False for an unknown operator."""
+    if oper not in _FITS:
+        return False
+    order = (cmp_func or version_cmp)(ver1, ver2, ignore_epoch=ignore_epoch)
+    return isinstance(order, int) and _FITS[oper](order)
+
+
+def warn_until(
+    version: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
+) -> None:
+    """A warning that something goes away in a version (number, code name, tuple)."""
+    until = _salt_version(version)
+    warnings.warn(message.format(version=until.string), category, stacklevel=stacklevel or 2)
+
+
+def warn_until_date(
+    date: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
+) -> None:
+    """A warning that something goes away on a date (``20270131``, or a date)."""
+    day = _day(date)
+    told = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
+    warnings.warn(told, category, stacklevel=stacklevel or 2)
+
+
+def kwargs_warn_until(
+    kwargs: Mapping[str, Any],
+    version: Any,
+    category: type[Warning] = DeprecationWarning,
+    stacklevel: int | None = None,
+    **_: Any,
+) -> None:
+    """A warning about arguments that go away in a version; none where there are none before it."""
+    until = _salt_version(version)
+    if kwargs or __saltstack_version__ >= until:
+        names = ", ".join(f"'{name}'" for name in kwargs)
+        text = f"The following parameter(s) have been deprecated and will be removed in '{until.string}': {names}."
+        warn_until(until, text, category, stacklevel or 3)
+
+
+def _salt_version(version: Any) -> SaltStackVersion:
+    if isinstance(version, SaltStackVersion):
+        return version
+    if isinstance(version, int):
+        return SaltStackVersion(version)
+    if isinstance(version, tuple):
+        return SaltStackVersion(*version)
+    if isinstance(version, str):
+        return SaltStackVersion.parse(version) if version[:1].isdecimal() else SaltStackVersion.from_name(version)
+    raise RuntimeError(
+        "The 'version' argument should be passed as a tuple, integer, string or an instance of 'salt.version.SaltStackVersion'."
+    )
+
+
+def _day(given: Any) -> date:
+    if isinstance(given, str):
+        return datetime.strptime(given, "%Y%m%d").replace(tzinfo=UTC).date()
+    return given.date() if isinstance(given, datetime) else given

@@ -1,0 +1,54 @@
+"""``salt.utils.xmlutil``."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element, tostring
+
+
+def to_dict(xmltree: Element, attr: bool = False) -> Any:
+    """An element as maps by name; what comes more than once is a list. ``attr``: with attributes."""
+    return _with_attributes(xmltree) if attr else _plain(xmltree)
+
+
+def element_to_str(node: Element) -> str:
+    """An element as text."""
+    return tostring(node).decode()
+
+
+def _name(tag: str) -> str:
+    """A tag without its namespace."""
+    return tag.rpartition("}")[2]
+
+
+def _plain(node: Element) -> dict[str, Any]:
+    if not len(node):
+        return {_name(node.tag): node.text}
+    found: dict[str, Any] = {}
+    for child in node:
+        name = _name(child.tag)
+        if name not in found:
+            found[name] = _plain(child) if len(child) else child.text
+        else:
+            if not isinstance(found[name], list):
+                found[name] = [found[name]]
+            found[name].append(_plain(child))
+    return found
+
+
+def _with_attributes(node: Element) -> Any:
+    found: dict[str, Any] = dict(node.attrib)
+    if not len(node):
+        if not found:
+            return node.text
+        if node.text:
+            found[_name(node.tag)] = node.text
+    for child in node:
+        name = _name(child.tag)
+        if name not in found:
+            found[name] = _with_attributes(child)
+        else:
+            if not isinstance(found[name], list):
+                found[name] = [found[name]]
+            found[name].append(_with_attributes(child))
+    return found

@@ -1,0 +1,189 @@
+"""The border to users' modules in Salt's style: one file in memory, and how a call enters and leaves it.
+
+The dunders are put into the module's globals around each call, so two contexts (a real run and a prereq's test run) never
+see each other's. What the file imports is ``salt_imports``' business.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.loader.dunders import dunders
+from statecore.loader.entered import current
+from statecore.loader.find import Source
+from statecore.loader.salt_imports import LOADED, load
+from statecore.loader.served import Served, Unusable
+from statecore.ports import Function
+
+log = logging.getLogger(__name__)
+
+#: Where ``salt.utils.decorators.depends`` notes in a module what its functions need: (function name, needs, options).
+DEPENDS = "__saltern_depends__"
+
+
+class UserModule:
+    """A user's module in memory."""
+
+    def __init__(self, source: Source, places: Sequence[Path] = ()) -> None:
+        """Runs the file. ``places``: directories whose files it may import by name, besides its own. Raises Unusable."""
+        self.source = source
+        name = f"{LOADED}.{source.kind}.{source.stem}"
+        here = source.path.parent.parent if source.path.name == "__init__.py" else source.path.parent
+        try:
+            self.module = load(name, source.path, (here, *places))
+        except (Exception, SystemExit) as error:
+            raise Unusable(f"{source.path} failed to import: {_brief(error, source)}") from error
+        self._entered: tuple[Context, dict[str, Any]] | None = None
+
+    def bind(self, function: Function, ctx: Context, /) -> Function:
+        """The function, run with the context's dunders in the module's globals."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            namespace = self.module.__dict__
+            names = self._names(ctx)
+            before = {name: namespace[name] for name in names if name in namespace}
+            namespace.update(names)
+            token = current.set(ctx)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                current.reset(token)
+                namespace.update(before)
+
+        return call
+
+    def _names(self, ctx: Context) -> dict[str, Any]:
+        """The dunders of the context; a loop over one context builds them once."""
+        if self._entered is None or self._entered[0] is not ctx:
+            self._entered = (ctx, dunders(self.source.kind, ctx))
+        return self._entered[1]
+
+    def serve(self, ctx: Context) -> Served:
+        """Asks ``__init__`` and ``__virtual__`` as Salt does. Raises Unusable with the reason given."""
+        namespace = self.module.__dict__
+        init = namespace.get("__init__")
+        if inspect.isfunction(init):
+            self._initialise(init, ctx)
+        name = self.source.stem
+        virtual = namespace.get("__virtual__")
+        if inspect.isfunction(virtual):
+            name = self._virtual_name(self._ask(virtual, ctx), name)
+        functions = self._functions()
+        self._enforce_needs(functions)
+        return Served(
+            name=name,
+            aliases=tuple(str(alias) for alias in namespace.get("__virtual_aliases__", ())),
+            source=self.source,
+            functions=functions,
+            binder=self.bind,
+            outputters=self._outputters(),
+            module_doc=inspect.getdoc(self.module),
+        )
+
+    def _initialise(self, init: Function, ctx: Context) -> None:
+        try:
+            self.bind(init, ctx)(self._names(ctx)["__opts__"])
+        except TypeError as error:
+            # Of these Salt says that the module is used all the same: an __init__ may have been meant for something else.
+            log.error("%s: __init__ failed: %s", self.source.path, _brief(error, self.source))
+        except Exception as error:
+            raise Unusable(f"__init__ failed: {_brief(error, self.source)}") from error
+
+    def _ask(self, function: Function, ctx: Context) -> Any:
+        try:
+            return self.bind(function, ctx)()
+        except Exception as error:
+            raise Unusable(f"{function.__name__} failed: {_brief(error, self.source)}") from error
+
+    def _virtual_name(self, answer: Any, name: str) -> str:
+        """What ``__virtual__`` makes of the name: ``__virtualname__`` goes before a name that it returns."""
+        reason = ""
+        if isinstance(answer, tuple):
+            answer, reason = answer[0], str(answer[1]) if len(answer) > 1 else ""
+        if not answer or not (answer is True or isinstance(answer, str)):
+            raise Unusable(f"'{name}' __virtual__ returned False" + (f": {reason}" if reason else ""))
+        declared = self.module.__dict__.get("__virtualname__")
+        own = name if answer is True else answer
+        return str(declared) if declared and (answer is True or own != name) else own
+
+    def _functions(self) -> dict[str, Function]:
+        namespace = self.module.__dict__
+        listed = next((namespace[each] for each in ("__load__", "__all__") if each in namespace), list(namespace))
+        aliases: Mapping[str, str] = namespace.get("__func_alias__", {})
+        return {
+            aliases.get(attribute, attribute): namespace[attribute]
+            for attribute in listed
+            if not attribute.startswith("_")
+            and (
+                inspect.isfunction(namespace.get(attribute)) or isinstance(namespace.get(attribute), functools.partial)
+            )
+        }
+
+    def _enforce_needs(self, functions: dict[str, Function]) -> None:
+        """Functions that ``@depends`` on what is not there are left out, or stand aside for their fallback."""
+        namespace = self.module.__dict__
+        aliases: Mapping[str, str] = namespace.get("__func_alias__", {})
+        for function, needs, options in namespace.get(DEPENDS, ()):
+            name = aliases.get(function, function)
+            lacking = [need for need in needs if not _met(need, namespace, options)]
+            if name not in functions or not lacking:
+                continue
+            log.debug("%s: %s is left out: it needs %s", self.source.path, name, lacking[0])
+            if options.get("fallback_function") is not None:
+                functions[name] = options["fallback_function"]
+            else:
+                del functions[name]
+
+    def _outputters(self) -> dict[str, str]:
+        aliases: Mapping[str, str] = self.module.__dict__.get("__func_alias__", {})
+        declared: Mapping[str, str] = self.module.__dict__.get("__outputter__", {})
+        return {aliases.get(function, function): outputter for function, outputter in declared.items()}
+
+
+def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """A need is True, a name of the module, one that is new enough, or a command with a certain exit code."""
+    if "retcode" in options or "nonzero_retcode" in options:
+        code = _exit_code(str(need))
+        if "retcode" in options:
+            return bool(options["retcode"] == code)
+        return (code != 0) if options["nonzero_retcode"] else code == 0
+    if need is True:
+        return True
+    found = namespace.get(need)
+    if not found or "version" not in options:
+        return bool(found)
+    return _numbers(str(getattr(found, "__version__", ""))) >= _numbers(str(options["version"]))
+
+
+def _exit_code(command: str) -> int:
+    """Of a command without a shell, on the machine that the module runs on; -1 where it cannot be started."""
+    try:
+        return subprocess.run(shlex.split(command), capture_output=True, check=False).returncode
+    except OSError:
+        return -1
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
+
+
+def _brief(error: BaseException, source: Source) -> str:
+    """The exception in a line, with the user's own file and line where the traceback passes through it."""
+    place = ""
+    if isinstance(error, SyntaxError) and error.lineno:
+        place = f" ({source.path.name}:{error.lineno})"
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(source.path):
+            place = f" ({source.path.name}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return f"{type(error).__name__}: {error}{place}"

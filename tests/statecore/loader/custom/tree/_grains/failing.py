@@ -1,0 +1,2 @@
+def fails():
+    raise RuntimeError("a grain that fails")

@@ -1,0 +1,5 @@
+__virtual_aliases__ = ("first_alias", "second_alias")
+
+
+def f():
+    return "aliased"

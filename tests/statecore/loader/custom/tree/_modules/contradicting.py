@@ -1,0 +1,9 @@
+__virtualname__ = "declared"
+
+
+def __virtual__():
+    return "returned"
+
+
+def f():
+    return 1

@@ -1,0 +1,6 @@
+def __init__(opts):
+    raise ValueError("no")
+
+
+def f():
+    return 1

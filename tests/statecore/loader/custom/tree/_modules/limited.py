@@ -1,0 +1,9 @@
+__all__ = ["shown"]
+
+
+def shown():
+    return hidden()
+
+
+def hidden():
+    return "hidden"

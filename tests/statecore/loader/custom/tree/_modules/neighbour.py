@@ -1,0 +1,7 @@
+import salt.utils.stringutils
+
+NUMBER = salt.utils.stringutils.to_num("7")
+
+
+def number():
+    return NUMBER

@@ -1,0 +1,5 @@
+__load__ = []
+
+
+def f():
+    return 1

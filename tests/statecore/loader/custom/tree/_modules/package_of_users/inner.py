@@ -1,0 +1,7 @@
+import salt.utils.path
+
+VALUE = salt.utils.path.join("a", "/b")
+
+
+def where():
+    return VALUE

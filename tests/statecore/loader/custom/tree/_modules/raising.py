@@ -1,0 +1,6 @@
+def __virtual__():
+    raise ValueError("no")
+
+
+def f():
+    return 1

@@ -1,0 +1,6 @@
+def __virtual__():
+    pass
+
+
+def f():
+    return 1

@@ -1,0 +1,5 @@
+__virtualname__ = "never_asked"
+
+
+def f():
+    return "under its file name"

@@ -1,0 +1,2 @@
+def output(data, **kwargs):
+    return repr(data)[::-1]

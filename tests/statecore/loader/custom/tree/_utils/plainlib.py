@@ -1,0 +1,7 @@
+"""Imported by its name"""
+
+VALUE = "from _utils"
+
+
+def shout(text):
+    return text.upper()

@@ -1,0 +1,4 @@
+one:
+  gathering.gathered: []
+two:
+  gathering.gathered: []

@@ -1,0 +1,3 @@
+#!jinja|shouting -loud
+# {{ grains['room'] }}
+first = {{ salt['inventory.get']('a1') }}

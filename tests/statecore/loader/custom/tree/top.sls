@@ -1,0 +1,7 @@
+base:
+  a1:
+    - match: room
+    - doors
+  nowhere:
+    - match: room
+    - wrong

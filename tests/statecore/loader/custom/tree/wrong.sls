@@ -1,0 +1,3 @@
+#!yaml
+stuck:
+  door.failing: []
