@@ -111,6 +111,7 @@ _PACKAGES: Mapping[str, str] = {
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _BEACON_CONFIG = "a beacon is configured in one form"
+_DATABASES = "the language of a server is pure text; its client is the module's to run"
 _FILE_WRITE = "a file is written in one way, wherever its content comes from"
 _CERTIFICATES = (
     "a certificate means the same to the x509 state, which compares it, and to the x509 module, which makes it"
@@ -233,6 +234,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.downloads": Room(GROUND),
     "statecore.file_write": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.databases": Room(GROUND),
     "statecore.certificates": Room(
         GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
     ),
@@ -285,6 +287,9 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
     ),
     "statecore.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
+    "statecore.modules.mysql": Room(
+        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+    ),
     "statecore.modules.x509": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
     ),

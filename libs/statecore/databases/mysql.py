@@ -1,0 +1,170 @@
+"""Literals, names and grants in the language of MySQL and MariaDB. Nothing that is quoted here can end its quotes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.errors import InvocationError
+
+#: What is said before any literal: backslashes escape, whatever the server's mode.
+PREAMBLE = "SET SESSION sql_mode = '';\n"
+
+ALL = "ALL PRIVILEGES"
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\x1a": "\\Z"})
+
+#: A privilege under the name that newer servers show it by.
+_ALIASES = {
+    "ALL": ALL,
+    "REPLICATION CLIENT": "BINLOG MONITOR",
+    "REPLICATION REPLICA": "REPLICATION SLAVE",
+    "REPLICA MONITOR": "SLAVE MONITOR",
+    "DELETE VERSIONING ROWS": "DELETE HISTORY",
+}
+
+_PRIVILEGE = re.compile(r"\s*([A-Za-z][A-Za-z_ ]*?)\s*(?:\(([^()]*)\))?\s*(?:,|$)")
+
+#: A name that is written without quotes, or with them; ``*`` is everything.
+_RAW = re.compile(r"\*|`(?:[^`\0]|``)*`|[\w$%\\-]+")
+
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[(),.@*]|[^\s`'(),.@*]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What is granted on one object. ``privileges``: (name, column or ""), names as ``_ALIASES`` has them."""
+
+    privileges: frozenset[tuple[str, str]]
+    #: Database and table; ``*`` is every one.
+    database: str
+    table: str
+    grant_option: bool = False
+
+
+def literal(value: Any) -> str:
+    """A text in quotes."""
+    text = str(value)
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise InvocationError(f"{text!r} is no text")
+    return f"'{text.translate(_ESCAPES)}'"
+
+
+def identifier(name: Any, *, pattern: bool = False) -> str:
+    """A name in quotes. ``pattern``: where names are patterns (grants on databases), an underscore means itself."""
+    text = str(name)
+    if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
+        raise InvocationError(f"{text!r} is no name")
+    quoted = text.replace("`", "``")
+    return f"`{quoted.replace('_', chr(92) + '_') if pattern else quoted}`"
+
+
+def account(user: str, host: str) -> str:
+    """An account."""
+    return f"{literal(user)}@{literal(host)}"
+
+
+def word(argument: str, value: Any) -> str:
+    """A bare word of the language: a character set, a collation, a plugin. Raises InvocationError."""
+    if not re.fullmatch(r"[A-Za-z0-9_]+", str(value)):
+        raise InvocationError(f"{argument} is a word, not {value!r}")
+    return str(value)
+
+
+def native_hash(password: str) -> str:
+    """What mysql_native_password keeps of a password."""
+    return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()
+
+
+def privileges(text: Any) -> frozenset[tuple[str, str]]:
+    """(name, column) of ``SELECT, INSERT (a, b)``. Raises InvocationError."""
+    found: set[tuple[str, str]] = set()
+    rest = str(text).strip()
+    while rest:
+        match = _PRIVILEGE.match(rest)
+        if match is None:
+            raise InvocationError(f"grant: '{text}' is no list of privileges")
+        name = " ".join(match[1].upper().split())
+        columns = [each.strip().strip("`") for each in (match[2] or "").split(",")] if match[2] else [""]
+        found |= {(_ALIASES.get(name, name), column) for column in columns}
+        rest = rest[match.end() :]
+    if not found:
+        raise InvocationError("grant names no privilege")
+    return frozenset(found)
+
+
+def place(database: Any, *, escape: bool = True) -> tuple[str, str, str]:
+    """(database, table, both as they are written) of ``db.table``, ``db.*``, ``*.*``. Raises InvocationError.
+
+    Without ``escape`` the name is written as it is given: a pattern.
+    """
+    name, dot, table = str(database).rpartition(".")
+    if not dot or not name or not table:
+        raise InvocationError(f"database is 'database.table', with * for every one, not {database!r}")
+    if not escape:
+        if not (_RAW.fullmatch(name) and _RAW.fullmatch(table)):
+            raise InvocationError(f"database: {database!r} can only be written with quotes (`)")
+        return _bare(name), _bare(table), f"{name}.{table}"
+    plain, own = name.strip("`"), table.strip("`")
+    written = "*" if plain == "*" else identifier(plain, pattern=own == "*")
+    return plain, own, f"{written}.{'*' if own == '*' else identifier(own)}"
+
+
+def written(wanted: Iterable[tuple[str, str]]) -> str:
+    """Privileges as a statement names them."""
+    columns: dict[str, list[str]] = {}
+    for name, column in sorted(wanted):
+        columns.setdefault(name, []).extend([column] if column else [])
+    return ", ".join(
+        f"{name} ({', '.join(map(identifier, listed))})" if listed else name for name, listed in columns.items()
+    )
+
+
+def parsed(line: str) -> Grant | None:
+    """A line of SHOW GRANTS; None for what grants nothing on tables (roles, proxies, routines)."""
+    if not line.upper().startswith("GRANT "):
+        return None
+    depth, on = 0, None
+    tokens = list(_TOKEN.finditer(line, len("GRANT ")))
+    for at, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0 and token[0].upper() == "ON":
+            on = at
+            break
+    names = [token[0] for token in tokens[on + 1 :]] if on is not None else []
+    if on is None or len(names) < 5 or names[1] != "." or names[3].upper() != "TO":
+        return None
+    granted = privileges(line[len("GRANT ") : tokens[on].start()])
+    tail = " ".join(names[4:]).upper()
+    return Grant(granted, _bare(names[0]), _bare(names[2]), "WITH" in tail and "GRANT OPTION" in tail)
+
+
+def grants_cover(lines: Iterable[str], wanted: Grant, every: Iterable[str] = ()) -> bool:
+    """Whether an account with these lines of SHOW GRANTS has what is wanted, on that object.
+
+    ``every``: names of all privileges, where the server shows them instead of ALL PRIVILEGES.
+    """
+    there = [grant for line in lines if (grant := parsed(line)) and (grant.database, grant.table) == _object(wanted)]
+    granted = {each for grant in there for each in grant.privileges}
+    if wanted.grant_option and not any(grant.grant_option for grant in there):
+        return False
+    if (ALL, "") in granted:
+        return True
+    if (ALL, "") in wanted.privileges:
+        names = {(_ALIASES.get(name, name), "") for name in every}
+        return bool(names) and names <= granted
+    # A privilege on the whole is one on each of its columns.
+    return all(each in granted or (each[0], "") in granted for each in wanted.privileges) and bool(there)
+
+
+def _object(grant: Grant) -> tuple[str, str]:
+    return grant.database, grant.table
+
+
+def _bare(name: str) -> str:
+    """A name without quotes, and without what keeps an underscore from being a pattern."""
+    plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
+    return plain.replace("\\_", "_")

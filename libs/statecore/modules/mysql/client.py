@@ -1,0 +1,145 @@
+"""The client program: how it reaches the server, what it is asked, what it answers."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.databases import mysql
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+
+#: Connection argument -> (Salt's option, the client's).
+_CONNECTION: Mapping[str, tuple[str, str]] = {
+    "connection_host": ("host", "host"),
+    "connection_port": ("port", "port"),
+    "connection_user": ("user", "user"),
+    "connection_pass": ("pass", "password"),
+    "connection_db": ("db", "database"),
+    "connection_unix_socket": ("unix_socket", "socket"),
+    "connection_charset": ("charset", "default-character-set"),
+}
+
+_FILE = ("connection_default_file", "connection_default_group")
+
+#: Arguments of Salt's that mean something to its driver alone.
+_REFUSED = ("connection_conv", "connection_use_unicode", "client_flags")
+
+#: Seconds that a statement may take.
+_TIMEOUT = 300.0
+
+_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+
+_ERROR = re.compile(r"ERROR (\d+)(?: \(\w+\))?(?: at line \d+)?(?: in file: '[^']*')?: (.*)", re.DOTALL)
+
+Row = Sequence[str | None]
+
+
+def need_connection(given: Mapping[str, Any]) -> None:
+    """Raises InvocationError for what is no connection argument, or one that the client program has no use for."""
+    known = {*_CONNECTION, *_FILE}
+    plain = [name for name in given if not name.startswith("__")]
+    if refused := [name for name in plain if name in _REFUSED and given[name]]:
+        raise InvocationError(f"not supported: {', '.join(refused)}")
+    if unknown := sorted(name for name in plain if name not in known and name not in _REFUSED):
+        raise InvocationError(
+            f"mysql takes no argument {', '.join(unknown)}; connection arguments are {', '.join(sorted(known))}"
+        )
+
+
+def ask(ctx: Context, given: Mapping[str, Any], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
+    """The rows that a statement returns. Literals are to be made by ``databases.mysql``. Raises CommandError."""
+    tables = run(ctx, given, mysql.PREAMBLE + statement + ";\n", secrets=secrets)
+    return [] if not tables else tables[-1][1]
+
+
+def run(
+    ctx: Context, given: Mapping[str, Any], text: str, *, secrets: Sequence[str | None] = ()
+) -> list[tuple[list[str], list[Row]]]:
+    """(columns, rows) of each statement that returns some. Raises CommandError with the server's reason."""
+    need_connection(given)
+    program = "mariadb" if ctx.host.which("mariadb") else "mysql"
+    name = f"/tmp/.saltern-mysql-{os.urandom(8).hex()}.cnf"
+    place = ctx.host.path(name)
+    settings, hidden = _settings(ctx, given)
+    managed_file.replace(ctx.host, place, settings.encode(), Attributes(mode=0o600))
+    try:
+        done = ctx.host.run(
+            [program, f"--defaults-file={name}", "--xml", "--binary-mode"], stdin=text, timeout=_TIMEOUT
+        )
+    finally:
+        place.unlink(missing_ok=True)
+    if done.retcode or done.timed_out:
+        said = "no answer in time" if done.timed_out else done.stderr.strip() or f"{program} ended with {done.retcode}"
+        raise CommandError(_without(_reason(said), (*secrets, *hidden)))
+    return [_table(each) for each in done.stdout.split("<?xml ")[1:]]
+
+
+def _settings(ctx: Context, given: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """(the client's options as a file, what of them is secret)."""
+    file, group = (_setting(ctx, given, name, name.removeprefix("connection_")) for name in _FILE)
+    lines, secret = _of_file(ctx, str(file), str(group or "client")) if file else ([], None)
+    for argument, (option, client) in _CONNECTION.items():
+        # With a file of its own, a connection is not what configuration says. Salt: modules/mysql.py.
+        value = given.get(argument) if file else _setting(ctx, given, argument, option)
+        if value in (None, ""):
+            continue
+        if any(each in str(value) for each in "\0\r\n"):
+            raise InvocationError(f"{argument} cannot hold a line end")
+        lines.append(f"{client}={_quoted(str(value))}")
+        secret = str(value) if client == "password" else secret
+    return "\n".join(["[client]", *lines, ""]), [secret] if secret else []
+
+
+def _setting(ctx: Context, given: Mapping[str, Any], argument: str, option: str) -> Any:
+    return given[argument] if given.get(argument) is not None else ctx.call("config.option", f"mysql.{option}", None)
+
+
+def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None]:
+    """(the lines of a group of an option file, its password)."""
+    data = managed_file.read(ctx.host.path(name), name)
+    if data is None:
+        raise CommandError(f"connection_default_file: there is no file {name}")
+    reader = configparser.ConfigParser(
+        allow_no_value=True, strict=False, interpolation=None, comment_prefixes=("#", ";", "!")
+    )
+    try:
+        reader.read_string(data.decode("utf-8", "replace"))
+    except configparser.Error as error:
+        raise CommandError(f"connection_default_file: {name}: {error.message.splitlines()[0]}") from error
+    rows = reader.items(group) if reader.has_section(group) else []
+    lines = [name if value is None else f"{name}={value}" for name, value in rows]
+    return lines, next((value.strip("'\"") for name, value in rows if name == "password" and value), None)
+
+
+def _quoted(value: str) -> str:
+    """A value of an option file: backslashes escape there, quotes keep blanks and ``#``."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _reason(said: str) -> str:
+    found = _ERROR.search(said)
+    return f"MySQL Error {found[1]}: {found[2].strip()}" if found else said
+
+
+def _without(text: str, secrets: Sequence[str | None]) -> str:
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "***").replace(mysql.literal(secret)[1:-1], "***")
+    return text
+
+
+def _table(text: str) -> tuple[list[str], list[Row]]:
+    try:
+        rows = [list(row) for row in ElementTree.fromstring("<?xml " + text).iter("row")]
+    except ElementTree.ParseError as error:
+        raise CommandError(f"the answer holds bytes that are no text: {error}") from error
+    columns = [str(field.get("name")) for field in rows[0]] if rows else []
+    return columns, [[None if field.get(_NIL) == "true" else field.text or "" for field in row] for row in rows]

@@ -1,0 +1,77 @@
+"""Databases of MySQL and MariaDB (Salt's ``mysql_database`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the mysql module works."""
+    try:
+        ctx.functions["mysql.query"]
+    except NotAvailable as missing:
+        return str(missing)
+    return None
+
+
+def present(
+    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
+) -> Plan:
+    """A database, with this character set and collation where they are named. Connection arguments: see the module."""
+    try:
+        there = ctx.call("mysql.db_get", name, **connection_args)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    wanted = {"character_set": character_set, "collate": collate}
+    if not there:
+        change = {name: "Present"}
+
+        def create() -> Outcome:
+            if not ctx.call("mysql.db_create", name, **wanted, **connection_args):
+                return Outcome(f"Database {name} is already present")
+            return Outcome(f"The database {name} has been created", change)
+
+        would = f"Database {name} is not present and needs to be created"
+        return Plan.change(would, [Step(f"create database {name}", create)], change)
+    different = {key: value for key, value in wanted.items() if value and value.lower() != there[key].lower()}
+    if not different:
+        return Plan.unchanged(f"Database {name} is already present")
+    words = {"character_set": "character set", "collate": "collate"}
+    told = [f"Database {words[key]} {value} != {there[key]} needs to be updated" for key, value in different.items()]
+    changes = {key: {"before": there[key], "now": value} for key, value in different.items()}
+
+    def alter() -> Outcome:
+        # A character set alone brings its usual collation with it.
+        ctx.call("mysql.alter_db", name, **(wanted if character_set else {"collate": collate}), **connection_args)
+        now = ctx.call("mysql.db_get", name, **connection_args)
+        done = {key: {"before": there[key], "now": now[key]} for key in now if now[key] != there[key]}
+        return Outcome("\n".join(told), done)
+
+    return Plan.change(
+        "\n".join([*told, f"Database {name} is going to be updated"]), [Step(f"alter database {name}", alter)], changes
+    )
+
+
+def absent(ctx: Context, name: str, **connection_args: Any) -> Plan:
+    """A database that is not there."""
+    try:
+        there = ctx.call("mysql.db_exists", name, **connection_args)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged(f"Database {name} is not present, so it cannot be removed")
+    changes = {name: "Absent"}
+
+    def remove() -> Outcome:
+        try:
+            ctx.call("mysql.db_remove", name, **connection_args)
+        except CommandError as error:
+            return Outcome(f"Unable to remove database {name} ({error})", ok=False)
+        return Outcome(f"Database {name} has been removed", changes)
+
+    would = f"Database {name} is present and needs to be removed"
+    return Plan.change(would, [Step(f"remove database {name}", remove)], changes)

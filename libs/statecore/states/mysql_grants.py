@@ -1,0 +1,117 @@
+"""What accounts of MySQL and MariaDB may do (Salt's ``mysql_grants`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the mysql module works."""
+    try:
+        ctx.functions["mysql.query"]
+    except NotAvailable as missing:
+        return str(missing)
+    return None
+
+
+def present(
+    ctx: Context,
+    name: str,
+    grant: str | None = None,
+    database: str | None = None,
+    user: str | None = None,
+    host: str = "localhost",
+    grant_option: bool = False,
+    escape: bool = True,
+    revoke_first: bool = False,
+    ssl_option: Any = False,
+    **connection_args: Any,
+) -> Plan:
+    """An account that may do this.
+
+    grant, database
+        ``SELECT,INSERT (column)``, ``ALL``; on ``database.table``, ``database.*``, ``*.*``
+    grant_option
+        it may hand that on
+    escape
+        False: the name of the database is a pattern
+    revoke_first
+        all else that it may do on that object is taken from it before
+    ssl_option
+        what a connection needs: ``[{'SSL': True}, {'CIPHER': '…'}]``
+    """
+    try:
+        what = _need(grant, database, user)
+        if ctx.call("mysql.grant_exists", *what, host, grant_option, escape, **connection_args):
+            return Plan.unchanged(f"Grant {grant} on {database} to {user}@{host} is already present")
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    changes = {name: "Present"}
+
+    def add() -> Outcome:
+        try:
+            if revoke_first:
+                _revoke_all(ctx, what[1:], host, escape, connection_args)
+            given = ctx.call("mysql.grant_add", *what, host, grant_option, escape, ssl_option, **connection_args)
+            why = "" if given else " (the server does not show it afterwards)"
+        except (CommandError, InvocationError) as error:
+            given, why = False, f" ({error})"
+        if not given:
+            return Outcome(f'Failed to execute: "GRANT {grant} ON {database} TO {user}@{host}"{why}', ok=False)
+        return Outcome(f"Grant {grant} on {database} to {user}@{host} has been added", changes)
+
+    return Plan.change(f"MySQL grant {name} is set to be created", [Step(f"grant {name}", add)], changes)
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    grant: str | None = None,
+    database: str | None = None,
+    user: str | None = None,
+    host: str = "localhost",
+    grant_option: bool = False,
+    escape: bool = True,
+    **connection_args: Any,
+) -> Plan:
+    """An account that may not do this. Arguments as for present."""
+    shown = f"grant {grant} on {database} for {user}@{host}"
+    try:
+        what = _need(grant, database, user)
+        there = ctx.call("mysql.grant_exists", *what, host, grant_option, escape, **connection_args)
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    except CommandError as error:
+        return Plan.failed(f"Unable to determine if {shown} exists ({error})")
+    if not there:
+        return Plan.unchanged(f"Grant {grant} on {database} to {user}@{host} is not present, so it cannot be revoked")
+    changes = {name: "Absent"}
+
+    def revoke() -> Outcome:
+        try:
+            ctx.call("mysql.grant_revoke", *what, host, grant_option, escape, **connection_args)
+        except CommandError as error:
+            return Outcome(f"Unable to revoke {shown} ({error})", ok=False)
+        return Outcome(f"Grant {grant} on {database} for {user}@{host} has been revoked", changes)
+
+    return Plan.change(f"MySQL grant {name} is set to be revoked", [Step(f"revoke {name}", revoke)], changes)
+
+
+def _revoke_all(ctx: Context, what: tuple[str, str], host: str, escape: bool, connection_args: dict[str, Any]) -> None:
+    try:
+        ctx.call("mysql.grant_revoke", "ALL", *what, host, False, escape, **connection_args)
+    except CommandError as error:
+        # There is nothing to take.
+        if not str(error).startswith("MySQL Error 1141"):
+            raise
+
+
+def _need(grant: Any, database: Any, user: Any) -> tuple[str, str, str]:
+    for argument, value in (("grant", grant), ("database", database), ("user", user)):
+        if not value:
+            raise InvocationError(f"{argument} is needed: what may be done, on what, by whom")
+    return str(grant), str(database), str(user)
