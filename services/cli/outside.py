@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ class Outside:
     bus: Callable[..., EventSubscriber] = connect_bus
     clock: Callable[[], float] = time.monotonic
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    #: Draws on the terminal beside the output; None where there is none.
+    terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
 
     def user(self, options: ClientOptions) -> str:
         """The name that jobs are recorded under."""
@@ -35,6 +38,11 @@ class Outside:
         bus = self.bus(options, config_dir=config_dir)
         bus.subscribe(prefix)
         return bus, bus.ready(BUS_PATIENCE)
+
+
+def _draw(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def no_bus(options: ClientOptions) -> str:

@@ -72,6 +72,8 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
     for name in ("ret_config", "ret_kwargs"):
         if getattr(flags, name):
             kwargs[name] = value_of(getattr(flags, name))
+    if not isinstance(kwargs.get("ret_kwargs", {}), dict):
+        parser.error("--return_kwargs takes a map, as in '{db: 2}'")
     if flags.start_event:
         kwargs["start_event"] = True
     kwargs |= executors(flags)
@@ -131,6 +133,12 @@ def _batch(text: str) -> str:
     return text
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of minions")
+    return int(text)
+
+
 def _parser() -> CommandParser:
     parser = CommandParser(
         "salt",
@@ -152,6 +160,21 @@ def _parser() -> CommandParser:
         metavar="N",
         help="so many at once, or N%%",
     )
+    parser.add_argument(
+        "--batch-wait", type=float, default=0, metavar="SEC", help="with --batch: so long before a place is taken again"
+    )
+    parser.add_argument(
+        "--batch-safe-limit",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run as a batch where at least so many minions match",
+    )
+    parser.add_argument("--batch-safe-size", type=_batch, default="8", metavar="N", help="size of such a batch")
+    parser.add_argument(
+        "--subset", type=_count, default=0, metavar="N", help="so many of the minions that have the function, at random"
+    )
+    parser.add_argument("-p", "--progress", action="store_true", help="show how far the job is, on a terminal")
     parser.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
     parser.add_argument("--show-jid", action="store_true", help="show the job's id")

@@ -6,20 +6,23 @@ cache is asked instead, twice a second.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from services.cli import report
 from services.cli.outside import Outside, no_bus, run_guarded
+from services.cli.progress import Progress
 from services.cli.request import SaltRequest, parse_request
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from services.kit.jobs.batch import run_batch
 from services.kit.jobs.returns import retcode_of
+from services.kit.jobs.subset import draw
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer
 
@@ -52,17 +55,33 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = _Returns(request, printer, options)
-    call = (request.tgt, request.tgt_type, request.fun, request.arg)
+    returns = _Returns(request, printer, options, outside.terminal)
+    tgt, tgt_type = request.tgt, request.tgt_type
     try:
-        if flags.batch:
+        if flags.subset:
+            tgt = draw(tgt, tgt_type, request.fun_name, flags.subset, publish, watch, follow)
+            tgt_type = "list"
+            if not tgt:
+                return _no_match(printer)
+        call = (tgt, tgt_type, request.fun, request.arg)
+        if size := _size_of_batch(flags, control, call):
             matched = run_batch(
-                call, flags.batch, publish, watch, follow, returns, printer.say, failhard=flags.failhard
+                call,
+                size,
+                publish,
+                watch,
+                follow,
+                returns,
+                printer.say,
+                failhard=flags.failhard,
+                wait=flags.batch_wait,
+                expect=returns.expect,
             )
             return returns.close(worst=True) if matched else _no_match(printer)
         job = publish(*call)
         if not job["jid"]:
             return _no_match(printer)
+        returns.expect(len(job["minions"]) + len(job.get("missing", ())))
         returns.announce(job["jid"])
         follow(job, returns)
         watch.run()
@@ -75,6 +94,15 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     return returns.close()
 
 
+def _size_of_batch(flags: argparse.Namespace, control: ControlClient, call: tuple[Any, str, Any, list[Any]]) -> str:
+    """ "" where the job goes to all at once."""
+    if flags.batch or not flags.batch_safe_limit:
+        return str(flags.batch or "")
+    wanted = {"tgt": call[0], "tgt_type": call[1], "delimiter": flags.delimiter}
+    found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
+    return str(flags.batch_safe_size) if len(found["minions"]) >= flags.batch_safe_limit else ""
+
+
 def _publish(
     request: SaltRequest,
     control: ControlClient,
@@ -85,6 +113,8 @@ def _publish(
     fun: Any,
     arg: list[Any],
 ) -> dict[str, Any]:
+    # What is published for its own sake (a ping before a batch) goes to no returner.
+    own = fun == request.fun
     job: dict[str, Any] = control.call(
         "publish",
         timeout=CONTROL_PATIENCE,
@@ -92,8 +122,8 @@ def _publish(
         tgt_type=tgt_type,
         fun=fun,
         arg=arg,
-        kwargs=request.kwargs,
-        ret=request.flags.returner,
+        kwargs=request.kwargs if own else {key: value for key, value in request.kwargs.items() if key == "delimiter"},
+        ret=request.flags.returner if own else "",
         user=outside.user(options),
         request_id=os.urandom(16).hex(),
     )
@@ -109,11 +139,19 @@ def _no_match(printer: Printer) -> int:
 class _Returns:
     """What came back: shown at once, or kept for the end (``--static``, sys.doc)."""
 
-    def __init__(self, request: SaltRequest, printer: Printer, options: ClientOptions) -> None:
+    def __init__(
+        self,
+        request: SaltRequest,
+        printer: Printer,
+        options: ClientOptions,
+        terminal: Callable[[str], object] | None,
+    ) -> None:
+        """``terminal``: where a progress bar can be drawn, None where there is none."""
         self._request = request
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}
         flags = request.flags
+        self._progress = Progress(terminal) if terminal is not None and flags.progress else None
         self._at_end = flags.static or request.fun == "sys.doc"
         self._show_jid = flags.show_jid or options.show_jid
         self._show_timeout = options.show_timeout if flags.show_timeout is None else flags.show_timeout
@@ -125,19 +163,36 @@ class _Returns:
         if started:
             self._printer.say(started)
 
+    def expect(self, minions: int) -> None:
+        """So many minions are to return."""
+        if self._progress is not None:
+            self._progress.expect(minions)
+
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         """A minion's return."""
+        self._show(minion, load)
+        if self._progress is not None:
+            self._progress.came(failed=bool(retcode_of(load)))
+
+    def _show(self, minion: str, load: Mapping[str, Any]) -> None:
         self._loads[minion] = load
-        if not self._at_end:
-            self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
+        if self._at_end:
+            return
+        if self._progress is not None:
+            self._progress.clear()
+        self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
 
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
         if self._show_timeout:
-            self.add(minion, report.no_response(jid))
+            self._show(minion, report.no_response(jid))
+        if self._progress is not None:
+            self._progress.lost()
 
     def close(self, *, worst: bool = False) -> int:
         """Shows what was kept for the end; the exit code. ``worst``: the largest of the minions' codes, as for batches."""
+        if self._progress is not None:
+            self._progress.clear()
         if not self._loads:
             sys.stderr.write(f"{report.NO_RETURN}\n")
             return Exit.NO_RETURN

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from services.kit.jobs.returns import retcode_of
@@ -72,12 +73,18 @@ class _Steps:
     """Takes returns, and publishes to the next minions whenever there is room."""
 
     def __init__(
-        self, window: Window, start: Callable[[list[str], _Steps], None], shown: Returns, failhard: bool
+        self,
+        window: Window,
+        start: Callable[[list[str], _Steps], None],
+        shown: Returns,
+        failhard: bool,
+        pause: Callable[[Callable[[], None]], None] | None,
     ) -> None:
         self._window = window
         self._start = start
         self._shown = shown
         self._failhard = failhard
+        self._pause = pause
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         self._shown.add(minion, load)
@@ -92,8 +99,14 @@ class _Steps:
         self._go_on(minion)
 
     def _go_on(self, minion: str) -> None:
-        self._window.leave(minion)
-        self.admit()
+        def leave() -> None:
+            self._window.leave(minion)
+            self.admit()
+
+        if self._pause is None:
+            leave()
+        else:
+            self._pause(leave)
 
     def admit(self) -> None:
         minions = self._window.admit()
@@ -111,8 +124,13 @@ def run_batch(
     say: Callable[[str], None],
     *,
     failhard: bool,
+    wait: float = 0,
+    expect: Callable[[int], None] | None = None,
 ) -> bool:
-    """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched."""
+    """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched.
+
+    ``wait``: seconds after a minion is done before its place is taken. ``expect`` is told how many minions get the job.
+    """
     tgt, tgt_type, fun, arg = call
     ping = publish(tgt, tgt_type, "test.ping", [])
     if not ping["jid"]:
@@ -134,7 +152,10 @@ def run_batch(
                 steps.add_silent(minion, "")
 
     if pings.alive:
+        if expect is not None:
+            expect(len(pings.alive))
         window = Window(sorted(pings.alive), batch_size(size, len(pings.alive)))
-        _Steps(window, start, shown, failhard).admit()
+        pause = partial(watch.call_later, wait) if wait else None
+        _Steps(window, start, shown, failhard, pause).admit()
         watch.run()
     return True

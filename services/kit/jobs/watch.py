@@ -39,6 +39,8 @@ class Watch:
         self._user = user
         self._heard = heard
         self._followed: dict[str, tuple[JobWait, Returns]] = {}
+        #: (when, what): calls of the future; so a batch pauses between its steps.
+        self._later: list[tuple[float, Callable[[], None]]] = []
         #: The job that was followed last; empty before the first.
         self.jid = ""
         self._do: Mapping[type[Instruction], Callable[[JobWait, Returns, Any], Iterable[Instruction]]] = {
@@ -61,13 +63,25 @@ class Watch:
         self._followed[wait.jid] = (wait, returns)
         self.jid = wait.jid
 
+    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Calls it, from within ``run``, when the time has passed."""
+        self._later.append((self._clock() + seconds, call))
+
     def run(self) -> None:
-        """Returns when no job is left to wait for."""
-        while self._followed:
+        """Returns when no job is left to wait for, and nothing to be called."""
+        while self._followed or self._later:
             self._turn()
 
     def _turn(self) -> None:
-        deadline = min(wait.deadline for wait, _ in self._followed.values())
+        now = self._clock()
+        due = [call for when, call in self._later if when <= now]
+        self._later = [one for one in self._later if one[0] > now]
+        for call in due:
+            call()
+        times = [*(wait.deadline for wait, _ in self._followed.values()), *(when for when, _ in self._later)]
+        if not times:
+            return
+        deadline = min(times)
         left = max(deadline - self._clock(), 0.0)
         event = self._bus.next(left if self._heard else min(left, _LOOK_EVERY))
         # A copy: what a return is given to may start to follow the next job of a batch.

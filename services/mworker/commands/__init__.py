@@ -89,6 +89,7 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
 CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "ping": ControlCommand(ControlPolicy.ANY, control.ping),
     "publish": ControlCommand(ControlPolicy.FUNCTION, control.publish),
+    "targets": ControlCommand(ControlPolicy.JOBS, control.targets),
     "job_returns": ControlCommand(ControlPolicy.JOBS, control.job_returns),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
     "wheel": ControlCommand(ControlPolicy.WHEEL, keys.wheel),

@@ -69,6 +69,21 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     return {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
 
 
+def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Whom a job with this target would be for: ``minions``, and ``missing`` names without an accepted key.
+
+    Refuses with TargetError.
+    """
+    try:
+        tgt, tgt_type = spelled_out(
+            fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"), desk.options.nodegroups
+        )
+        found = resolve(desk, tgt, tgt_type, str(fields.get("delimiter") or ":"))
+    except TargetError as error:
+        raise ControlError("TargetError", str(error)) from error
+    return {"minions": list(found.minions), "missing": list(found.missing)}
+
+
 def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Any:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):

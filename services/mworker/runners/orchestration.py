@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from services.kit.control import CONTROL_PATIENCE, ControlError, ControlTimeout
 from services.kit.jobs.batch import run_batch
 from services.kit.jobs.returns import retcode_of
 from services.kit.jobs.runner_results import runner_results
+from services.kit.jobs.subset import draw
 from services.kit.jobs.watch import Watch
 from services.mworker.runners.runner import RunnerTools
 from statecore.errors import CommandError
@@ -65,11 +65,9 @@ class OrchestrationMaster:
         try:
             tgt, tgt_type = job.tgt, job.tgt_type
             if job.subset:
-                alive = _Answers(expected=False)
-                _follow(publish(tgt, tgt_type, "test.ping", []), follow, watch, alive)
-                tgt, tgt_type = random.sample(sorted(alive.found), min(int(job.subset), len(alive.found))), "list"
-            if job.subset and not tgt:
-                return {}
+                tgt, tgt_type = draw(tgt, tgt_type, job.fun, int(job.subset), publish, watch, follow), "list"
+                if not tgt:
+                    return {}
             if job.batch is not None:
                 call = (tgt, tgt_type, job.fun, arg)
                 run_batch(call, job.batch, publish, watch, follow, answers, _LOG.info, failhard=job.failhard)

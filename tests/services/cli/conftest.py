@@ -62,13 +62,14 @@ class FakeMaster:
     def close(self) -> None:
         """Nothing to end."""
 
-    def outside(self, env: Mapping[str, str] | None = None) -> Outside:
+    def outside(self, env: Mapping[str, str] | None = None, terminal: Callable[[str], object] | None = None) -> Outside:
         return Outside(
             load=lambda config_dir: ClientOptions(user="tester", **self.options),
             control=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]
             bus=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]
             clock=lambda: self.now,
             env=env or {},
+            terminal=terminal,
         )
 
     def sent(self, cmd: str) -> list[dict[str, Any]]:

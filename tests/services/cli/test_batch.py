@@ -99,6 +99,30 @@ def test_failhard(master: Callable[..., Any]) -> None:
     assert [minions for fun, minions in jobs.published if fun == "f.x"] == [["a"], ["b"]]
 
 
+def test_a_pause_before_a_place_is_taken_again(master: Callable[..., Any]) -> None:
+    fake = master({"job_returns": {}})
+    jobs = Jobs(fake, ["a", "b"], {"a": 0, "b": 0})
+    times: list[float] = []
+
+    def publish(fields: dict[str, Any]) -> dict[str, Any]:
+        times.append(fake.now)
+        return jobs.publish(fields)
+
+    fake.answers["publish"] = publish
+    assert salt.run(["*", "f.x", "-b", "1", "--batch-wait", "7"], fake.outside()) == 0
+    assert times[2] - times[1] == 7
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(2, [["a", "b"], ["c"]]), (3, [["a", "b"], ["c"]]), (4, ["*"])])
+def test_a_batch_where_there_are_many(master: Callable[..., Any], limit: int, steps: list[Any]) -> None:
+    fake = master({"job_returns": {}, "targets": {"minions": ["a", "b", "c"], "missing": []}})
+    jobs = Jobs(fake, list("abc"), dict.fromkeys("abc", 0))
+    fake.answers["publish"] = jobs.publish
+    words = ["*", "f.x", "--batch-safe-limit", str(limit), "--batch-safe-size", "2"]
+    assert salt.run(words, fake.outside()) == 0
+    assert [minions for fun, minions in jobs.published if fun == "f.x"] == steps
+
+
 def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": {"jid": None, "minions": []}})
     assert salt.run(["-b", "1", "nope", "f.x"], fake.outside()) == 2
