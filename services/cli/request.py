@@ -78,7 +78,7 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
         kwargs["start_event"] = True
     kwargs |= executors(flags)
     no_parse = [name.strip() for name in flags.no_parse.split(",")]
-    tgt = _names(target) if flags.tgt_type == "list" else target
+    tgt = names_of(target) if flags.tgt_type == "list" else target
     if "," not in fun:
         arg = on_the_wire(*parse_arguments(rest, no_parse))
         return SaltRequest(tgt, flags.tgt_type, fun, arg, kwargs, flags)
@@ -88,7 +88,8 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
     return SaltRequest(tgt, flags.tgt_type, functions, arg, kwargs, flags)
 
 
-def _names(target: str) -> list[str]:
+def names_of(target: str) -> list[str]:
+    """The ids of a list target."""
     return target.replace(" ", "").split(",") if "," in target else target.split()
 
 
@@ -202,12 +203,18 @@ def _parser() -> CommandParser:
         "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"
     )
     parser.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
-    group = parser.add_argument_group("target (default: a glob for minion ids)")
-    kinds = group.add_mutually_exclusive_group()
-    for short, long, kind, meaning in _TARGETS:
-        kinds.add_argument(short, long, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
-    group.add_argument(
+    add_target_flags(parser).add_argument(
         "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
     )
     add_output_flags(parser)
     return parser
+
+
+def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:
+    """The options that say what kind of target the first word is: ``tgt_type``. ``taken``: a short option of the command's own."""
+    group = parser.add_argument_group("target (default: a glob for minion ids)")
+    kinds = group.add_mutually_exclusive_group()
+    for short, long, kind, meaning in _TARGETS:
+        names = [name for name in (short, long) if name != taken]
+        kinds.add_argument(*names, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
+    return group

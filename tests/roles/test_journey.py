@@ -464,3 +464,51 @@ def test_commands_run_in_the_managed_host(lab: Lab) -> None:
         "stderr": "no",
         "stdout": "",
     }
+
+
+# ----------------------------------------------------------------------------------------------------------------- salt-cp
+
+
+def test_files_and_directories_are_brought_to_minions(lab: Lab, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "css").mkdir(parents=True)
+    (site / "empty").mkdir()
+    large = os.urandom(250_000)
+    (site / "large.bin").write_bytes(large)
+    (site / "css" / "a.css").write_text("body {}\n")
+    (site / "css" / "a.css").chmod(0o640)
+    (tmp_path / "nothing").write_bytes(b"")
+    answer = lab.ok("salt-cp", "*", str(site), str(tmp_path / "nothing"), "/srv/brought/", "--out=json")
+    names = ["css/a.css", "empty", "large.bin"]
+    expected = dict.fromkeys([*(f"/srv/brought/site/{name}" for name in names), "/srv/brought/nothing"], True)
+    assert answer.data == dict.fromkeys(BOTH, expected)
+    for minion in BOTH:
+        there = lab.host(minion) / "srv" / "brought"
+        assert (there / "site" / "large.bin").read_bytes() == large
+        assert (there / "site" / "css" / "a.css").stat().st_mode & 0o777 == 0o640
+        assert list((there / "site" / "empty").iterdir()) == []
+        assert (there / "nothing").read_bytes() == b""
+
+
+def test_a_minion_that_cannot_take_a_file_says_why(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "app.conf").write_text("a = 1\n")
+    (lab.host("web1") / "srv" / "blocked").write_text("a file")
+    answer = lab.run("salt-cp", "-L", "web1,web2", str(tmp_path / "app.conf"), "/srv/blocked/app.conf", "--out=json")
+    assert answer.code == 1
+    said = answer.data
+    assert said["web2"] == {"/srv/blocked/app.conf": True}
+    assert "blocked" in said["web1"]["/srv/blocked/app.conf"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("web*", "/no/such/source", "/srv/x"), 42, "/no/such/source does not exist"),
+        (("nobody*", "/etc/hostname", "/srv/x"), 2, "No minions matched the target"),
+        (("web*", "/srv/x"), 64, "a target, a source and a destination are needed"),
+    ],
+)
+def test_what_cannot_be_brought(lab: Lab, words: tuple[str, ...], code: int, said: str) -> None:
+    answer = lab.run("salt-cp", *words)
+    assert answer.code == code, answer
+    assert said in answer.out + answer.err

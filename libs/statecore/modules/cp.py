@@ -6,15 +6,20 @@ to be written. Destinations are the managed host's.
 
 from __future__ import annotations
 
+import base64
 import fnmatch
+import gzip as gzip_format
+import posixpath
 import re
 import stat
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, HostError
 from statecore.managed_file import Attributes
 
 _SCHEME = "salt://"
@@ -229,6 +234,64 @@ def _fetched(ctx: Context, path: str, saltenv: str | None) -> Path | None:
         return None
     found = ctx.host.path(name)
     return found if found.is_file() else None
+
+
+def recv(ctx: Context, files: Mapping[str, str | bytes], dest: str) -> dict[str, bool] | str:
+    """Takes small files from ``salt-cp``: {where it went: whether it did}, or why none could."""
+    taken: dict[str, bool] = {}
+    for path, data in files.items():
+        name = posixpath.basename(path)
+        place = ctx.host.path(dest)
+        if place.is_dir():
+            final = posixpath.join(dest, name)
+        elif posixpath.basename(dest) == name or ctx.host.path(posixpath.dirname(dest) or "/").is_dir():
+            final = dest
+        else:
+            return "Destination unavailable"
+        try:
+            managed_file.replace(
+                ctx.host, ctx.host.path(final), data.encode() if isinstance(data, str) else data, Attributes()
+            )
+            taken[final] = True
+        except OSError:
+            taken[final] = False
+    return taken
+
+
+def recv_chunked(
+    ctx: Context,
+    dest: str,
+    chunk: str | bytes | None,
+    append: bool = False,
+    compressed: bool = True,
+    mode: int | None = None,
+) -> bool | str:
+    """Takes a piece of a file from ``salt-cp``, in base64; True, or what went wrong. Without a piece: an empty directory.
+
+    Directories above are made. ``mode`` is set with the first piece, to which the others are appended.
+    """
+    try:
+        place = ctx.host.path(dest)
+        if chunk is None:
+            return _empty_directory(ctx, place)
+        data = base64.b64decode(chunk, validate=True)
+        data = gzip_format.decompress(data) if compressed else data
+        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
+        with place.open("ab" if append else "wb") as file:
+            file.write(data)
+        if mode is not None and not append:
+            place.chmod(mode)
+    except (OSError, ValueError, EOFError, zlib.error, HostError) as error:
+        ctx.scratch["retcode"] = 1
+        return str(error)
+    return True
+
+
+def _empty_directory(ctx: Context, place: Path) -> bool | str:
+    if place.is_file():
+        return "Path exists and is a file"
+    managed_file.make_directories(ctx.host, place, Attributes(), ctx.host.root)
+    return True
 
 
 def _put(ctx: Context, data: bytes, path: str, dest: str, makedirs: bool) -> str:

@@ -1,0 +1,216 @@
+"""``salt-cp``: files of this machine, brought to minions through the master, in chunks and in order.
+
+Each chunk is a job; the next is sent to those minions that took the one before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import os
+import posixpath
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from services.cli import report
+from services.cli.outside import Outside, no_bus, run_guarded
+from services.cli.request import add_target_flags, names_of
+from services.kit.arguments import on_the_wire
+from services.kit.commandline import CommandError, CommandParser, Exit
+from services.kit.config import ClientOptions
+from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.jobs.watch import Watch
+from services.kit.output.flags import Printer, add_output_flags
+
+#: Bytes of a file that one job carries, as in Salt.
+CHUNK = 98304
+
+_NO_RETURN = "Minion did not return."
+
+_EPILOG = """\
+examples:
+  salt-cp '*' app.conf /etc/app.conf
+  salt-cp -G 'os:Debian' site/ logo.png /srv/www/
+
+A directory comes with everything in it; a destination that ends in / is a directory, and so is one for several sources.
+
+Exit codes: 0 done; 1 a minion did not take a file, or did not return; 2 no minion matched; 42 a source that is not there;
+64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+"""
+
+#: Salt's code for a source that is not there.
+EX_SOURCE = 42
+
+
+class Item(NamedTuple):
+    """One thing to bring."""
+
+    #: None: an empty directory.
+    source: Path | None
+    #: Where it goes on the minion.
+    remote: str
+    #: Permissions of a file.
+    mode: int | None
+
+
+def main() -> int:
+    """Entry point of ``salt-cp``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+    """``salt-cp`` with these words."""
+    return run_guarded(lambda: _salt_cp(_parse(argv), outside or Outside()))
+
+
+def items(sources: Sequence[str], dest: str) -> list[Item]:
+    """What to bring where. Raises CommandError (exit code 42) for a source that is not there."""
+    found = [(Path(source), list(_below(Path(source)))) for source in sources]
+    count = sum(len(below) for _, below in found)
+    into = count > 1 or re.search(r"[\\/]$", dest) is not None or any(source.is_dir() for source, _ in found)
+    listed = []
+    for source, below in found:
+        for path in below:
+            # A directory keeps its own name below the destination, as in Salt.
+            relative = path.relative_to(source).as_posix() if path != source else ""
+            remote = posixpath.join(dest, source.absolute().name, relative) if into else dest
+            directory = path.is_dir()
+            mode = None if directory else stat.S_IMODE(path.stat().st_mode)
+            listed.append(Item(None if directory else path, remote.rstrip("/") if not relative else remote, mode))
+    return listed
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """The files at and below a path, and the empty directories, in order."""
+    if not path.exists():
+        raise CommandError(f"{path} does not exist", EX_SOURCE)
+    if not path.is_dir():
+        yield path
+        return
+    inside = sorted(path.iterdir())
+    for each in inside:
+        yield from _below(each)
+    if not inside:
+        yield path
+
+
+def chunks(path: Path, *, compressed: bool) -> Iterator[bytes]:
+    """The file in pieces that a job carries; an empty file is one piece of nothing."""
+    with path.open("rb") as file:
+        piece = file.read(CHUNK)
+        while True:
+            following = file.read(CHUNK)
+            yield base64.b64encode(gzip.compress(piece, mtime=0) if compressed else piece)
+            if not following:
+                return
+            piece = following
+
+
+class _Answers:
+    def __init__(self) -> None:
+        self.found: dict[str, Any] = {}
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self.found[minion] = load["return"]
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self.found[minion] = _NO_RETURN
+
+
+def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
+    *sources, dest = flags.words
+    brought = items(sources, dest)
+    options = outside.load(flags.config_dir)
+    printer = Printer(flags, options, outside.env)
+    control = outside.control(options, config_dir=flags.config_dir)
+    bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
+    if not heard:
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
+    watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
+    follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
+    send = partial(_send, control, options, outside, watch, follow)
+    tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
+    results: dict[str, dict[str, Any]] = {}
+    for item in brought:
+        for minion, said in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
+            results.setdefault(minion, {})[item.remote] = said
+    if not results:
+        printer.say(report.NO_MATCH)
+        return Exit.NO_RETURN
+    printer.show(results)
+    return Exit.OK if all(said is True for files in results.values() for said in files.values()) else Exit.GENERIC
+
+
+def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, Any]:
+    """Minion -> True, or what went wrong there first."""
+    if item.source is None:
+        directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
+        return directory
+    said: dict[str, Any] = {}
+    for number, chunk in enumerate(chunks(item.source, compressed=compressed)):
+        piece = {"dest": item.remote, "chunk": chunk, "append": number > 0, "compressed": compressed, "mode": item.mode}
+        answers = send(*target, piece)
+        # A minion that is gone by now still has half of the file.
+        said |= {minion: _NO_RETURN for minion, before in said.items() if before is True and minion not in answers}
+        said |= answers
+        taken = sorted(minion for minion, answer in answers.items() if answer is True)
+        if not taken:
+            break
+        target = (taken, "list")
+    return said
+
+
+def _send(
+    control: ControlClient,
+    options: ClientOptions,
+    outside: Outside,
+    watch: Watch,
+    follow: Any,
+    tgt: Any,
+    tgt_type: str,
+    kwarg: dict[str, Any],
+) -> dict[str, Any]:
+    # By name: minions read a text with = in it, as base64 has, as a named argument.
+    arg = on_the_wire([], kwarg)
+    job = control.call(
+        "publish",
+        timeout=CONTROL_PATIENCE,
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun="cp.recv_chunked",
+        arg=arg,
+        user=outside.user(options),
+        request_id=os.urandom(16).hex(),
+    )
+    answers = _Answers()
+    if job["jid"]:
+        follow(job, answers)
+        watch.run()
+    return answers.found
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(
+        "salt-cp",
+        "salt-cp [options] '<target>' SOURCE [SOURCE ...] DEST",
+        "Copies files and directories of this machine to the minions that the target matches.",
+        _EPILOG,
+    )
+    parser.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds before asking who still works")
+    parser.add_argument("-C", "--chunked", action="store_true", help="taken for Salt's sake: files go in chunks anyway")
+    parser.add_argument(
+        "-n", "--no-compression", dest="plain", action="store_true", help="do not compress what is sent"
+    )
+    add_target_flags(parser, taken="-C")
+    add_output_flags(parser)
+    flags = parser.parse(argv)
+    if len(flags.words) < 3:
+        parser.error("a target, a source and a destination are needed, as in: salt-cp '*' app.conf /etc/app.conf")
+    flags.target, *flags.words = flags.words
+    return flags
