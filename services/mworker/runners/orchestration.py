@@ -79,7 +79,7 @@ class OrchestrationMaster:
             raise CommandError(str(error)) from error
         except ValueError as error:
             raise CommandError(f"'{job.batch}' is neither a number of minions nor a percentage") from error
-        return answers.found
+        return dict(sorted(answers.found.items()))
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
         """The results of runners that run at the same time."""
