@@ -278,6 +278,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.data": Room(NATIVE, {"statecore.kept_files": "what a minion keeps for itself is a kept file"}),
+    "statecore.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.hostfiles import mount_table
 
 #: ``UUID="6f…"`` as blkid tells it.
 _TAG = re.compile(r'(\w+)="([^"]*)"')
@@ -55,6 +57,35 @@ def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) 
     flags = (args or "").lstrip("-")
     if flags and not flags.isalnum():
         raise CommandError(f"{args} are no letters for df")
+    if ctx.host.which("df") is None:
+        return _counted(ctx, names, inodes=option.startswith("-i"))
     words = ["df", option, *([f"-{flags}"] if flags else [])]
-    rows = (line.rsplit(None, 5) for line in ctx.host.run(words, env={"LC_ALL": "C"}).stdout.splitlines()[1:])
-    return {row[5]: dict(zip(names, row, strict=False)) for row in rows if len(row) == 6}
+    result = ctx.host.run(words, env={"LC_ALL": "C"})
+    rows = (line.rsplit(None, 5) for line in result.stdout.splitlines()[1:])
+    found = {row[5]: dict(zip(names, row, strict=False)) for row in rows if len(row) == 6}
+    if not found and result.retcode and ctx.host.mounted and not flags:
+        # In a mounted host without its /proc, df knows of no mounts.
+        return _counted(ctx, names, inodes=option.startswith("-i"))
+    return found
+
+
+def _counted(ctx: Context, names: tuple[str, ...], *, inodes: bool) -> dict[str, dict[str, str]]:
+    """What df would tell, of what is mounted in the host; file systems without blocks are none that can be full."""
+    found = {}
+    for mounted in mount_table.parse(ctx.host.mount_table()).values():
+        try:
+            told = os.statvfs(ctx.host.path(mounted.point))
+        except OSError:
+            continue
+        if not told.f_blocks:
+            continue
+        if inodes:
+            total, free, left = told.f_files, told.f_ffree, told.f_ffree
+        else:
+            total, free, left = (each * told.f_frsize // 1024 for each in (told.f_blocks, told.f_bfree, told.f_bavail))
+        used = total - free
+        # As df does, what is begun counts as whole.
+        share = f"{-(-used * 100 // (used + left))}%" if used + left else "-"
+        row = (mounted.device, str(total), str(used), str(left), share)
+        found[mounted.point] = dict(zip(names, row, strict=True))
+    return found

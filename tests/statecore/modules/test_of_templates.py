@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 
 import pytest
 
@@ -40,6 +41,19 @@ CALLS = [
     ("network.get_hostname", (), ""),
     ("network.hw_addr", ("lo",), ""),
     ("network.interface_ip", ("lo",), ""),
+    ("network.routes", (), ""),
+    ("network.routes", ("inet6",), ""),
+    ("network.default_route", (), ""),
+    ("network.arp", (), ""),
+    ("network.ip_in_subnet", ("172.17.0.4", "172.16.0.0/12"), ""),
+    ("network.convert_cidr", ("172.31.5.1/16",), ""),
+    ("network.convert_cidr", ("fe80::1/64",), ""),
+    ("network.ifacestartswith", ("127.",), ""),
+    ("network.iphexval", ("10.0.250.1",), ""),
+    ("network.connect", ("127.0.0.1", 1), ""),
+    ("network.connect", ("127.0.0.1",), ""),
+    ("network.connect", ("", 1), ""),
+    ("network.connect", ("name.invalid", 1), ""),
     ("disk.usage", (), "names"),
     ("disk.inodeusage", (), "names"),
     ("status.meminfo", (), "names"),
@@ -123,3 +137,62 @@ def test_text(plain):
 def test_errors(plain, name, args, error, words):
     with pytest.raises(error, match=words):
         plain.call(name, *args)
+
+
+def test_disks_without_df(plain):
+    """What df tells, to what is written meanwhile."""
+
+    class Bare(Host):
+        def which(self, program):
+            return None if program == "df" else super().which(program)
+
+    own, theirs = (plain.context(host=kind("/")).call("disk.usage") for kind in (Bare, Host))
+    assert set(theirs) <= set(own)
+    assert own["/"].keys() == theirs["/"].keys()
+    assert own["/"]["1K-blocks"] == theirs["/"]["1K-blocks"]
+    assert own["/"]["filesystem"] == theirs["/"]["filesystem"]
+    assert abs(int(own["/"]["capacity"][:-1]) - int(theirs["/"]["capacity"][:-1])) <= 1
+    own, theirs = (plain.context(host=kind("/")).call("disk.inodeusage")["/"] for kind in (Bare, Host))
+    assert (own["inodes"], own["filesystem"]) == (theirs["inodes"], theirs["filesystem"])
+
+
+def test_a_mounted_hosts_routes(plain):
+    net = plain.root / "proc/1/net"
+    net.mkdir(parents=True)
+    (plain.root / "proc/stat").write_text("btime 1\n")
+    (net / "route").write_text("Iface ...\neth9 00000000 0100000A 0003 0 0 0 00000000 0 0 0\n")
+    (net / "arp").write_text("IP ...\n10.0.0.1 0x1 0x2 aa:bb * eth9\n10.0.0.2 0x1 0x0 00:00 * eth9\n")
+    assert plain.call("network.default_route") == [
+        {
+            "addr_family": "inet",
+            "destination": "0.0.0.0",
+            "gateway": "10.0.0.1",
+            "netmask": "0.0.0.0",
+            "flags": "UG",
+            "interface": "eth9",
+        }
+    ]
+    assert plain.call("network.arp") == {"aa:bb": "10.0.0.1"}
+
+
+def test_a_server_that_answers(plain):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        told = plain.call("network.connect", "127.0.0.1", port, timeout=2)
+    assert told == {"result": True, "comment": f"Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port {port}"}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "error", "why"),
+    [
+        ("network.routes", ("inet9",), {}, CommandError, "Invalid address family inet9"),
+        ("network.ip_in_subnet", ("x", "10.0.0.0/8"), {}, InvocationError, "'x' does not appear"),
+        ("network.convert_cidr", ("10.0.0.0/99",), {}, InvocationError, "does not appear"),
+        ("network.connect", ("127.0.0.1", 1), {"family": "ipx"}, InvocationError, "family is ipv4 or ipv6, not 'ipx'"),
+        ("network.connect", ("127.0.0.1", 1), {"wait": 1}, InvocationError, "takes no argument wait"),
+        ("network.get_route", ("--help",), {}, InvocationError, "'--help' does not appear"),
+    ],
+)
+def test_addresses_that_are_none(plain, name, args, kwargs, error, why):
+    with pytest.raises(error, match=why):
+        plain.call(name, *args, **kwargs)

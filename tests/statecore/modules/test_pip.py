@@ -317,3 +317,31 @@ def test_requirements_met(pip, text, wanted):
     pip.write("r/more.txt", "c>1\n-r all.txt\n")
     pip.write("r/less.txt", "c>2\n")
     assert pip.call("pip.requirements_met", "salt://r/all.txt") is wanted
+
+
+def test_uptodate(pip, monkeypatch):
+    """The state: nothing newer, something newer, and what cannot be upgraded."""
+    assert _told(pip.state("pip.uptodate", name="x")) == (True, {}, "System is already up-to-date.")
+    old = {"name": "a", "version": "1", "latest_version": "2", "latest_filetype": "wheel"}
+    pip.host.answers["list"] = json.dumps([old])
+    assert _told(pip.state("pip.uptodate", name="x", test=True)) == (None, {}, "System update will be performed")
+    run = pip.host.run
+
+    def upgrading(cmd, **options):
+        if "-U" in cmd:
+            pip.host.answers["list"] = json.dumps([{**old, "version": "2"}])
+        return run(cmd, **options)
+
+    monkeypatch.setattr(pip.host, "run", upgrading)
+    done = pip.state("pip.uptodate", name="x")
+    assert _told(done) == (True, {"a": {"old": "1", "new": "2"}}, "Upgrade successful.")
+    monkeypatch.setattr(pip.host, "run", run)
+    pip.host.answers |= {"list": json.dumps([old]), "install": (1, "")}
+    assert _told(pip.state("pip.uptodate", name="x")) == (False, {}, "Failed to update. bad")
+    pip.host.answers["list"] = (1, "")
+    assert _told(pip.state("pip.uptodate", name="x")) == (False, {}, "bad")
+    assert _told(pip.state("pip.uptodate", name="x", use_vt=True))[2].startswith("not supported: use_vt")
+
+
+def _told(entry):
+    return entry["result"], entry["changes"], entry["comment"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from statecore.errors import NotAvailable
@@ -196,6 +199,22 @@ def test_states(plain, services, told_as):
         assert (entry["result"], entry["changes"], entry["comment"]) == told
         if test:
             assert [path for path in sorted(map(str, services.root.rglob("*"))) if not path.endswith("/tmp")] == before
+
+
+#: Case -> why Salt tells it in another way.
+DIFFERS = {
+    "systemd's own": "Salt says nothing of an argument that its function does not take",
+}
+
+
+@pytest.mark.oracle
+def test_as_salt(oracle):
+    asked = [[CASES[name][0], CASES[name][1]] for name in CASES]
+    stdin = json.dumps(asked)
+    told = json.loads(oracle.run("python", str(Path(__file__).parent / "salt_services.py"), stdin=stdin))
+    for name, answers in zip(CASES, told, strict=True):
+        if name not in DIFFERS:
+            assert [tuple(answer) for answer in answers] == list(CASES[name][2:]), name
 
 
 def test_what_cannot_be_enabled(plain, services):

@@ -17,6 +17,10 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.hostfiles import network_files
+from statecore.modules.network import routes
+
+#: The module whose functions are served with these.
+PARTS = (routes,)
 
 #: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
 _ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913

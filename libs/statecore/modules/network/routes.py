@@ -1,0 +1,230 @@
+"""Routes, neighbours, connections: of the mounted host's network where its /proc is mounted in it, else of our own."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.hostfiles import processes
+
+#: Bit of a route's flags -> letter (route(8)); of IPv6 those that are its own.
+_FLAGS: Mapping[int, str] = {0x2: "G", 0x4: "H", 0x8: "R", 0x10: "D", 0x20: "M"}
+_FLAGS6: Mapping[int, str] = {**_FLAGS, 0x40000: "A", 0x20000: "a", 0x400000: "e", 0x200000: "n", 0x1000000: "C"}
+_REJECT = 0x200
+
+_EVERYWHERE = ("0.0.0.0", "::/0")
+
+_FAMILIES: Mapping[str | None, socket.AddressFamily] = {
+    None: socket.AF_UNSPEC,
+    "ipv4": socket.AF_INET,
+    "ipv6": socket.AF_INET6,
+}
+
+#: An answer of a kernel to a neighbour is complete.
+_KNOWN = 0x2
+
+
+def routes(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
+    """addr_family, destination, gateway, netmask, flags and interface of each route; of one family (inet, inet6).
+
+    CLI Example:
+
+        salt '*' network.routes
+    """
+    if family not in (None, "inet", "inet6"):
+        raise CommandError(f"Invalid address family {family}")
+    return [row for row in (*_routes(ctx), *_routes6(ctx)) if family in (None, row["addr_family"])]
+
+
+def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
+    """Those of the routes that lead everywhere.
+
+    CLI Example:
+
+        salt '*' network.default_route
+    """
+    return [row for row in routes(ctx, family) if row["destination"] in _EVERYWHERE]
+
+
+def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
+    """destination, gateway, interface and source of the way to an address, as the kernel chooses it.
+
+    CLI Example:
+
+        salt '*' network.get_route 10.10.10.10
+    """
+    address = str(_address(ip))
+    if ctx.host.which("ip") is None:
+        raise CommandError("the host has no ip")
+    result = ctx.host.run(["ip", "route", "get", address], env={"LC_ALL": "C"})
+    words = result.stdout.splitlines()[0].split() if result.stdout else []
+    if result.retcode or "dev" not in words:
+        raise CommandError(f"there is no route to {address}: {result.stderr.strip()}")
+    told = {word: words[at + 1] for at, word in enumerate(words[:-1]) if word in ("via", "dev", "src")}
+    return {
+        "destination": ip,
+        "gateway": told.get("via"),
+        "interface": told.get("dev"),
+        "source": told.get("src"),
+    }
+
+
+def arp(ctx: Context) -> dict[str, str]:
+    """Hardware address -> IPv4 address of the neighbours that have answered.
+
+    CLI Example:
+
+        salt '*' network.arp
+    """
+    rows = (line.split() for line in _text(ctx, "arp").splitlines()[1:])
+    return {row[3]: row[0] for row in rows if len(row) > 3 and int(row[2], 16) & _KNOWN}
+
+
+ip_neighs = arp
+
+
+def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
+    """Whether an address is in a network.
+
+    CLI Example:
+
+        salt '*' network.ip_in_subnet 172.17.0.4 172.16.0.0/12
+    """
+    return _address(ip_addr) in _network(cidr)
+
+
+def convert_cidr(ctx: Context, cidr: str) -> dict[str, str]:
+    """network, netmask and broadcast of a network.
+
+    CLI Example:
+
+        salt '*' network.convert_cidr 172.31.0.0/16
+    """
+    found = _network(cidr)
+    return {
+        "network": str(found.network_address),
+        "netmask": str(found.netmask),
+        "broadcast": str(found.broadcast_address),
+    }
+
+
+def ifacestartswith(ctx: Context, cidr: str) -> list[str]:
+    """Names of the interfaces with an IPv4 address that begins with the text.
+
+    CLI Example:
+
+        salt '*' network.ifacestartswith 10.0
+    """
+    return [
+        entry.get("label", name)
+        for name, each in ctx.call("network.interfaces").items()
+        for entry in each.get("inet", ())
+        if entry["address"].startswith(str(cidr))
+    ]
+
+
+def iphexval(ctx: Context, ip: str) -> str:
+    """An IPv4 address in eight hexadecimal digits.
+
+    CLI Example:
+
+        salt '*' network.iphexval 10.0.0.1
+    """
+    return _address(ip).packed.hex().upper()
+
+
+def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: Any) -> dict[str, Any]:
+    """Whether a server takes a connection (``result``), and a sentence about it (``comment``). proto: tcp, or udp, which tells
+    only what the kernel knows; family: ipv4 or ipv6; timeout: 5 seconds.
+
+    CLI Example:
+
+        salt '*' network.connect archlinux.org 80 timeout=3
+    """
+    given = {key: value for key, value in kwargs.items() if not key.startswith("__")}
+    if unknown := sorted(set(given) - {"proto", "family", "timeout"}):
+        raise InvocationError(f"network.connect takes no argument {', '.join(unknown)}")
+    for name, value in (("host", host), ("port", port)):
+        if not value:
+            return {"result": False, "comment": f"Required argument, {name}, is missing."}
+    proto = "udp" if given.get("proto") == "udp" else "tcp"
+    kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
+    try:
+        family, _, number, _, address = socket.getaddrinfo(host, port, _FAMILIES[given.get("family")], kind)[0]
+    except KeyError:
+        raise InvocationError(f"family is ipv4 or ipv6, not {given['family']!r}") from None
+    except OSError:
+        return {"result": False, "comment": f"Unable to resolve host {host} on {proto} port {port}"}
+    where = f"{host} ({address[0]}) on {proto} port {port}"
+    try:
+        with socket.socket(family, kind, number) as client:
+            client.settimeout(float(given.get("timeout") or 5))
+            client.connect(address)
+    except OSError:
+        return {"result": False, "comment": f"Unable to connect to {where}"}
+    return {"result": True, "comment": f"Successfully connected to {where}"}
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _text(ctx: Context, name: str) -> str:
+    return processes.text(ctx.host, f"{processes.network(ctx.host)}/{name}")
+
+
+def _routes(ctx: Context) -> Iterator[dict[str, str]]:
+    for row in (line.split() for line in _text(ctx, "route").splitlines()[1:]):
+        if len(row) > 7:
+            yield {
+                "addr_family": "inet",
+                "destination": _turned(row[1]),
+                "gateway": _turned(row[2]),
+                "netmask": _turned(row[7]),
+                "flags": _letters(int(row[3], 16), _FLAGS),
+                "interface": row[0],
+            }
+
+
+def _routes6(ctx: Context) -> Iterator[dict[str, str]]:
+    for row in (line.split() for line in _text(ctx, "ipv6_route").splitlines()):
+        if len(row) > 9:
+            yield {
+                "addr_family": "inet6",
+                "destination": f"{_address6(row[0])}/{int(row[1], 16)}",
+                "gateway": _address6(row[4]),
+                "netmask": "",
+                "flags": _letters(int(row[8], 16), _FLAGS6),
+                "interface": row[9],
+            }
+
+
+def _turned(digits: str) -> str:
+    """The kernel writes the bytes of an IPv4 address as a number of this machine's."""
+    return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder))
+
+
+def _address6(digits: str) -> str:
+    return socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
+
+
+def _letters(flags: int, letters: Mapping[int, str]) -> str:
+    return ("!" if flags & _REJECT else "U") + "".join(letter for bit, letter in letters.items() if flags & bit)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError as error:
+        raise InvocationError(str(error)) from error
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise InvocationError(str(error)) from error
