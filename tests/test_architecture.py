@@ -252,6 +252,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.static_grains": "the file of static grains has one reader and one writer",
         },
     ),
+    "statecore.modules.saltutil": Room(NATIVE),
     "statecore.modules.match": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},

@@ -103,6 +103,15 @@ spared:
     - sls: orch.work.broken
     - allow_fail: 2
 """,
+    "orch/asked.sls": """\
+asked:
+  test.configurable_test_state:
+    - changes: False
+    - comment: >-
+        {{ salt['saltutil.runner']('test.arg', kwarg={'x': 1})['kwargs']['x'] }}
+        {{ salt['saltutil.cmd']('web1', 'test.ping')['web1']['ret'] }}
+        {{ salt['saltutil.wheel']('key.list_all')['return']['minions'] | join(',') }}
+""",
     "orch/heard.sls": """\
 told:
   salt.function:
@@ -214,6 +223,14 @@ def test_events_are_waited_for(lab: Lab) -> None:
     assert {name: entry["result"] for name, entry in run.items()} == {"told": True, "heard": True, "late": False}
     assert run["heard"]["changes"] == {"minions_seen": ["web2"]}
     assert run["late"]["comment"] == "Timeout value reached. Not seen: web9"
+
+
+def test_templates_ask_the_master_too(lab: Lab) -> None:
+    code, run = orchestrated(lab, "orch.asked")
+    assert (code, run["asked"]["comment"]) == (0, "1 True web1,web2")
+    answer = lab.call("web1", "--local", "saltutil.runner", "test.arg")
+    assert answer.code == 1
+    assert "call it in an SLS for salt-run state.orchestrate" in answer.out + answer.err
 
 
 def test_the_job_of_an_orchestration_can_be_asked_for(lab: Lab) -> None:

@@ -1,25 +1,16 @@
-"""The minion's own affairs: running jobs, refreshing, fetching users' modules (Salt's ``saltutil`` module)."""
+"""Users' modules, fetched from the state tree."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import signal
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
-
-ALIASES = {
-    "refresh_pillar": "refresh_pillar",
-    "pillar_refresh": "refresh_pillar",
-    "sync_output": "sync_output",
-    "sync_outputters": "sync_output",
-}
+from statecore.modules.saltutil.refreshing import refresh_grains
 
 #: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
 KINDS = (
@@ -31,97 +22,6 @@ KINDS = (
 #: Files that can be modules.
 _MODULE_FILES = (".py", ".pyx", ".so", ".zip")
 
-#: Directories below the cache directory that can be had again from the master.
-_CACHES = ("files", "localfiles", "extrn_files", "accumulator")
-
-
-def running(ctx: Context) -> list[dict[str, Any]]:
-    """The jobs that run on this minion now but this one, as they were published, each with its pid.
-
-    CLI Example:
-
-        salt '*' saltutil.running
-    """
-    return _others(ctx)
-
-
-def is_running(ctx: Context, fun: str) -> list[dict[str, Any]]:
-    """The running jobs whose function matches a glob (``state.*``)."""
-    return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
-
-
-def find_job(ctx: Context, jid: str) -> dict[str, Any]:
-    """The running job with this id, {} when it does not run (any more)."""
-    return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
-
-
-def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
-    """Sends a signal (number or name) to a job's process; the sentence says what was done, "" when there is no such job."""
-    return ctx.jobs.signal(str(jid), _number(sig))
-
-
-def term_job(ctx: Context, jid: str) -> str:
-    """Asks a job to end (SIGTERM).
-
-    CLI Example:
-
-        salt '*' saltutil.term_job <job id>
-    """
-    return ctx.jobs.signal(str(jid), signal.SIGTERM)
-
-
-def kill_job(ctx: Context, jid: str) -> str:
-    """Ends a job at once (SIGKILL)."""
-    return ctx.jobs.signal(str(jid), signal.SIGKILL)
-
-
-def term_all_jobs(ctx: Context) -> list[str]:
-    """Asks every other running job to end."""
-    return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in _others(ctx)]
-
-
-def kill_all_jobs(ctx: Context) -> list[str]:
-    """Ends every other running job at once."""
-    return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
-
-
-def _others(ctx: Context) -> list[dict[str, Any]]:
-    """The job that asks does not count, as in Salt: it would find, or end, itself."""
-    return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
-
-
-def _number(sig: int | str) -> int:
-    text = str(sig).upper()
-    if text.isdigit():
-        return int(text)
-    try:
-        return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"].value
-    except KeyError:
-        raise CommandError(f"There is no signal '{sig}'") from None
-
-
-def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
-    """The next job sees freshly compiled pillar.
-
-    CLI Example:
-
-        salt '*' saltutil.refresh_pillar
-    """
-    return ctx.minion.refresh_pillar()
-
-
-def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache: bool = False) -> bool:
-    """The next job sees freshly gathered grains, and pillar compiled from them."""
-    done = ctx.minion.refresh_grains()
-    if refresh_pillar:
-        ctx.minion.refresh_pillar()
-    return done
-
-
-def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
-    """The next job sees the modules that are on disk now."""
-    return ctx.minion.refresh_modules()
-
 
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
     """Kind -> names of the users' modules on this minion."""
@@ -132,14 +32,6 @@ def list_extmods(ctx: Context) -> dict[str, list[str]]:
         if directory.is_dir()
     }
     return {kind: names for kind, names in found.items() if names}
-
-
-def clear_cache(ctx: Context) -> bool:
-    """Removes cached files that can be had again from the master."""
-    cache = str(ctx.opts.get("cachedir") or "")
-    for name in _CACHES if cache else ():
-        shutil.rmtree(Path(cache) / name, ignore_errors=True)
-    return True
 
 
 def sync_all(

@@ -1,0 +1,66 @@
+"""What an orchestration asks of the master that runs it: jobs, runners, wheels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.ports import Master, MasterCall, MinionJob
+
+#: Further arguments of ``cmd`` -> the job's own.
+_MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}
+
+#: Those that travel with the publication.
+_PASSED_ON = ("ret_config", "ret_kwargs")
+
+
+def cmd(
+    ctx: Context,
+    tgt: str | Sequence[str],
+    fun: str,
+    arg: Sequence[Any] = (),
+    timeout: float | None = None,
+    tgt_type: str = "glob",
+    ret: str = "",
+    kwarg: Mapping[str, Any] | None = None,
+    ssh: bool = False,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Runs a function on minions: {minion: {ret, retcode, jid}}. In SLS of an orchestration alone.
+
+    Further arguments: batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    """
+    unknown = sorted(set(kwargs) - set(_MORE) - set(_PASSED_ON) - {"_cmd_meta"})
+    if ssh or unknown:
+        raise InvocationError(f"not supported: {', '.join(unknown) or 'ssh'}")
+    passed_on = {key: kwargs[key] for key in _PASSED_ON if kwargs.get(key)}
+    more = {own: kwargs[key] for key, own in _MORE.items() if kwargs.get(key) is not None}
+    more |= {"batch": str(more["batch"])} if "batch" in more else {}
+    job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, passed_on, timeout, **more)
+    return _master(ctx).ask(job, {"type": "function", "tgt": tgt, "name": fun})
+
+
+def runner(
+    ctx: Context,
+    name: str,
+    arg: Sequence[Any] | None = None,
+    kwarg: Mapping[str, Any] | None = None,
+    full_return: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Runs a runner of the master; what it returned, with ``full_return`` also ``success`` and ``jid``. In orchestrations alone."""
+    (answer,) = _master(ctx).run([MasterCall(name, tuple(arg or ()), {**(kwarg or {}), **kwargs})])
+    return answer if full_return else answer.get("return")
+
+
+def wheel(ctx: Context, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Runs a wheel function of the master: ``return`` and ``success``. In SLS of an orchestration alone."""
+    return _master(ctx).wheel(MasterCall(name, args, kwargs))
+
+
+def _master(ctx: Context) -> Master:
+    if ctx.master is None:
+        raise CommandError("this asks a master, and none runs it: call it in an SLS for salt-run state.orchestrate")
+    return ctx.master

@@ -1,0 +1,43 @@
+"""What the minion reads anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+
+#: Directories below the cache directory that can be had again from the master.
+_CACHES = ("files", "localfiles", "extrn_files", "accumulator")
+
+
+def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
+    """The next job sees freshly compiled pillar.
+
+    CLI Example:
+
+        salt '*' saltutil.refresh_pillar
+    """
+    return ctx.minion.refresh_pillar()
+
+
+def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache: bool = False) -> bool:
+    """The next job sees freshly gathered grains, and pillar compiled from them."""
+    done = ctx.minion.refresh_grains()
+    if refresh_pillar:
+        ctx.minion.refresh_pillar()
+    return done
+
+
+def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
+    """The next job sees the modules that are on disk now."""
+    return ctx.minion.refresh_modules()
+
+
+def clear_cache(ctx: Context) -> bool:
+    """Removes cached files that can be had again from the master."""
+    cache = str(ctx.opts.get("cachedir") or "")
+    for name in _CACHES if cache else ():
+        shutil.rmtree(Path(cache) / name, ignore_errors=True)
+    return True
