@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 UP_TO_DATE = "is present and up to date"
@@ -138,3 +141,23 @@ def test_what_the_programs_refuse(plain, debian, program, fun, arguments, commen
     debian.broken[program] = "no"
     entry = plain.state(f"group.{fun}", **arguments)
     assert (entry["result"], entry["comment"]) == (False, comment)
+
+
+#: Case -> why Salt tells it in another way.
+DIFFERS = {
+    "no list": "Salt takes whatever it is given",
+    "local": "Salt takes an argument that means nothing here",
+    "no members": "Salt tells a set",
+    **dict.fromkeys(("in and out", "all and some"), "Salt's result is None"),
+    "no number": "Salt takes what it complains of for changes",
+}
+
+
+@pytest.mark.oracle
+def test_as_salt(oracle):
+    asked = [["group", CASES[name][0], CASES[name][1]] for name in CASES]
+    stdin = json.dumps(asked)
+    told = json.loads(oracle.run("python", str(Path(__file__).parent / "salt_accounts.py"), stdin=stdin))
+    for name, answers in zip(CASES, told, strict=True):
+        if name not in DIFFERS:
+            assert [tuple(answer) for answer in answers] == list(CASES[name][2:]), name

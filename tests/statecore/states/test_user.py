@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 UP_TO_DATE = "User web is present and up to date"
@@ -267,3 +270,22 @@ def test_what_the_programs_refuse(plain, debian, program, fun, arguments, commen
     debian.broken[program] = "no"
     entry = plain.state(f"user.{fun}", **arguments)
     assert (entry["result"], entry["comment"]) == (False, comment)
+
+
+#: Case -> why Salt tells it in another way.
+DIFFERS = {
+    "groups that are not there for one that is": "Salt's test mode says that all is well",
+    "clear text": "Salt's hash is played",
+    **dict.fromkeys(("days", "number", "half", "no day", "no list"), "Salt takes whatever it is given"),
+    **dict.fromkeys(("windows", "local"), "Salt takes arguments that mean nothing here"),
+}
+
+
+@pytest.mark.oracle
+def test_as_salt(oracle):
+    asked = [["user", CASES[name][0], CASES[name][1]] for name in CASES]
+    stdin = json.dumps(asked)
+    told = json.loads(oracle.run("python", str(Path(__file__).parent / "salt_accounts.py"), stdin=stdin))
+    for name, answers in zip(CASES, told, strict=True):
+        if name not in DIFFERS:
+            assert [tuple(answer) for answer in answers] == list(CASES[name][2:]), name
