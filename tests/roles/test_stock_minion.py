@@ -6,11 +6,15 @@ in memory, and everything else that it could change is read-only there.
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,6 +26,7 @@ from tests.roles.lab import STARTUP, Lab, until
 pytestmark = [pytest.mark.roles, pytest.mark.oracle]
 
 MINION = "stock1"
+OURS = "ours1"
 
 #: $1 is a directory of the test's own; the rest is what runs in the namespace.
 NAMESPACE = """\
@@ -43,14 +48,14 @@ exec "$@"
 
 @pytest.fixture(scope="module")
 def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A master without minions of ours, and the stock minion signed in there."""
+    """A master, and the stock minion signed in there. One of ours may be started beside it."""
     if os.geteuid():
         pytest.skip("a mount namespace needs root")
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine does not let root make a mount namespace")
     root = tmp_path_factory.mktemp("stock")
-    lab = module_labs(minions=(), options={"auto_accept": False})
-    lab.start_all()
+    lab = module_labs(minions=(OURS,), options={"auto_accept": False})
+    lab.start_all(*lab.roles)
     config = root / "minion"
     config.write_text(
         yaml.safe_dump(
@@ -139,3 +144,128 @@ def test_it_keeps_up_with_rotated_keys_and_restarted_roles(joined: Lab) -> None:
         lambda: joined.run("salt", "-t", "2", MINION, "test.ping").code == 0, STARTUP, "the stock minion answers again"
     )
     assert joined.tracebacks() == []
+
+
+#: What differs between two minions, or two moments.
+_PASSING = ("id", "jid", "pid", "ts", "_stamp", "_TS", "_TT", "tag")
+
+#: Tag of the event, with the minion for %s, and what has a minion fire it.
+BY_THEMSELVES = (
+    (
+        "salt/job/*/ret/%s",
+        (
+            *("schedule.add", "nightly", "function=test.echo", "job_args=['a b']", "seconds=3600"),
+            *("metadata={'why': 'x'}", "maxrunning=2"),
+        ),
+        ("schedule.delete", "nightly"),
+    ),
+    ("salt/beacon/%s/memusage/", ("beacons.add", "memusage", "[{'percent': 1}]"), ("beacons.delete", "memusage")),
+    ("site/told", ("event.fire_master", "{'a': 1}", "site/told"), ()),
+)
+
+
+#: Calls in turn, whose returns are to be the same.
+CALLS = (
+    ("schedule.list",),
+    ("schedule.add", "j", "function=test.echo", "job_args=[x]", "cron=0 0 1 1 *"),
+    ("schedule.add", "j", "function=test.echo", "seconds=3600"),
+    ("schedule.add", "bad", "function=test.echo", "seconds=3600", "when=5pm"),
+    ("schedule.list",),
+    ("schedule.list", "return_yaml=False"),
+    ("schedule.is_enabled", "j"),
+    ("schedule.is_enabled",),
+    ("schedule.show_next_fire_time", "j"),
+    ("schedule.disable_job", "j"),
+    ("schedule.list", "show_disabled=False", "return_yaml=False"),
+    ("schedule.run_job", "j"),
+    ("schedule.enable_job", "j"),
+    ("schedule.enable_job", "none"),
+    ("schedule.run_job", "none"),
+    ("schedule.modify", "j", "cron=0 0 2 1 *"),
+    ("schedule.modify", "none", "seconds=7200"),
+    ("schedule.skip_job", "j", "2036-01-01T00:00:00"),
+    ("schedule.postpone_job", "j", "2036-01-01T00:00:00", "2036-01-02T00:00:00"),
+    ("schedule.disable",),
+    ("schedule.enable",),
+    ("schedule.save",),
+    ("schedule.delete", "none"),
+    ("schedule.delete", "j", "test=True"),
+    ("schedule.delete", "j"),
+    ("schedule.add", "k", "function=test.echo", "cron=0 0 1 1 *"),
+    ("schedule.purge",),
+    ("beacons.list",),
+    ("beacons.add", "ps", "[{'processes': {'none': 'running'}}]"),
+    ("beacons.add", "ps", "[{'processes': {'none': 'running'}}]"),
+    ("beacons.add", "none", "[]"),
+    ("beacons.list",),
+    ("beacons.modify", "ps", "[{'processes': {'none': 'running'}}, {'interval': 5}]"),
+    ("beacons.modify", "none", "[]"),
+    ("beacons.disable_beacon", "ps"),
+    ("beacons.list", "return_yaml=False"),
+    ("beacons.enable_beacon", "ps"),
+    ("beacons.enable_beacon", "none"),
+    ("beacons.disable",),
+    ("beacons.enable",),
+    ("beacons.delete", "ps"),
+    ("beacons.delete", "ps"),
+    ("beacons.reset",),
+)
+
+
+def heard(lab: Lab, minion: str, tag: str, words: Sequence[str], undo: Sequence[str]) -> dict[str, Any]:
+    """The event that a minion fires by itself once it was told to; told again until somebody listens."""
+    listening = lab.started("salt-run", "state.event", tag.replace("%s", minion))
+
+    def told() -> dict[str, Any] | None:
+        lab.run("salt", minion, *words)
+        found = None
+        deadline = time.monotonic() + 3
+        while found is None and select.select([listening.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            assert listening.stdout is not None
+            data = json.loads(listening.stdout.readline().partition("\t")[2])
+            found = data if not tag.startswith("salt/job") or "schedule" in data else None
+        if undo:
+            lab.run("salt", minion, *undo)
+        return found
+
+    found: dict[str, Any] = until(told, 2 * STARTUP, f"{tag} of {minion}")
+    listening.kill()
+    listening.communicate()
+    return found
+
+
+def shape(data: Any) -> Any:
+    """What of an event is the same whoever fired it."""
+    if isinstance(data, dict):
+        return {key: shape(value) for key, value in data.items() if key not in _PASSING}
+    return "a number" if isinstance(data, float) else data
+
+
+@pytest.fixture(scope="module")
+def both(joined: Lab) -> Lab:
+    """The lab with one of our minions beside the stock one."""
+    joined.start(OURS)
+    until(lambda: joined.keys()["minions_pre"] == [OURS], STARTUP, "our minion's key")
+    joined.ok("salt-key", "-y", "-a", OURS)
+    joined.await_ready(OURS)
+    return joined
+
+
+def test_what_minions_do_by_themselves_looks_the_same(both: Lab) -> None:
+    """Returns of a schedule, beacons and events: those of a stock minion beside those of ours."""
+    for tag, words, undo in BY_THEMSELVES:
+        stock, ours = (shape(heard(both, minion, tag, words, undo)) for minion in (MINION, OURS))
+        assert ours == stock, tag
+    for minion in (MINION, OURS):
+        send = ("mine.send", "offered", "mine_function=test.echo", "text=of " + minion, "allow_tgt=ours*")
+        assert both.salt(minion, *send) == {minion: True}
+    offered = {minion: f"of {minion}" for minion in (MINION, OURS)}
+    assert both.salt(OURS, "mine.get", "*", "offered") == {OURS: offered}
+    assert both.salt(MINION, "mine.get", "*", "offered") == {MINION: {}}
+
+
+def test_its_schedule_and_beacons_are_changed_as_ours(both: Lab) -> None:
+    for words in CALLS:
+        told = both.run("salt", "--out", "json", "--static", "-t", "20", "*", *words).data
+        assert told[OURS] == told[MINION], words
+        assert "did not return" not in str(told[OURS]), words
