@@ -339,7 +339,11 @@ ROOMS: Mapping[str, Room] = {
     "statecore.states.service": Room(NATIVE),
     "statecore.states.user": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.grains": Room(GROUND, open_inside=False),
+    "statecore.grains": Room(
+        GROUND,
+        {"statecore.hostfiles": "facts are read from small files, which may be pipes, loops or not there"},
+        open_inside=False,
+    ),
     "saltwire": Room(),
     "masterstore": Room(),
     "services": Room(open_inside=False),

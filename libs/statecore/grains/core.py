@@ -1,16 +1,13 @@
-"""Facts about the managed host, under Salt's names. What describes the host is read from its own files; the machine's are ours.
+"""The system and this process, under Salt's names. What describes the host is read from its own files.
 
 Nothing here runs a program or asks a name server: all grains together take a few milliseconds.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import os
-import platform
 import re
-import socket
-import struct
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.errors import HostError
+from statecore.hostfiles.plain_text import first_line, host_text, text, there
 from statecore.ports import ManagedHost
 
 #: The version of Salt whose wire protocol and state semantics this is; trees compare it (``grains.saltversioninfo``).
@@ -96,65 +94,33 @@ def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, An
     return grains
 
 
-def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """host, fqdn, domain, nodename, localhost: the host's own /etc/hostname where it is mounted."""
-    own = _first_line(host, "/etc/hostname") if host.mounted else ""
-    node = own or socket.gethostname()
-    fqdn = node if "." in node or host.mounted else _fqdn(host, node)
-    short, _, domain = fqdn.partition(".")
-    return {"nodename": node, "localhost": node, "fqdn": fqdn, "host": short, "domain": domain}
-
-
-def hardware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB), virtual, gpus left out."""
-    cpuinfo = _text(Path("/proc/cpuinfo"))
-    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", _text(Path("/proc/meminfo")), re.MULTILINE))
-    model = re.search(r"^(?:model name|Processor)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    return {
-        "num_cpus": os.cpu_count() or 1,
-        "cpu_model": model[1].strip() if model else platform.processor() or "Unknown",
-        "cpu_flags": flags[1].split() if flags else [],
-        "mem_total": int(memory.get("MemTotal", 0)) // 1024,
-        "swap_total": int(memory.get("SwapTotal", 0)) // 1024,
-        "virtual": _virtual(cpuinfo),
-    }
-
-
-def network(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """Addresses by interface, as the kernel has them: ip_interfaces, ipv4, ipv6, hwaddr_interfaces."""
-    four, six, hardware_addresses = _addresses4(), _addresses6(), _hardware_addresses()
-    every = sorted({*four, *six, *hardware_addresses})
-    return {
-        "ip4_interfaces": {name: four.get(name, []) for name in every},
-        "ip6_interfaces": {name: six.get(name, []) for name in every},
-        "ip_interfaces": {name: [*four.get(name, []), *six.get(name, [])] for name in every},
-        "ipv4": sorted({address for addresses in four.values() for address in addresses}),
-        "ipv6": sorted({address for addresses in six.values() for address in addresses}),
-        "hwaddr_interfaces": hardware_addresses,
-    }
-
-
 def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """init: systemd where it runs and can be reached, sysvinit where the host has init scripts, else unknown."""
-    if not host.mounted and Path("/run/systemd/system").is_dir():
-        return {"init": "systemd", "systemd": {"version": "", "features": ""}}
-    if _there(host, "/etc/init.d"):
-        return {"init": "sysvinit"}
-    return {"init": "unknown"}
+    """init: systemd where it runs; else of this machine what process 1 is, of a mounted host sysvinit where it has init scripts;
+    else unknown. systemd: its version, where the host has it. SELinux where the host has its programs."""
+    grains: dict[str, Any] = {"init": _init(host)}
+    if host.which("systemctl") and host.which("localectl"):
+        grains["systemd"] = {"version": _systemd_version(host), "features": ""}
+    if host.which("selinuxenabled"):
+        grains["selinux"] = _selinux()
+    return grains
 
 
 def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """machine_id, host_root, path, shell."""
-    machine_id = _first_line(host, "/etc/machine-id")
+    """machine_id, server_id, host_root, path, shell, cwd, transactional, and the master's name."""
+    machine_id = first_line(host, "/etc/machine-id") or first_line(host, "/var/lib/dbus/machine-id")
     path = os.environ.get("PATH", "")
     found: dict[str, Any] = {
         "host_root": str(host.root),
         "path": path,
         "systempath": path.split(":"),
         "ps": "ps -efHww",
+        "shell": os.environ.get("SHELL", "/bin/sh"),
+        "cwd": _cwd(),
+        "transactional": host.which("transactional-update") is not None,
+        "server_id": int(hashlib.sha256(str(opts.get("id", "")).encode()).hexdigest(), 16) % 2**31,
     }
-    found["shell"] = os.environ.get("SHELL", "/bin/sh")
+    if opts.get("master"):
+        found["master"] = opts["master"]
     return found | ({"machine_id": machine_id} if machine_id else {})
 
 
@@ -180,7 +146,7 @@ def process(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _os_release(host: ManagedHost) -> dict[str, str]:
     for path in ("/etc/os-release", "/usr/lib/os-release"):
-        text = _host_text(host, path)
+        text = host_text(host, path)
         if text:
             rows = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
             return {name.strip(): value.strip().strip("\"'") for name, _, value in rows}
@@ -207,99 +173,54 @@ def _codename(release: Mapping[str, str]) -> str:
 
 def _userland(host: ManagedHost, release: Mapping[str, str]) -> str:
     """The system's family in lower case, "none" for a plain directory tree in which nothing can run."""
-    return _family(release).lower() if _there(host, "/bin/sh") else "none"
+    return _family(release).lower() if there(host, "/bin/sh") else "none"
 
 
-def _fqdn(host: ManagedHost, node: str) -> str:
-    """The first name of /etc/hosts that begins with ours; a resolver could hang."""
-    for line in _host_text(host, "/etc/hosts").splitlines():
-        names_of_line = line.partition("#")[0].split()[1:]
-        if node in names_of_line:
-            return next((name for name in names_of_line if name.startswith(f"{node}.")), node)
-    return node
+def _init(host: ManagedHost) -> str:
+    if there(host, "/run/systemd/system"):
+        return "systemd"
+    if host.mounted:
+        return "sysvinit" if there(host, "/etc/init.d") else "unknown"
+    words = text(Path("/proc/1/cmdline")).replace("\0", " ").split()
+    program = host.which(words[0]) if words else None
+    if program is not None and program.endswith("bin/init"):
+        # As Salt tells them apart: each has its own name somewhere in its file.
+        image = Path(program).read_bytes().lower()
+        return next((name for name in ("upstart", "sysvinit", "systemd") if name.encode() in image), "unknown")
+    if words == ["runit"] or "/sbin/my_init" in words:
+        return "runit"
+    return next((name for name in ("supervisord", "dumb-init", "tini") if host.which(name) in words), "unknown")
 
 
-def _virtual(cpuinfo: str) -> str:
-    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
-        return "container"
-    product = (_text(Path("/sys/class/dmi/id/product_name")) + _text(Path("/sys/class/dmi/id/sys_vendor"))).lower()
-    for word, kind in (
-        ("kvm", "kvm"),
-        ("qemu", "kvm"),
-        ("vmware", "VMware"),
-        ("virtualbox", "VirtualBox"),
-        ("microsoft", "HyperV"),
-    ):
-        if word in product:
-            return kind
-    return "kvm" if " hypervisor" in cpuinfo else "physical"
-
-
-def _addresses4() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for _, name in socket.if_nameindex():
-        address = _address4(name)
-        if address:
-            found.setdefault(name, []).append(address)
-    return found
-
-
-def _address4(name: str) -> str:
-    """The interface's first address, by SIOCGIFADDR."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+def _systemd_version(host: ManagedHost) -> str:
+    """From the name of systemd's own library (libsystemd-shared-252.so), which every systemd since 231 has."""
+    for folder in ("/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd"):
         try:
-            answer = fcntl.ioctl(probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15]))
-        except OSError:
-            return ""
-    return socket.inet_ntoa(answer[20:24])
+            names = [path.name for path in host.path(folder).glob("libsystemd-shared-*.so")]
+        except (HostError, OSError):
+            continue
+        for name in names:
+            found = re.match(r"libsystemd-shared-(\d+)", name)
+            if found:
+                return found[1]
+    return ""
 
 
-def _addresses6() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in _text(Path("/proc/net/if_inet6")).splitlines():
-        fields = line.split()
-        address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(fields[0]))
-        found.setdefault(fields[5], []).append(address)
-    return found
+def _selinux() -> dict[str, Any]:
+    """Of the kernel: enabled, and whether it enforces, in the words of getenforce."""
+    state = text(Path("/sys/fs/selinux/enforce")).strip()
+    return {"enabled": bool(state), "enforced": {"1": "Enforcing", "0": "Permissive"}.get(state, "Disabled")}
 
 
-def _hardware_addresses() -> dict[str, str]:
-    found = {}
-    for _, name in socket.if_nameindex():
-        address = _text(Path(f"/sys/class/net/{name}/address")).strip()
-        if address:
-            found[name] = address
-    return found
+def _cwd() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        # It was removed under us.
+        return "unknown"
 
 
 def _language() -> str:
-    return (os.environ.get("LC_ALL") or os.environ.get("LANG") or "C").partition(".")[0]
-
-
-def _first_line(host: ManagedHost, path: str) -> str:
-    return _host_text(host, path).partition("\n")[0].strip()
-
-
-def _there(host: ManagedHost, path: str) -> bool:
-    try:
-        return host.path(path).exists()
-    except HostError:
-        return False
-
-
-def _host_text(host: ManagedHost, path: str) -> str:
-    try:
-        return _text(host.path(path))
-    except HostError:
-        # A loop of links: as good as no file.
-        return ""
-
-
-def _text(path: Path) -> str:
-    """What is in a file, "" where there is none; a pipe is none, it would be waited for."""
-    try:
-        if not path.is_file():
-            return ""
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
+    """As Python tells it: C.UTF-8 is en_US."""
+    name = (os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C").partition(".")
+    return "en_US" if name[0] == "C" and name[2] else name[0]

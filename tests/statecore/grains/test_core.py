@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.grains import core
+from statecore.grains import core, network
 from statecore.host import Host
 from statecore.runtime import gather_grains
 
@@ -231,22 +231,25 @@ def test_files_that_are_none(root):
     (root / "etc/machine-id").symlink_to("/etc/hostname")
     host = Host(root)
     assert core.operating_system(host, {})["os"] == "Unknown"
-    assert core.names(host, {})["nodename"]
+    assert network.names(host, {})["nodename"]
     assert "machine_id" not in core.machine(host, {})
     (root / "etc/hostname").unlink()
     (root / "etc/hostname").symlink_to("/../../../etc/passwd")
-    assert "root:" not in core.names(host, {})["nodename"]
+    assert "root:" not in network.names(host, {})["nodename"]
 
 
 def test_names_of_a_mounted_host(root):
     (root / "etc/hostname").write_text("web1.example.org\n")
     (root / "etc/machine-id").write_text("abc\n")
-    assert core.names(Host(root), {}) == {
+    assert network.names(Host(root), {}) == {
         "nodename": "web1.example.org",
         "localhost": "web1.example.org",
         "fqdn": "web1.example.org",
         "host": "web1",
         "domain": "example.org",
+        "fqdn_ip4": [],
+        "fqdn_ip6": [],
+        "fqdns": [],
     }
     machine = core.machine(Host(root), {})
     assert (machine["machine_id"], machine["host_root"]) == ("abc", str(root))
@@ -264,7 +267,7 @@ def test_names_of_a_mounted_host(root):
 )
 def test_the_whole_name_is_in_the_hosts_file(root, hosts, fqdn):
     (root / "etc/hosts").write_text(hosts)
-    assert core._fqdn(Host(root), "web1") == fqdn
+    assert network._fqdn(Host(root), "web1") == fqdn
 
 
 def test_init_systems(root):
@@ -273,22 +276,23 @@ def test_init_systems(root):
     assert core.init_system(Host(root), {}) == {"init": "sysvinit"}
 
 
-@pytest.mark.parametrize(("cpuinfo", "kinds"), [("flags : fpu hypervisor\n", {"kvm"}), ("flags : fpu\n", {"physical"})])
-def test_what_this_machine_is(cpuinfo, kinds):
-    """A container, or a product that says so, decides before the processor does."""
-    known = {"container", "kvm", "VMware", "VirtualBox", "HyperV"}
-    assert core._virtual(cpuinfo) in kinds | known
+def test_systemd_and_selinux_of_a_host(root):
+    for name in ("bin/systemctl", "usr/bin/localectl", "usr/sbin/selinuxenabled"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch(0o755)
+    (root / "usr/lib/systemd").mkdir(parents=True)
+    (root / "usr/lib/systemd/libsystemd-shared-254.5-1.fc39.so").touch()
+    (root / "run/systemd/system").mkdir(parents=True)
+    grains = core.init_system(Host(root), {})
+    assert (grains["init"], grains["systemd"]) == ("systemd", {"version": "254", "features": ""})
+    assert set(grains["selinux"]) == {"enabled", "enforced"}
 
 
-def test_this_machine(root):
-    found = core.hardware(Host(root), {})
-    assert found["num_cpus"] >= 1
-    assert found["mem_total"] > 0
-    network = core.network(Host(root), {})
-    assert "127.0.0.1" in network["ip4_interfaces"]["lo"]
-    assert "127.0.0.1" in network["ipv4"]
+def test_this_process(root):
     process = core.process(Host(root), {})
     assert (process["uid"], process["pid"], process["saltversioninfo"]) == (os.geteuid(), os.getpid(), [3008, 3])
+    machine = core.machine(Host(root), {"id": "web1", "master": "salt"})
+    assert (machine["server_id"], machine["master"], machine["transactional"]) == (1826842219, "salt", False)
 
 
 def test_all_together(root):

@@ -1,0 +1,211 @@
+"""What the machine is made of: processors, memory, disks, firmware, and whether it is one at all. Of its kernel: no host is asked.
+
+Nothing here runs a program; what Salt asks systemd-detect-virt, dmidecode and lspci for is read where they read it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.hostfiles.plain_text import host_text, text
+from statecore.ports import ManagedHost
+
+_SYS, _PROC = Path("/sys"), Path("/proc")
+
+#: Grain -> file of /sys/class/dmi/id.
+_DMI: Mapping[str, str] = {
+    "biosversion": "bios_version",
+    "biosvendor": "bios_vendor",
+    "biosreleasedate": "bios_date",
+    "boardname": "board_name",
+    "productname": "product_name",
+    "manufacturer": "sys_vendor",
+    "uuid": "product_uuid",
+    "serialnumber": "product_serial",
+}
+
+#: What product, vendor or BIOS say -> (virtual, virtual_subtype), the first that fits.
+_PRODUCTS: tuple[tuple[str, str, str], ...] = (
+    ("amazon ec2", "Nitro", "Amazon EC2"),
+    ("google", "gce", ""),
+    ("ovirt", "kvm", "ovirt"),
+    ("rhev hypervisor", "kvm", "rhev"),
+    ("nutanix", "kvm", "Nutanix AHV"),
+    ("kvm", "kvm", ""),
+    ("openstack", "kvm", ""),
+    ("qemu", "kvm", ""),
+    ("vmware", "VMware", ""),
+    ("virtualbox", "VirtualBox", ""),
+    ("innotek gmbh", "VirtualBox", ""),
+    ("hvm domu", "xen", "Xen HVM DomU"),
+    ("xen", "xen", ""),
+    ("bochs", "kvm", ""),
+    ("parallels", "Parallels", ""),
+    ("bhyve", "bhyve", ""),
+    ("virtual machine", "VirtualPC", ""),
+)
+
+#: Word of ``container=`` in the environment of process 1 -> virtual_subtype.
+_CONTAINERS: Mapping[str, str] = {
+    "lxc": "LXC",
+    "lxc-libvirt": "LXC",
+    "docker": "Docker",
+    "podman": "Podman",
+    "oci": "Podman",
+}
+
+#: What container engines leave -> the engine.
+_MARKS: Mapping[str, str] = {"/run/.containerenv": "Podman", "/.dockerenv": "Docker"}
+
+#: Number of a PCI vendor -> what Salt calls it.
+_GPU_VENDORS: Mapping[str, str] = {
+    "0x1002": "amd",
+    "0x1013": "cirrus logic",
+    "0x102b": "matrox",
+    "0x10de": "nvidia",
+    "0x15ad": "vmware",
+    "0x1a03": "aspeed",
+    "0x8086": "intel",
+}
+
+#: Where distributions keep the names of PCI devices.
+_PCI_IDS = ("/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
+
+
+def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB)."""
+    cpuinfo = text(_PROC / "cpuinfo")
+    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(_PROC / "meminfo"), re.MULTILINE))
+    model = re.search(r"^(?:model name|Processor|cpu)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return {
+        "num_cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or os.cpu_count() or 1,
+        "cpu_model": model[1].strip() if model else platform.processor() or "Unknown",
+        "cpu_flags": flags[1].split() if flags else [],
+        "mem_total": int(memory.get("MemTotal", 0)) // 1024,
+        "swap_total": int(memory.get("SwapTotal", 0)) // 1024,
+    }
+
+
+def firmware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the firmware says of the machine (biosversion, manufacturer, productname, serialnumber, uuid, ...), as far as this
+    user may read it; efi and efi-secure-boot."""
+    found = {grain: text(_SYS / "class/dmi/id" / name).strip() for grain, name in _DMI.items()}
+    found = {grain: value for grain, value in found.items() if (_SYS / "class/dmi/id" / _DMI[grain]).exists() and value}
+    if "uuid" in found:
+        found["uuid"] = found["uuid"].lower()
+    return {**found, **_efi(_SYS / "firmware/efi")}
+
+
+def kernel_parameters(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """kernelparams: (name, value) of each word of the kernel's command line, None for a name alone."""
+    line = text(_PROC / "cmdline")
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    parts = (word.split("=") for word in words)
+    return {"kernelparams": [(each[0], each[1].strip('"') if len(each) == 2 else None) for each in parts]}
+
+
+def disks(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """disks: those that turn; ssds: those that do not. mdadm: software RAIDs, where the kernel knows any."""
+    found: dict[str, Any] = {"disks": [], "ssds": []}
+    for name in _names(_SYS / "block"):
+        place = _SYS / "block" / name
+        if not os.path.realpath(place).startswith("/sys/devices/virtual/"):
+            kind = {"0": "ssds", "1": "disks"}.get(text(place / "queue/rotational")[:1])
+            if kind:
+                found[kind].append(name)
+    raids = text(_PROC / "mdstat")
+    if raids:
+        lines = (line for line in raids.splitlines() if not line.startswith(("Personalities : ", "unused devices:")))
+        found["mdadm"] = sorted({line.split(" : ")[0] for line in lines if " : " in line})
+    return found
+
+
+def graphics(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """gpus (vendor, model) and num_gpus, of the PCI bus; nothing with ``enable_gpu_grains: False``."""
+    if opts.get("enable_gpu_grains", True) is False:
+        return {}
+    found = []
+    for name in _names(_SYS / "bus/pci/devices"):
+        place = _SYS / "bus/pci/devices" / name
+        # Display controllers, and processing accelerators.
+        if text(place / "class").startswith(("0x03", "0x12")):
+            vendor, device = text(place / "vendor").strip(), text(place / "device").strip()
+            found.append({"vendor": _GPU_VENDORS.get(vendor, "unknown"), "model": _model(host, vendor, device)})
+    return {"num_gpus": len(found), "gpus": found}
+
+
+def virtual(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """virtual: physical, kvm, VMware, container, ...; virtual_subtype where there is more to say."""
+    product = _dmi_words()
+    kind, subtype = next(((kind, more) for word, kind, more in _PRODUCTS if word in product), ("", ""))
+    if not kind:
+        kind = "kvm" if re.search(r"^flags\s*:.*\bhypervisor\b", text(_PROC / "cpuinfo"), re.MULTILINE) else "physical"
+    if (contained := _container()) is not None:
+        kind, subtype = contained[0] or kind, contained[1]
+    return {"virtual": kind} | ({"virtual_subtype": subtype} if subtype else {})
+
+
+def _container() -> tuple[str, str] | None:
+    """(virtual, or "" where Salt leaves it, and virtual_subtype) of the container that this process is in."""
+    environment = text(_PROC / "1/environ").replace("\0", "\n")
+    declared = re.search(r"^container=(\S+)", environment, re.MULTILINE)
+    word = declared[1] if declared else ""
+    mark = next((engine for path, engine in _MARKS.items() if Path(path).exists()), "")
+    groups = text(_PROC / "1/cgroup")
+    if word in _CONTAINERS:
+        return "container", _CONTAINERS[word]
+    if ":/lxc/" in groups:
+        return "container", "LXC"
+    if "/kubepods" in groups:
+        return "container" if mark else "", "kubernetes"
+    if ":/libpod_parent/" in groups:
+        return "", "libpod"
+    if mark or re.search(r":/(?:system\.slice/docker|docker(?:-ce)?/)", groups):
+        return "container", mark or "Docker"
+    return None
+
+
+def _dmi_words() -> str:
+    """What product, vendor and BIOS call themselves, in lower case; "" where the kernel shows no such thing."""
+    names = ("product_name", "sys_vendor", "bios_vendor", "board_vendor")
+    return "\n".join(text(_SYS / "class/dmi/id" / name) for name in names).lower()
+
+
+def _efi(place: Path) -> dict[str, bool]:
+    variables = next((place / name for name in ("efivars", "vars") if (place / name).exists()), None)
+    if variables is None:
+        return {"efi": False, "efi-secure-boot": False}
+    secure = [each for each in _names(variables) if each.startswith("SecureBoot-")]
+    file = variables / secure[0] / ("data" if variables.name == "vars" else "") if len(secure) == 1 else None
+    try:
+        return {"efi": True, "efi-secure-boot": file is not None and file.read_bytes()[-1:] == b"\x01"}
+    except OSError:
+        return {"efi": True, "efi-secure-boot": False}
+
+
+def _model(host: ManagedHost, vendor: str, device: str) -> str:
+    """The name of a PCI device in the host's list, its numbers where that has none."""
+    numbers = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"
+    for path in _PCI_IDS:
+        own = re.search(rf"^{vendor.removeprefix('0x')}  .*\n((?:[\t#].*\n)*)", host_text(host, path), re.MULTILINE)
+        named = re.search(rf"^\t{device.removeprefix('0x')}  (.*)$", own[1], re.MULTILINE) if own else None
+        if named:
+            return named[1].strip()
+    return numbers
+
+
+def _names(directory: Path) -> Iterator[str]:
+    try:
+        yield from sorted(os.listdir(directory))  # noqa: PTH208 - names, no paths
+    except OSError:
+        return

@@ -1,0 +1,198 @@
+"""Interfaces, addresses, gateways as the kernel has them for this process; names and name servers as the host's files say.
+
+Nothing here asks a name server: Salt's fqdn_ip4, fqdn_ip6 and fqdns are what the host's own hosts file says.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.hostfiles.plain_text import first_line, host_text, text, there
+from statecore.ports import ManagedHost
+
+_GATEWAY = 0x2
+
+
+def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """host, fqdn, domain, nodename, localhost: the host's own /etc/hostname where it is mounted. fqdn_ip4 and fqdn_ip6: the
+    addresses of that name in its hosts file; fqdns: further names there of addresses that the machine has."""
+    own = first_line(host, "/etc/hostname") if host.mounted else ""
+    node = own or socket.gethostname()
+    fqdn = node if "." in node or host.mounted else _fqdn(host, node)
+    short, _, domain = fqdn.partition(".")
+    grains: dict[str, Any] = {"nodename": node, "localhost": node, "fqdn": fqdn, "host": short, "domain": domain}
+    entries = list(_hosts(host))
+    for version in (4, 6):
+        listed = [str(address) for address, known in entries if address.version == version and fqdn in known]
+        grains[f"fqdn_ip{version}"] = list(dict.fromkeys(listed))
+    outside = {address for _, address in _global_addresses()}
+    dotted = {name for address, known in entries if str(address) in outside for name in known if "." in name}
+    return grains | {"fqdns": sorted(dotted)}
+
+
+def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """Addresses by interface: ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces; all of them: ipv4, ipv6."""
+    four, six, hardware_addresses = _addresses4(), _addresses6(), _hardware_addresses()
+    every = sorted({*four, *six, *hardware_addresses})
+    return {
+        "ip4_interfaces": {name: four.get(name, []) for name in every},
+        "ip6_interfaces": {name: six.get(name, []) for name in every},
+        "ip_interfaces": {name: [*four.get(name, []), *six.get(name, [])] for name in every},
+        "ipv4": _in_order(four),
+        "ipv6": _in_order(six),
+        "hwaddr_interfaces": hardware_addresses,
+    }
+
+
+def gateways(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """ip4_gw and ip6_gw: the address of the default gateway, True where the route needs none, False without a route;
+    ip_gw: whether there is any."""
+    four, six = _gateway4(), _gateway6()
+    return {"ip_gw": bool(four or six), "ip4_gw": four, "ip6_gw": six}
+
+
+def name_servers(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+    """dns: what the host's resolv.conf says (systemd-resolved's own where it has one); nothing where there is none."""
+    paths = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
+    path = next((path for path in paths if there(host, path)), None)
+    if path is None:
+        return {}
+    found: dict[str, Any] = {name: [] for name in ("nameservers", "ip4_nameservers", "ip6_nameservers", "sortlist")}
+    found |= {"domain": "", "search": [], "options": []}
+    for line in host_text(host, path).splitlines():
+        directive, *words = line.split() or [""]
+        arguments = [word for at, word in enumerate(words) if not any(each[0] in "#;" for each in words[: at + 1])]
+        if arguments:
+            _resolve(found, directive.lower(), arguments)
+    return {"dns": found}
+
+
+def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> None:
+    """One line of resolv.conf."""
+    if directive == "nameserver":
+        try:
+            address = ipaddress.ip_address(arguments[0])
+        except ValueError:
+            return
+        for name in ("nameservers", f"ip{address.version}_nameservers"):
+            if str(address) not in found[name]:
+                found[name].append(str(address))
+    elif directive == "domain":
+        found["domain"] = arguments[0]
+    elif directive == "search":
+        found["search"] = arguments
+    elif directive == "sortlist":
+        found["sortlist"] += [each for each in map(_netmask, arguments) if each and each not in found["sortlist"]]
+    elif directive == "options" and arguments[0] not in found["options"]:
+        found["options"].append(arguments[0])
+
+
+def _netmask(network: str) -> str:
+    """``10.0.0.0/255.0.0.0``; a bare IPv4 address is a network of its class. "" for what is none."""
+    try:
+        if "/" not in network and ":" not in network:
+            first = int(network.split(".")[0])
+            network = f"{network}/{24 if first >= 192 else 16 if first >= 128 else 8}"
+            return ipaddress.ip_network(network, strict=False).with_netmask
+        return ipaddress.ip_network(network).with_netmask
+    except ValueError:
+        return ""
+
+
+def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, list[str]]]:
+    """Address and names of each line of /etc/hosts."""
+    for line in host_text(host, "/etc/hosts").splitlines():
+        first, *known = line.partition("#")[0].split() or [""]
+        try:
+            yield ipaddress.ip_address(first), known
+        except ValueError:
+            continue
+
+
+def _fqdn(host: ManagedHost, node: str) -> str:
+    """The first name of /etc/hosts that begins with ours; a resolver could hang."""
+    for _, known in _hosts(host):
+        if node in known:
+            return next((name for name in known if name.startswith(f"{node}.")), node)
+    return node
+
+
+def _global_addresses() -> Iterator[tuple[str, str]]:
+    """(interface, address) of those that others can reach."""
+    for found in (_addresses4(), _addresses6()):
+        for name, listed in found.items():
+            for address in listed:
+                if not ipaddress.ip_address(address).is_loopback:
+                    yield name, address
+
+
+def _in_order(found: Mapping[str, list[str]]) -> list[str]:
+    every = {ipaddress.ip_address(address) for listed in found.values() for address in listed}
+    return [str(address) for address in sorted(every, key=int)]
+
+
+def _addresses4() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for _, name in socket.if_nameindex():
+        address = _address4(name)
+        if address:
+            found.setdefault(name, []).append(address)
+    return found
+
+
+def _address4(name: str) -> str:
+    """The interface's first address, by SIOCGIFADDR."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15]))
+        except OSError:
+            return ""
+    return socket.inet_ntoa(answer[20:24])
+
+
+def _addresses6() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in text(Path("/proc/net/if_inet6")).splitlines():
+        fields = line.split()
+        address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(fields[0]))
+        found.setdefault(fields[5], []).append(address)
+    return found
+
+
+def _hardware_addresses() -> dict[str, str]:
+    found = {}
+    for _, name in socket.if_nameindex():
+        address = text(Path(f"/sys/class/net/{name}/address")).strip()
+        if address:
+            found[name] = address
+    return found
+
+
+def _gateway4() -> str | bool:
+    """Of the default route with the smallest metric, as ``ip route`` shows it first."""
+    routes = [line.split() for line in text(Path("/proc/net/route")).splitlines()[1:]]
+    default = [row for row in routes if len(row) > 7 and row[1] == row[7] == "00000000"]
+    if not default:
+        return False
+    row = min(default, key=lambda each: int(each[6]))
+    return socket.inet_ntoa(struct.pack("<I", int(row[2], 16))) if int(row[3], 16) & _GATEWAY else True
+
+
+def _gateway6() -> str | bool:
+    routes = [line.split() for line in text(Path("/proc/net/ipv6_route")).splitlines()]
+    # What rejects packets ("unreachable default") is no way out: its flag is RTF_REJECT.
+    default = [row for row in routes if len(row) > 9 and row[1] == "00" and set(row[0]) == {"0"} and not _rejects(row)]
+    if not default:
+        return False
+    row = min(default, key=lambda each: int(each[5], 16))
+    return socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[4])) if int(row[8], 16) & _GATEWAY else True
+
+
+def _rejects(row: list[str]) -> bool:
+    return bool(int(row[8], 16) & 0x200) or row[9] == "lo"

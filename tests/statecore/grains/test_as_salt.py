@@ -1,0 +1,63 @@
+"""The grains of this machine beside those that real Salt gathers here: what differs, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statecore.host import Host
+from statecore.runtime import gather_grains
+
+#: Grain that only one of both has -> why.
+OURS_ALONE = {
+    "host_root": "where the managed host is",
+    "userland": "whether anything can run there",
+}
+SALTS_ALONE = {
+    "ca_truststore": "of its own HTTP library",
+    "fibre_channel_host": "needs a switch in the configuration, says False without",
+    "package": "how Salt was packaged",
+    "zmqversion": "statecore has no sockets",
+}
+
+#: Grain whose value differs -> why.
+OTHERWISE = {
+    "cwd": "of another process",
+    "pid": "of another process",
+    "pythonexecutable": "another Python",
+    "pythonpath": "another Python",
+    "pythonversion": "another Python",
+    "saltpath": "another program",
+    "systemd": "features are told by a program alone",
+    "path": "of another process",
+    "systempath": "of another process",
+    "shell": "of another process",
+    "fqdns": "Salt asks name servers",
+    "fqdn_ip4": "Salt asks name servers",
+    "fqdn_ip6": "Salt asks name servers",
+    "virtual_subtype": "Salt asks systemd-detect-virt, where there is one",
+    "gpus": "Salt needs lspci for them",
+    "num_gpus": "Salt needs lspci for them",
+}
+
+#: Grains that Salt has only where a program is there.
+BY_PROGRAM = frozenset({"gpus", "num_gpus", "ip_gw", "ip4_gw", "ip6_gw", "virtual_subtype"})
+
+
+@pytest.mark.oracle
+def test_the_grains_of_this_machine(oracle: Any, tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    options = {"id": "web1", "file_client": "local", "root_dir": str(tmp_path), "enable_fqdns_grains": False}
+    (tmp_path / "etc/minion").write_text(json.dumps(options))
+    told = oracle.run("salt-call", "--local", "-c", str(tmp_path / "etc"), "grains.items", "--out", "json")
+    theirs = json.loads(told[told.index("{") :])["local"]
+    ours = json.loads(json.dumps(dict(gather_grains(Host("/"), {"id": "web1", "master": "salt"}))))
+    assert ours.keys() - theirs.keys() <= OURS_ALONE.keys() | BY_PROGRAM
+    assert theirs.keys() - ours.keys() <= SALTS_ALONE.keys() | BY_PROGRAM
+    differing = {name: (ours[name], theirs[name]) for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]}
+    # Memory and addresses may change between the two looks.
+    assert {name: pair for name, pair in differing.items() if name not in OTHERWISE} == {}
+    assert ours["systemd"]["version"] == theirs["systemd"]["version"] if "systemd" in theirs else True
