@@ -99,7 +99,7 @@ def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Ma
     with _umask(low["umask"]) if low.get("umask") is not None else _KEPT:
         returned = served.call(function, ctx, values)
         if isinstance(returned, Plan):
-            return settle(returned, low["name"], test=ctx.test)
+            return settle(returned, values.get("name", low["name"]), test=ctx.test)
     return _regular(low, returned)
 
 
