@@ -81,6 +81,7 @@ WIRING = (
     "statecore.kept_files",
     "statecore.local",
     "statecore.master_data",
+    "statecore.option_types",
     "statecore.pauses",
     "statecore.pillar",
     "statecore.state_runs",
@@ -138,6 +139,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.kept_files": Room(GROUND),
     "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
     "statecore.running_jobs": Room(),
+    "statecore.option_types": Room(),
     "statecore.turns": Room(NATIVE),
     "statecore.static_grains": Room((*GROUND, "statecore.values")),
     "statecore.local": Room((*GROUND, "statecore.context")),
@@ -206,6 +208,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.turns": _TURNS,
             "statecore.running_jobs": "an apply is a job of its host, as a call of salt-call is",
+            "statecore.option_types": "nobody has looked yet at the options in a file of --config",
         },
     ),
     "statecore.__main__": Room(("statecore.commands",)),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.commands.ending import CommandFault
+from statecore.option_types import OPTIONS, wrong
 from statecore.ports import Jobs
 from statecore.render import yaml
 from statecore.runtime import Runtime, local_runtime
@@ -124,12 +125,9 @@ def cachedir_of(setting: Setting) -> str:
 
 def _options_in(file: str) -> dict[str, Any]:
     options = mapping_in(file, "config")
-    for name in ("file_roots", "pillar_roots"):
-        roots = options.get(name, {})
-        sound = isinstance(roots, dict) and all(isinstance(paths, list) for paths in roots.values())
-        if not sound or not all(isinstance(text, str) for paths in roots.values() for text in paths):
-            raise CommandFault(f"config: {file}: {name} is no map of environments to lists of directories")
-    return options
+    if faults := wrong(options):
+        raise CommandFault(f"config: {file}: {'; '.join(faults)}")
+    return {name: value for name, value in options.items() if value is not None or name not in OPTIONS}
 
 
 def mapping_in(file: str, what: str) -> dict[str, Any]:

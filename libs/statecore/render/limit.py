@@ -13,7 +13,7 @@ TIME_LIMIT = 20.0
 
 def seconds_of(opts: Mapping[str, Any]) -> float:
     """What the options allow."""
-    return float(opts.get("jinja_time_limit") or TIME_LIMIT)
+    return max(0.0, float(opts.get("jinja_time_limit") or 0)) or TIME_LIMIT
 
 
 def told(error: ComputedTooLong) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.errors import InvocationError
+from statecore.option_types import wrong
 from statecore.render import yaml
 from statecore.render.yaml_bounds import YamlFault
 
@@ -24,4 +25,7 @@ def read_localconfig(path: str) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise InvocationError(f"localconfig: {path} must hold options by name, not a {type(data).__name__}")
-    return {str(name): value for name, value in data.items()}
+    options = {str(name): value for name, value in data.items()}
+    if faults := wrong(options):
+        raise InvocationError(f"localconfig: {path}: {'; '.join(faults)}")
+    return options

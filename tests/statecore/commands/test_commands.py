@@ -303,7 +303,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "a config of a wrong kind": (
         ("plan", "--config", "roots.yaml"),
         64,
-        "file_roots is no map of environments to lists",
+        "'file_roots' must be a map of environments to lists of directories, not",
     ),
     "grains that are not there": (("check", "srv", "--grains", "gone"), 64, "grains: there is no gone"),
     "grains that are no map": (("check", "srv", "--grains", "list.yaml"), 64, "list.yaml holds no map"),

@@ -153,6 +153,7 @@ def test_localconfig_goes_over_the_options(minion):
         ("- a\n", "must hold options by name, not a list"),
         ("a: b: c\n", "mine.yml:1: mapping values are not allowed"),
         ("a: \udcff\n", "is not UTF-8 text"),
+        ("jinja_sls_env: 5\n", "mine.yml: 'jinja_sls_env' must be a map, not the int 5"),
     ],
 )
 def test_a_localconfig_that_cannot_be_used(minion, text, says):
