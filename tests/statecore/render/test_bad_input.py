@@ -215,7 +215,9 @@ FILES: dict[str, tuple[dict[str, bytes], str, str]] = {
     "depth of JSON": ({"a.sls": b"#!json\n" + b"[" * 100_000}, "a.sls:0", "not JSON: it nests too deep"),
     "depth of TOML": ({"a.sls": b"#!toml\nx = " + b"[" * 100_000}, "a.sls:0", "not TOML: it nests too deep"),
     "depth of msgpack": ({"a.sls": b"#!msgpack\n" + b"\x91" * 100_000}, "a.sls:0", "not msgpack"),
-    "depth of Jinja": ({"a.sls": b"{{ " + b"(" * 5000 + b"1" + b")" * 5000 + b" }}"}, "a.sls:0", "without end"),
+    "depth of Jinja": ({"a.sls": b"\n{{ " + b"(" * 5000 + b"1" + b")" * 5000 + b" }}"}, "a.sls:2", "it nests too deep"),
+    "what begins like Jinja": ({"a.sls": b"x:\n" + b"{" * 100_000}, "a.sls:2", "it nests too deep"),
+    "depth of Jinja's code": ({"a.sls": b"\n{{ " + b"1 + " * 5000 + b"1 }}"}, "a.sls:0", "it nests too deep"),
     "a template that gives what is no text": (
         {"a.sls": b"#!py\ndef run():\n    return 5\n"},
         "a.sls:1",

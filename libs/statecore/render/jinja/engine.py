@@ -15,6 +15,7 @@ from typing import Any
 
 import jinja2
 import jinja2.defaults
+import jinja2.parser
 
 from statecore.errors import Mark, SlsError, StatecoreError
 from statecore.ports import Files
@@ -110,6 +111,9 @@ class Engine:
     def _fault(self, error: Exception, text: str, name: str) -> TemplateFault:
         file, line = _place(error, name)
         reason = self._reason(error)
+        if isinstance(error, RecursionError) and not line:
+            # It did not come to be rendered.
+            reason, line = "Jinja error: it nests too deep", _line_read(error)
         path = Path(file)
         if not path.is_absolute():
             return TemplateFault(reason, Mark(file, line), text)
@@ -156,6 +160,12 @@ def _place(error: BaseException, name: str) -> tuple[str, int]:
                 # Where it ended says nothing; where it began does.
                 break
     return place
+
+
+def _line_read(error: BaseException) -> int:
+    """The line that Jinja's parser was at; 0 where it had read all."""
+    parsers = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return next((parser.stream.current.lineno for parser in parsers if isinstance(parser, jinja2.parser.Parser)), 0)
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
