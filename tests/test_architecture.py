@@ -112,6 +112,7 @@ _PACKAGES: Mapping[str, str] = {
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
 _BEACON_CONFIG = "a beacon is configured in one form"
+_DATABASE_ROLES = "users and groups are roles, and a server is reached in one way"
 _DATABASES = "the language of a server is pure text; its client is the module's to run"
 _FILE_WRITE = "a file is written in one way, wherever its content comes from"
 _CERTIFICATES = (
@@ -238,6 +239,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.downloads": Room(GROUND),
     "statecore.file_write": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.databases": Room(GROUND),
+    "statecore.database_roles": Room(NATIVE, {"statecore.databases": _DATABASES}),
     "statecore.certificates": Room(
         GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
     ),
@@ -292,6 +294,13 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
     ),
     "statecore.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
+    "statecore.modules.postgres": Room(
+        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+    ),
+    **{
+        f"statecore.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
+        for each in ("user", "group", "database", "extension", "schema")
+    },
     "statecore.modules.mysql": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,17 +46,57 @@ def mariadb(directory: Path) -> Iterator[Path]:
         yield socket
 
 
-def _prepared(command: Sequence[object], env: dict[str, str], **options: object) -> None:
+@contextlib.contextmanager
+def postgres() -> Iterator[Path]:
+    """A PostgreSQL server; the directory of its socket. The system user postgres needs no password, others do."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if not found or os.geteuid() != 0:
+        pytest.skip("there is no PostgreSQL server here (postgresql), or nobody who may become its user")
+    program = found[-1].parent
+    # Not below pytest's directories: those are for this user alone.
+    directory = Path(tempfile.mkdtemp(prefix="saltern-postgres-"))
+    try:
+        shutil.chown(directory, "postgres")
+        directory.chmod(0o755)
+        (directory / "hba").write_text("local all postgres trust\nlocal all all scram-sha-256\n")
+        env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+        init = [
+            program / "initdb",
+            "-D",
+            directory / "data",
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "--no-sync",
+            "-E",
+            "UTF8",
+        ]
+        _prepared(init, env, user="postgres")
+        started = [program / "postgres", "-D", directory / "data", "-k", directory, "-c", "listen_addresses=", "-F"]
+        started += ["-c", f"hba_file={directory}/hba", "-p", "5432"]
+        ready = [str(program / "pg_isready"), "-q", "-h", str(directory)]
+        with _running(started, env, lambda: subprocess.run(ready, check=False).returncode == 0, user="postgres"):
+            yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _prepared(command: Sequence[object], env: dict[str, str], user: str | None = None) -> None:
+    words = [str(each) for each in command]
     done = subprocess.run(
-        [str(each) for each in command], env=env, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        words, env=env, capture_output=True, text=True, timeout=_PATIENCE, check=False, user=user, cwd="/"
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @contextlib.contextmanager
-def _running(command: Sequence[object], env: dict[str, str], up: Callable[[], bool]) -> Iterator[None]:
+def _running(
+    command: Sequence[object], env: dict[str, str], up: Callable[[], bool], user: str | None = None
+) -> Iterator[None]:
+    words = [str(each) for each in command]
     with subprocess.Popen(
-        [str(each) for each in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user=user, cwd="/"
     ) as server:
         try:
             deadline = time.monotonic() + _PATIENCE

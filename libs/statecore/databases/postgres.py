@@ -1,0 +1,114 @@
+"""Literals and names in the language of PostgreSQL, and what it keeps of passwords. Nothing quoted here can end its quotes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import stringprep
+import unicodedata
+from typing import Any
+
+from statecore.errors import InvocationError
+
+#: Rounds of a new SCRAM verifier, as the server makes them.
+_ROUNDS = 4096
+
+_SCRAM = re.compile(r"SCRAM-SHA-256\$(\d+):([^$]+)\$")
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r"})
+
+#: What a password may not hold (RFC 4013); with one of these it is taken as it is.
+_PROHIBITED = (
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
+
+METHODS = ("md5", "scram-sha-256")
+
+
+def literal(value: Any) -> str:
+    """A text in quotes: in the form whose backslashes escape, whatever the server's settings."""
+    text = str(value)
+    if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
+        raise InvocationError(f"{text!r} is no text that PostgreSQL could hold")
+    return f"E'{text.translate(_ESCAPES)}'"
+
+
+def identifier(name: Any) -> str:
+    """A name in quotes."""
+    text = str(name)
+    if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
+        raise InvocationError(f"{text!r} is no name")
+    return '"' + text.replace('"', '""') + '"'
+
+
+def need_method(encrypted: Any) -> str:
+    """How passwords are kept: md5 (True, None) or scram-sha-256. Raises InvocationError."""
+    if encrypted is False:
+        raise InvocationError("not supported: encrypted: False; no server keeps plain passwords since PostgreSQL 10")
+    method = "md5" if encrypted in (None, True) else encrypted
+    if method not in METHODS:
+        raise InvocationError(f"Unknown password algorithm: {encrypted}; there are {', '.join(METHODS)}")
+    return str(method)
+
+
+def kept(role: str, password: str, method: str) -> str:
+    """What the server keeps of a password; of one that is in that form already, itself."""
+    if method == "md5":
+        return password if password.startswith("md5") else _md5(role, password)
+    return password if password.startswith("SCRAM-SHA-256") else _scram(password, os.urandom(16), _ROUNDS)
+
+
+def is_kept(role: str, password: str, verifier: str, method: str) -> bool:
+    """Whether the server keeps this password, in this form."""
+    if method == "md5":
+        return hmac.compare_digest(kept(role, password, method).encode(), verifier.encode())
+    if password.startswith("SCRAM-SHA-256"):
+        return hmac.compare_digest(password.encode(), verifier.encode())
+    match = _SCRAM.match(verifier)
+    if match is None:
+        return False
+    try:
+        again = _scram(password, base64.b64decode(match[2]), int(match[1]))
+    except ValueError:
+        return False
+    return hmac.compare_digest(again.encode(), verifier.encode())
+
+
+def _md5(role: str, password: str) -> str:
+    return "md5" + hashlib.md5(f"{password}{role}".encode()).hexdigest()
+
+
+def _scram(password: str, salt: bytes, rounds: int) -> str:
+    """A verifier of RFC 5803, as pg_authid has it."""
+    salted = hashlib.pbkdf2_hmac("sha256", _prepared(password).encode(), salt, rounds)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    texts = [base64.b64encode(each).decode() for each in (salt, stored, server)]
+    return f"SCRAM-SHA-256${rounds}:{texts[0]}${texts[1]}:{texts[2]}"
+
+
+def _prepared(password: str) -> str:
+    """SASLprep (RFC 4013); what it does not allow is taken as it is, which is what the server does."""
+    mapped = "".join(
+        " " if stringprep.in_table_c12(each) else "" if stringprep.in_table_b1(each) else each for each in password
+    )
+    text = unicodedata.normalize("NFKC", mapped)
+    if not text or any(prohibited(each) for each in text for prohibited in _PROHIBITED):
+        return password
+    if any(stringprep.in_table_a1(each) for each in text):
+        return password
+    right = any(stringprep.in_table_d1(each) for each in text)
+    mixed = right and any(stringprep.in_table_d2(each) for each in text)
+    unframed = right and not (stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1]))
+    return password if mixed or unframed else text

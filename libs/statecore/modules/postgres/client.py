@@ -1,0 +1,117 @@
+"""psql: how it reaches the server, what it is asked, what it answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+
+#: Seconds that a statement may take, where ``postgres.timeout`` says nothing.
+_TIMEOUT = 300.0
+
+#: Who a server of the host itself lets in.
+_OWNER = "postgres"
+
+_ERROR = re.compile(r"^psql:(?:<stdin>:\d+: )?(?:error: )?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Connection arguments as functions take them; None: as configuration says."""
+
+    user: str | None = None
+    host: str | None = None
+    port: Any = None
+    maintenance_db: str | None = None
+    password: str | None = None
+    runas: str | None = None
+
+
+def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
+    """What a query returns: column -> text, "" for NULL. Raises CommandError with the server's reason."""
+    asked = f"SET datestyle = 'ISO, MDY';\nCOPY ({query}) TO STDOUT WITH CSV HEADER;\n"
+    return list(csv.DictReader(io.StringIO(say(ctx, to, asked), newline="")))
+
+
+def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
+    """Runs statements; what psql prints. Raises CommandError, InvocationError."""
+    user, host, port, database = (
+        given or ctx.call("config.option", f"postgres.{name}", None)
+        for name, given in (
+            ("user", to.user),
+            ("host", to.host),
+            ("port", to.port),
+            ("maintenance_db", to.maintenance_db),
+        )
+    )
+    password = to.password if to.password is not None else ctx.call("config.option", "postgres.pass", None)
+    _need(user=user, host=host, port=port, maintenance_db=database, password=password, runas=to.runas)
+    runas = to.runas or (_OWNER if not host or str(host).startswith("/") else None)
+    command = [_psql(ctx), "--no-psqlrc", "--no-password", "--quiet", "--set", "ON_ERROR_STOP=1"]
+    for option, value in (
+        ("username", user or runas),
+        ("host", host),
+        ("port", port),
+        ("dbname", database or "postgres"),
+    ):
+        command += [f"--{option}", str(value)] if value else []
+    env, file = _password_file(ctx, password, runas)
+    timeout = float(ctx.call("config.option", "postgres.timeout", None) or _TIMEOUT)
+    try:
+        done = ctx.host.run(command, stdin=text, runas=runas, env=env, timeout=timeout)
+    finally:
+        if file is not None:
+            file.unlink(missing_ok=True)
+    if done.retcode or done.timed_out:
+        said = "no answer in time" if done.timed_out else done.stderr.strip() or f"psql ended with {done.retcode}"
+        # What follows the reason is the statement.
+        reason = _ERROR.sub("", said.split("\nLINE ")[0]).strip()
+        raise CommandError(_without(reason, [*secrets, password]))
+    return done.stdout
+
+
+def _need(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and (
+            isinstance(value, bool | list | Mapping) or any(each in str(value) for each in "\0\r\n")
+        ):
+            raise InvocationError(f"{name}: that is no {name.replace('_', ' ')} of a connection")
+    if given["port"] and not str(given["port"]).isdecimal():
+        raise InvocationError(f"port is a number, not {given['port']!r}")
+    for name in ("user", "host", "maintenance_db"):
+        # psql takes a name with a = for a whole connection string.
+        if name == "maintenance_db" and given[name] and ("=" in str(given[name]) or "://" in str(given[name])):
+            raise InvocationError(f"maintenance_db is a name, not {given[name]!r}")
+
+
+def _psql(ctx: Context) -> str:
+    directory = ctx.call("config.option", "postgres.bins_dir", None)
+    return f"{str(directory).rstrip('/')}/psql" if directory else "psql"
+
+
+def _password_file(ctx: Context, password: Any, runas: str | None) -> tuple[dict[str, str], Any]:
+    """(what psql finds the password by, the file to be removed)."""
+    if password in (None, ""):
+        return {}, None
+    name = f"/tmp/.saltern-postgres-{os.urandom(8).hex()}"
+    place = ctx.host.path(name)
+    escaped = str(password).replace("\\", "\\\\").replace(":", "\\:")
+    owner = runas if runas is not None and os.geteuid() == 0 else None
+    managed_file.replace(ctx.host, place, f"*:*:*:*:{escaped}\n".encode(), Attributes(owner, None, 0o600))
+    return {"PGPASSFILE": name}, place
+
+
+def _without(text: str, secrets: Sequence[Any]) -> str:
+    for secret in secrets:
+        if secret:
+            text = text.replace(str(secret), "***")
+    return text

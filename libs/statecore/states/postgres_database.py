@@ -1,0 +1,113 @@
+"""Databases of PostgreSQL (Salt's ``postgres_database`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    name: str,
+    tablespace: str | None = None,
+    encoding: str | None = None,
+    lc_collate: str | None = None,
+    lc_ctype: str | None = None,
+    owner: str | None = None,
+    owner_recurse: bool = False,
+    template: str | None = None,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A database with this owner and tablespace; encoding, lc_collate and lc_ctype are those that it is made with.
+
+    owner_recurse
+        a new owner gets all that is in it, too
+    user, db_user, db_password, db_host, db_port, maintenance_db
+        the system user who asks, and how the server is reached
+    """
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    try:
+        there = ctx.call("postgres.db_list", **to).get(name)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    fixed = {"encoding": encoding, "lc_collate": lc_collate, "lc_ctype": lc_ctype}
+    if there is None:
+        made = {"tablespace": tablespace, **fixed, "owner": owner, "template": template}
+
+        def create() -> Outcome:
+            try:
+                ctx.call("postgres.db_create", name, **made, **to)
+            except (CommandError, InvocationError) as error:
+                return Outcome(f"Failed to create database {name} ({error})", ok=False)
+            return Outcome(f"The database {name} has been created", {name: "Present"})
+
+        step = Step(f"create database {name}", create)
+        return Plan.change(f"Database {name} is set to be created", [step], {name: "Present"})
+    kept = {"encoding": there["Encoding"], "lc_collate": there["Collate"], "lc_ctype": there["Ctype"]}
+    if any(value and not _same(each, value, kept[each]) for each, value in fixed.items()):
+        return Plan.failed(f"Database {name} has wrong parameters which couldn't be changed on fly.")
+    other = {
+        "tablespace": tablespace if tablespace and tablespace != there["Tablespace"] else None,
+        "owner": owner if owner and owner != there["Owner"] else None,
+    }
+    if not any(other.values()):
+        return Plan.unchanged(f"Database {name} is already present")
+    changes = {name: "Parameters changed"}
+
+    def alter() -> Outcome:
+        try:
+            ctx.call("postgres.db_alter", name, **other, owner_recurse=owner_recurse, **to)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to change parameters for database {name} ({error})", ok=False)
+        return Outcome(f"Parameters for database {name} have been changed", changes)
+
+    would = f"Database {name} exists, but parameters need to be changed"
+    return Plan.change(would, [Step(f"alter database {name}", alter)], changes)
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A database that is not there; who is connected to it is not any more."""
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    try:
+        there = ctx.call("postgres.db_exists", name, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged(f"Database {name} is not present, so it cannot be removed")
+    changes = {name: "Absent"}
+
+    def remove() -> Outcome:
+        try:
+            ctx.call("postgres.db_remove", name, **to)
+        except CommandError as error:
+            return Outcome(f"Database {name} failed to be removed ({error})", ok=False)
+        return Outcome(f"Database {name} has been removed", changes)
+
+    return Plan.change(f"Database {name} is set to be removed", [Step(f"remove database {name}", remove)], changes)
+
+
+def _same(what: str, wanted: str, there: str) -> bool:
+    return wanted.lower() == there.lower() if what == "encoding" else wanted == there

@@ -1,0 +1,91 @@
+"""Extensions of a database of PostgreSQL (Salt's ``postgres_extension`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    name: str,
+    if_not_exists: bool | None = None,
+    schema: str | None = None,
+    ext_version: str | None = None,
+    from_version: str | None = None,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """An extension in the database ``maintenance_db``, in this schema, at least of this version."""
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    try:
+        told = ctx.call("postgres.create_metadata", name, schema=schema, ext_version=ext_version, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if told == ["EXTENSION INSTALLED"]:
+        return Plan.unchanged(f"Extension {name} is already present")
+    verb, done = ("install", "installed") if "EXTENSION NOT INSTALLED" in told else ("upgrade", "upgraded")
+    changes = {name: done.capitalize()}
+
+    def work() -> Outcome:
+        try:
+            ctx.call(
+                "postgres.create_extension",
+                name,
+                if_not_exists=if_not_exists,
+                schema=schema,
+                ext_version=ext_version,
+                from_version=from_version,
+                **to,
+            )
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to {verb} extension {name} ({error})", ok=False)
+        return Outcome(f"The extension {name} has been {done}", changes)
+
+    return Plan.change(f"Extension {name} is set to be {done}", [Step(f"{verb} extension {name}", work)], changes)
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    if_exists: bool | None = None,
+    restrict: bool | None = None,
+    cascade: bool | None = None,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """An extension that the database has not; what needs it goes with it, unless ``restrict`` (or ``cascade: False``)."""
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    try:
+        there = ctx.call("postgres.is_installed_extension", name, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged(f"Extension {name} is not present, so it cannot be removed")
+    changes = {name: "Absent"}
+
+    def work() -> Outcome:
+        try:
+            ctx.call("postgres.drop_extension", name, if_exists=if_exists, restrict=restrict, cascade=cascade, **to)
+        except CommandError as error:
+            return Outcome(f"Extension {name} failed to be removed ({error})", ok=False)
+        return Outcome(f"Extension {name} has been removed", changes)
+
+    return Plan.change(f"Extension {name} is set to be removed", [Step(f"remove extension {name}", work)], changes)

@@ -1,0 +1,71 @@
+"""Groups of PostgreSQL: roles that may not log in (Salt's ``postgres_group`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.types import Plan
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    name: str,
+    createdb: bool | None = None,
+    createroles: bool | None = None,
+    encrypted: Any = None,
+    superuser: bool | None = None,
+    inherit: bool | None = None,
+    login: bool | None = None,
+    replication: bool | None = None,
+    password: str | None = None,
+    refresh_password: bool | None = None,
+    groups: Any = None,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A role that others are members of. Arguments as for ``postgres_user.present``."""
+    flags = {
+        "createdb": createdb,
+        "createroles": createroles,
+        "superuser": superuser,
+        "replication": replication,
+        "inherit": inherit,
+        "login": login,
+    }
+    return database_roles.present(
+        ctx,
+        "group",
+        name,
+        database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user),
+        flags,
+        encrypted=encrypted,
+        password=password,
+        refresh_password=refresh_password,
+        groups=groups,
+    )
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    maintenance_db: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A group that is not there."""
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    return database_roles.absent(ctx, "group", name, to)

@@ -1,0 +1,78 @@
+"""Schemas of a database of PostgreSQL (Salt's ``postgres_schema`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    dbname: str,
+    name: str,
+    owner: str | None = None,
+    user: str | None = None,
+    db_user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+) -> Plan:
+    """A schema in a database; a new one gets this owner."""
+    to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
+    try:
+        there = ctx.call("postgres.schema_exists", dbname, name, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if there:
+        return Plan.unchanged(f"Schema {name} already exists in database {dbname}")
+    changes = {name: "Present"}
+
+    def work() -> Outcome:
+        try:
+            ctx.call("postgres.schema_create", dbname, name, owner=owner, **to)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to create schema {name} in database {dbname} ({error})", ok=False)
+        return Outcome(f"Schema {name} has been created in database {dbname}", changes)
+
+    would = f"Schema {name} is set to be created in database {dbname}."
+    return Plan.change(would, [Step(f"create schema {name}", work)], changes)
+
+
+def absent(
+    ctx: Context,
+    dbname: str,
+    name: str,
+    user: str | None = None,
+    db_user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+) -> Plan:
+    """A schema that a database has not. One that holds something stays, and the state fails."""
+    to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
+    try:
+        there = ctx.call("postgres.schema_exists", dbname, name, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged(f"Schema {name} is not present in database {dbname}, so it cannot be removed")
+    changes = {name: "Absent"}
+
+    def work() -> Outcome:
+        try:
+            ctx.call("postgres.schema_remove", dbname, name, **to)
+        except CommandError as error:
+            return Outcome(f"Schema {name} failed to be removed ({error})", ok=False)
+        return Outcome(f"Schema {name} has been removed from database {dbname}", changes)
+
+    would = f"Schema {name} is set to be removed from database {dbname}"
+    return Plan.change(would, [Step(f"remove schema {name}", work)], changes)
