@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ _ENVIRONMENT = {
 
 #: From this code on ``systemctl status`` says that there is no such unit.
 _NO_UNIT = 4
+
+#: Seconds between two questions whether a unit is active.
+_PAUSE = 0.1
 
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
@@ -74,9 +78,11 @@ def force_reload(
 
 
 def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
-    """Whether a unit is active; for a glob a map of all that match. ``sig`` and ``wait`` are for other inits."""
+    """Whether a unit is active, or is within ``wait`` seconds where it is about to be; for a glob a map of all that match.
+    ``sig`` is for other inits."""
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
-    found = {each: _systemctl(ctx, "is-active", "--quiet", full_name(each)).retcode == 0 for each in names}
+    deadline = time.monotonic() + float(wait or 0)
+    found = {each: _is_active(ctx, each, deadline) for each in names}
     return found if _SIGNS.search(name) else found[name]
 
 
@@ -184,6 +190,14 @@ def systemctl_reload(ctx: Context) -> bool:
 
 def _systemctl(ctx: Context, *words: str) -> CommandResult:
     return ctx.host.run(["systemctl", "--no-pager", *words], env=_ENVIRONMENT)
+
+
+def _is_active(ctx: Context, name: str, deadline: float) -> bool:
+    while True:
+        result = _systemctl(ctx, "is-active", full_name(name))
+        if result.stdout.strip() != "activating" or time.monotonic() >= deadline:
+            return result.retcode == 0
+        time.sleep(_PAUSE)
 
 
 def _plain(unit: str) -> str:

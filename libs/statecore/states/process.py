@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.types import Outcome, Plan, Step
 
+_TERM = 15
+
 
 def absent(ctx: Context, name: str, user: str | None = None, signal: Any = None) -> Plan:
-    """No process of the host has the text in its command line; those that have get a signal, TERM where none is named.
+    """No process of the host has the text in its command line; those that have get a signal, TERM where none is named. This one,
+    and those that started it, do not count: the command that applies the state has the text in its own.
 
     user
         only this user's processes
     """
-    own = {"user": user, "full": True}
     try:
-        found = ctx.call("ps.pgrep", name, **own)
+        found = _others(ctx, name, user)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     if not found:
@@ -25,11 +29,28 @@ def absent(ctx: Context, name: str, user: str | None = None, signal: Any = None)
 
     def work() -> Outcome:
         try:
-            killed = ctx.call("ps.pkill", name, **own, **({"signal": signal} if signal else {}))
+            pids = _others(ctx, name, user)
+            killed = [pid for pid in pids if ctx.call("ps.kill_pid", pid, signal or _TERM)]
         except (CommandError, InvocationError) as error:
             return Outcome(str(error), ok=False)
         if not killed:
             return Outcome("No matching processes running")
-        return Outcome(f"Killed {len(killed['killed'])} processes", killed)
+        return Outcome(f"Killed {len(killed)} processes", {"killed": killed})
 
     return Plan.change(f"{len(found)} processes will be killed", [Step(f"kill {name}", work)])
+
+
+def _others(ctx: Context, name: str, user: str | None) -> list[int]:
+    own = {os.getpid(), *_ancestors(ctx)}
+    return [pid for pid in ctx.call("ps.pgrep", name, user=user, full=True) or () if pid not in own]
+
+
+def _ancestors(ctx: Context) -> Iterator[int]:
+    """Numbers of the processes above this one, as far as the host's /proc knows them by them."""
+    pid = os.getppid()
+    while pid > 1:
+        yield pid
+        try:
+            pid = int(ctx.call("ps.proc_info", pid, ["ppid"])["ppid"])
+        except CommandError:
+            return

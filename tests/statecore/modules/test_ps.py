@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -143,8 +144,15 @@ def test_kill(plain):
     for test in (True, False):
         entry = plain.state("process.absent", ctx=plain.context(host=Host("/"), test=test), name=word)
         assert (entry["result"], entry["comment"], entry["changes"]) == (True, "No matching processes running", {})
-    entry = plain.state("process.absent", ctx=plain.context(host=Host("/")), name=str(os.getpid()), signal="no")
-    assert entry["result"] in (True, False)
+
+
+def test_who_applies_it_is_not_killed(plain):
+    """Nor who started that: each may have the text in its command line."""
+    mine = " ".join(Path("/proc/self/cmdline").read_text().rstrip("\0").split("\0"))
+    ctx = plain.context(host=Host("/"))
+    assert os.getpid() in ctx.call("ps.pgrep", mine, full=True)
+    told = plain.state("process.absent", ctx=ctx, name=mine, signal=0)
+    assert (told["result"], told["changes"], told["comment"]) == (True, {}, "No matching processes running")
 
 
 # -------------------------------------------------------------------------------------------------------------- a mounted host

@@ -244,3 +244,16 @@ def test_systemctl_is_told_to_work_in_a_chroot(plain, systemd, monkeypatch):
     )
     plain.call("service.status", "nginx")
     assert seen == [{"LC_ALL": "C", "SYSTEMD_IGNORE_CHROOT": "1"}]
+
+
+def test_a_unit_that_is_about_to_run(plain, systemd, monkeypatch):
+    """It has as long as it is given."""
+    monkeypatch.setattr("statecore.modules.service_systemd._PAUSE", 0.01)
+    answers = [(3, "activating\n", "")] * 3 + [(0, "active\n", "")]
+    known = systemd._systemctl
+    systemd._systemctl = lambda words, stdin: answers.pop(0) if "is-active" in words else known(words, stdin)
+    assert plain.call("service.status", "nginx") is False
+    assert len(answers) == 3
+    assert plain.call("service.status", "nginx", wait=20) is True
+    answers += [(3, "failed\n", "")]
+    assert plain.call("service.status", "nginx", wait=20) is False

@@ -125,6 +125,16 @@ CASES = {
         (True, {}, "Service up is already disabled, and is in the desired state"),
     ),
     "what is not there not at boot": ("disabled", {"name": "no"}, *[(True, {}, ABSENT)] * 3),
+    "windows' own": (
+        "dead",
+        {"name": "down", "timeout": 5},
+        *[(True, {}, "The 'timeout' argument is not supported by this platform\nThe service down is already dead")] * 3,
+    ),
+    "no seconds": (
+        "running",
+        {"name": "up", "init_delay": "long"},
+        *[(False, {}, "init_delay must be a number of seconds, not 'long'")] * 3,
+    ),
     "masked": ("masked", {"name": "up"}, *[(False, {}, "Service masking not available on this minion")] * 3),
     "watch": (
         "mod_watch",
@@ -203,6 +213,8 @@ def test_states(plain, services, told_as):
 
 #: Case -> why Salt tells it in another way.
 DIFFERS = {
+    "windows' own": "Salt says nothing of what means nothing here",
+    "no seconds": "Salt takes whatever it is given",
     "systemd's own": "Salt says nothing of an argument that its function does not take",
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.errors import InvocationError, NotAvailable
 from statecore.states.service.boot import (
     OFFLINE,
     SYSTEMD_ONLY,
@@ -19,7 +19,7 @@ from statecore.states.service.boot import (
     telling,
     toggle_plan,
 )
-from statecore.states.service.goals import Goal, pause, plan, truth
+from statecore.states.service.goals import Goal, pause, plan, seconds, truth
 from statecore.types import Outcome, Plan, Step
 
 
@@ -37,27 +37,35 @@ def running(
     name: str,
     enable: Any = None,
     sig: str | None = None,
-    init_delay: float | None = None,
+    init_delay: Any = None,
     no_block: bool = False,
     unmask: bool = False,
     unmask_runtime: bool = False,
-    wait: float | None = None,
+    wait: Any = None,
     reload: bool = False,
     full_restart: bool = False,
     force: bool = False,
-    timeout: float | None = None,
+    timeout: Any = None,
     enabled: Any = None,
 ) -> Plan:
     """A service that runs.
 
     enable
         True: and is started at boot; False: and is not; else that is left as it is
+    init_delay, wait
+        seconds that are waited behind a start; that systemd has for a service that is about to run
     sig
         the service runs if a process has this text in its command line
     reload, full_restart, force
         what a ``watch`` does: reload it, stop and start it, reload it even by force; else it is restarted
     """
-    goal = Goal(ctx, name, "start", truth(enable), sig, init_delay, given_to_systemd(no_block, unmask, unmask_runtime))
+    given = given_to_systemd(no_block, unmask, unmask_runtime)
+    try:
+        delay, waiting = seconds("init_delay", init_delay), seconds("wait", wait)
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    foreign = ("timeout",) if timeout else ()
+    goal = Goal(ctx, name, "start", truth(enable), sig, delay, given, waiting or 0.0, foreign)
     return plan(goal, misspelt=enabled is not None)
 
 
@@ -66,16 +74,21 @@ def dead(
     name: str,
     enable: Any = None,
     sig: str | None = None,
-    init_delay: float | None = None,
+    init_delay: Any = None,
     no_block: bool = False,
-    timeout: float | None = None,
+    timeout: Any = None,
     reload: bool = False,
     full_restart: bool = False,
     force: bool = False,
     enabled: Any = None,
 ) -> Plan:
     """A service that does not run. Arguments as for running."""
-    goal = Goal(ctx, name, "stop", truth(enable), sig, init_delay, given_to_systemd(no_block, False, False))
+    given = given_to_systemd(no_block, False, False)
+    try:
+        delay = seconds("init_delay", init_delay)
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    goal = Goal(ctx, name, "stop", truth(enable), sig, delay, given, foreign=("timeout",) if timeout else ())
     return plan(goal, misspelt=enabled is not None)
 
 
@@ -111,7 +124,7 @@ def mod_watch(
     sig: str | None = None,
     reload: bool = False,
     full_restart: bool = False,
-    init_delay: float | None = None,
+    init_delay: Any = None,
     force: bool = False,
     **arguments: Any,
 ) -> Plan:
@@ -120,6 +133,10 @@ def mod_watch(
         return Plan.failed(f"Unable to trigger watch for service.{sfun}")
     if is_offline(ctx):
         return Plan.unchanged(OFFLINE)
+    try:
+        delay = seconds("init_delay", init_delay)
+    except InvocationError as error:
+        return Plan.failed(str(error))
     runs = ctx.call("service.available", name) and ctx.call("service.status", name, sig)
     if sfun == "dead":
         if not runs:
@@ -135,7 +152,7 @@ def mod_watch(
             ctx.call("service.stop", name)
         kept = {key: value for key, value in given.items() if action.function != "stop" or key == "no_block"}
         done = bool(ctx.call(f"service.{action.function}", name, **kept))
-        pause(init_delay)
+        pause(delay)
         comment = f"Service {action.done}" if done else f"Failed to {action.verb} the service"
         return Outcome(comment, {name: done}, ok=done)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.context import Context
+from statecore.errors import InvocationError
 from statecore.states.service.boot import (
     OFFLINE,
     absent,
@@ -37,10 +38,15 @@ class Goal:
     sig: str | None
     init_delay: float | None
     given: Mapping[str, Any]
+    #: Seconds that systemd has to make up its mind.
+    wait: float = 0.0
+    #: Arguments that mean something on other systems only.
+    foreign: tuple[str, ...] = ()
 
     def status(self) -> bool:
         """Whether it runs now."""
-        return bool(self.ctx.call("service.status", self.name, self.sig))
+        waiting = {"wait": self.wait} if self.wait and by_systemd(self.ctx) else {}
+        return bool(self.ctx.call("service.status", self.name, self.sig, **waiting))
 
     def enabled(self) -> bool:
         """Whether it is started at boot now."""
@@ -88,7 +94,8 @@ def plan(goal: Goal, *, misspelt: bool) -> Plan:
         # A service that is not there is as dead as can be; but one that is to run may come with a package of this run.
         gone = Outcome(absent(name), ok=goal.verb == "stop")
         return Plan.change(absent_would(name, words.absent), [Step(f"{goal.verb} {name}", lambda: gone)])
-    notes = [f"The '{key}' argument is not supported by this platform" for key in goal.given if not by_systemd(ctx)]
+    unsupported = [*(() if by_systemd(ctx) else goal.given), *goal.foreign]
+    notes = [f"The '{key}' argument is not supported by this platform" for key in unsupported]
     before, at_boot = goal.status(), goal.enabled()
     if before is (goal.verb == "start"):
         if goal.enable is None or goal.enable is at_boot:
@@ -131,6 +138,16 @@ def _unmasking(goal: Goal) -> Plan | None:
     if not (goal.given.get("unmask") and by_systemd(goal.ctx)):
         return None
     return masking(goal.ctx, goal.name, runtime=bool(goal.given.get("unmask_runtime")), wanted=False)
+
+
+def seconds(argument: str, value: Any) -> float | None:
+    """A number of seconds, None for nothing. Raises InvocationError that names the argument."""
+    if value in (None, "", False):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvocationError(f"{argument} must be a number of seconds, not {value!r}") from None
 
 
 def pause(seconds: float | None) -> None:
