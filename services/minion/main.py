@@ -113,7 +113,8 @@ class Minion:
             self._pair.close()
         if self._sub is not None:
             self._sub.close()
-        self._control.close()
+        if self._control is not None:
+            self._control.close()
         self._requests.close()
         self._context.term()
 
@@ -191,7 +192,8 @@ class Minion:
         # Jobs are taken only when the state engine has its pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
-        self._control.register(poller)
+        if self._control is not None:
+            self._control.register(poller)
         ready = dict(poller.poll(_TICK))
         happened = ready.get(self._pair.fileno(), 0)
         if happened & zmq.POLLOUT:
@@ -205,7 +207,8 @@ class Minion:
             self._hear_master()
         if self._sub is not None and self._sub in ready:
             self._hear_publication()
-        self._control.serve(ready, self._duties.answer)
+        if self._control is not None:
+            self._control.serve(ready, self._duties.answer)
         self._run_due()
         self._send_outbox()
 
@@ -412,11 +415,15 @@ class Minion:
             _LOG.warning("%d returns stay in the spool until the next start", waiting)
 
 
-def _control_socket(directory: Path) -> ControlSocket:
+def _control_socket(directory: Path) -> ControlSocket | None:
+    """None on a file system that takes no sockets: the minion works without."""
     try:
         return ControlSocket(directory)
     except OSError as error:
-        raise ConfigError(f"cachedir: {directory}: {error.strerror}") from error
+        _LOG.error(
+            "no socket in cachedir: %s: %s; schedule.*, beacons.* and beacons do not work", directory, error.strerror
+        )
+        return None
 
 
 def _severity(answer: Answer) -> int:

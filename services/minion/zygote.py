@@ -58,6 +58,11 @@ TAKEN = b"taken"
 #: Marks a message with the JID of a job of the minion's own whose process is gone.
 ENDED = b"ended"
 
+#: Functions that look at jobs or end them: they must not wait behind the jobs that they are about.
+_NEVER_WAIT = frozenset(
+    f"saltutil.{name}" for name in ("find_job", "running", "is_running", "signal_job", "term_job", "kill_job")
+)
+
 #: Says that the process of the beacons ended.
 UNWATCHED = b"unwatched"
 
@@ -147,7 +152,7 @@ class Zygote:
 
     def _fork(self, load: Mapping[str, Any]) -> None:
         most = self._options.process_count_max
-        if 0 < most <= len(self._jobbers):
+        if 0 < most <= len(self._jobbers) and load["fun"] not in _NEVER_WAIT:
             _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
             self._waiting.append(load)
             return

@@ -83,6 +83,8 @@ def test_jobs_wait_for_a_place(lab: Lab) -> None:
     first = lab.started("salt", "-t", "20", "web1", "test.sleep", "4")
     second = lab.started("salt", "-t", "20", "web1", "test.sleep", "4")
     until(lambda: len(lab.jobbers()) >= 2, SOON, "both jobs run")
+    # What looks at jobs has no turn to wait for.
+    assert len(lab.salt("web1", "saltutil.running")["web1"]) == 2
     assert lab.salt("web1", "test.ping") == {"web1": True}
     assert "the job waits: process_count_max=2 jobs run" in lab.log("web1")
     for one in (first, second):

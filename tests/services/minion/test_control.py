@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
+from services.minion import main
 from services.minion.control import ControlSocket, NobodyThere, ask
 
 
@@ -123,3 +124,14 @@ def test_what_a_killed_minion_left_is_replaced(place: Path) -> None:
     assert ask(place, {"a": 1}, 5) == {"told": {"a": 1}}
     second.close()
     first.close()
+
+
+def test_a_minion_works_where_no_socket_can_be_made(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(directory: Path) -> ControlSocket:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(main, "ControlSocket", refuse)
+    assert main._control_socket(place) is None
+    assert "schedule.*, beacons.* and beacons do not work" in caplog.text

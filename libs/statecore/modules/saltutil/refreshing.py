@@ -35,6 +35,11 @@ def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
     return ctx.minion.refresh_modules()
 
 
+def refresh_beacons(ctx: Context, **kwargs: Any) -> bool:
+    """Beacons begin anew, with the modules that are on disk now."""
+    return ctx.minion.refresh_modules()
+
+
 def clear_cache(ctx: Context) -> bool:
     """Removes cached files that can be had again from the master."""
     cache = str(ctx.opts.get("cachedir") or "")

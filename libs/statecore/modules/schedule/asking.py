@@ -1,0 +1,101 @@
+"""The minion, or its saved schedule, as the functions of ``schedule`` speak to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.scheduling.job import GLOBAL
+from statecore.scheduling.saved import SavedError, load
+from statecore.scheduling.saved import save as save_file
+
+#: Options of a job that are shown; the rest is the scheduler's.
+_SHOWN = frozenset(
+    {
+        *("name", "maxrunning", "function", "splay", "range", "when", "once", "once_fmt", "returner", "jid_include"),
+        *(
+            "args",
+            "kwargs",
+            "seconds",
+            "minutes",
+            "hours",
+            "days",
+            "enabled",
+            "return_job",
+            "metadata",
+            "cron",
+            "until",
+        ),
+        *("after", "return_config", "return_kwargs", "run_on_start", "skip_during_range", "run_after_skip_range"),
+        "dry_run",
+    }
+)
+
+
+def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, offline: bool = False) -> dict[str, Any]:
+    """Jobs as they are shown, and what holds for all of them."""
+    if offline:
+        whole = saved_jobs(ctx)
+    else:
+        whole = ctx.minion.manage("schedule", {"verb": "list", "where": where})["schedule"]
+    shown: dict[str, Any] = {}
+    for name, job in whole.items():
+        if name in GLOBAL or not isinstance(job, Mapping):
+            if name in GLOBAL:
+                shown[name] = job
+            continue
+        if str(name).startswith("__") and not show_all:
+            continue
+        options = {key: _switched(value) for key, value in job.items() if key in _SHOWN and value is not None}
+        shown[name] = {"enabled": True, **options}
+    return shown
+
+
+def _switched(value: Any) -> Any:
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def is_test(kwargs: Mapping[str, Any]) -> bool:
+    return bool(kwargs.get("test"))
+
+
+def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Asks the minion, or changes the saved schedule."""
+    if not kwargs.get("offline"):
+        return ctx.minion.manage("schedule", {**request, "persist": bool(kwargs.get("persist", True))})
+    whole = saved_jobs(ctx)
+    if request["verb"] == "delete":
+        whole.pop(request["name"], None)
+    else:
+        whole[request["name"]] = request["schedule"]
+    try:
+        save_file(schedule_file(ctx), whole)
+    except SavedError as error:
+        raise CommandError(str(error)) from error
+    return {"schedule": whole, "unsaved": ""}
+
+
+def told(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer, and that the change ends with the minion where it could not be saved."""
+    return (
+        answer | {"comment": f"{answer['comment']} It is not saved: {done['unsaved']}"} if done["unsaved"] else answer
+    )
+
+
+def schedule_file(ctx: Context) -> Path:
+    file = ctx.opts.get("schedule_file")
+    if not file:
+        raise CommandError("no file is configured that a schedule could be kept in (schedule_file)")
+    return Path(str(file))
+
+
+def saved_jobs(ctx: Context) -> dict[str, Any]:
+    if not ctx.opts.get("schedule_file"):
+        return {}
+    try:
+        return load(schedule_file(ctx))
+    except SavedError as error:
+        raise CommandError(str(error)) from error
