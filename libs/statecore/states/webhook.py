@@ -1,0 +1,256 @@
+"""Notifications by webhook: somebody elsewhere is told that something changed. Ours; Salt 3008 has no such state.
+
+    tell the team:
+      webhook.notified:
+        - url: {{ pillar['team_hook'] }}
+        - message: the web server of {{ grains['id'] }} has a new configuration
+        - onchanges:
+          - file: /etc/nginx/nginx.conf
+
+The URL of a webhook is a password: it is in no log, no comment and no change, and so it is not the state's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+#: Answers after which it is worth while to ask again: what is busy, or broken for now. 0 and 599: there was no answer.
+_AGAIN = frozenset({0, 408, 425, 429, 500, 502, 503, 504, 599})
+
+#: Seconds beyond which the pause between two attempts does not grow.
+_LONGEST_PAUSE = 60.0
+
+#: What has been sent in this run: under this key of ``ctx.scratch``.
+_SENT = "webhook.sent"
+
+_HIDDEN = "***"
+
+
+def notified(
+    ctx: Context,
+    name: str,
+    url: str | None = None,
+    message: str | None = None,
+    payload: Any = None,
+    method: str = "POST",
+    headers: Mapping[str, Any] | None = None,
+    token: str | None = None,
+    secret: str | None = None,
+    signature_header: str = "X-Hub-Signature-256",
+    status: Any = None,
+    retries: int = 3,
+    retry_interval: float = 1,
+    timeout: float = 10,
+    verify_ssl: bool | None = None,
+    ca_bundle: str | None = None,
+) -> Plan:
+    """Somebody who is told, once in a run; use it with ``onchanges``. It changes nothing on the host.
+
+    name
+        what it is called in results; not the URL
+    message, payload
+        a text, sent as ``{"text": …}``, which chats understand; or what is to be sent: data as JSON, text as it is
+    method, headers, token
+        the request; ``token`` is sent as a Bearer's
+    secret, signature_header
+        the body is signed with it (HMAC-SHA256), as GitHub signs its own
+    status
+        the answer, or answers, that are right; else any from 200 to 299
+    retries, retry_interval, timeout
+        how often it is tried again where nobody answers, or is busy; seconds between, twice as many each time; seconds for one
+        attempt
+    verify_ssl, ca_bundle
+        as for ``http.query``
+    """
+    try:
+        call = _call(
+            ctx,
+            url=url,
+            body=_body(name, message, payload),
+            method=method,
+            headers=headers,
+            token=token,
+            secret=secret,
+            signature_header=signature_header,
+            right=_statuses(status),
+            retries=_number("retries", retries, whole=True),
+            pause=_number("retry_interval", retry_interval),
+            timeout=_number("timeout", timeout) or 10,
+            more={"verify_ssl": verify_ssl, "ca_bundle": ca_bundle},
+        )
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    if call.digest in ctx.scratch.get(_SENT, ()):
+        return Plan.unchanged(f"{call.place} was notified in this run already")
+
+    def send() -> Outcome:
+        outcome = call.made(ctx)
+        if outcome.ok:
+            ctx.scratch.setdefault(_SENT, set()).add(call.digest)
+        return outcome
+
+    return Plan.change(f"{call.place} would be notified", [Step(f"notify {call.place}", send)])
+
+
+def mod_watch(ctx: Context, name: str, sfun: str = "notified", **kwargs: Any) -> Plan:
+    """``notified``, since a watched state changed; what was sent in this run is not sent again."""
+    return notified(ctx, name, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One notification. ``place`` is all of its URL that may be shown."""
+
+    url: str
+    place: str
+    body: str
+    method: str
+    headers: Mapping[str, str]
+    right: frozenset[int]
+    retries: int
+    pause: float
+    timeout: float
+    more: Mapping[str, Any]
+    secrets: Sequence[str]
+
+    @property
+    def digest(self) -> str:
+        """What tells it from others, and tells nothing of it."""
+        return hashlib.sha256(json.dumps([self.url, self.method, self.body]).encode()).hexdigest()
+
+    def made(self, ctx: Context) -> Outcome:
+        """Sends it, more than once if need be."""
+        pause = self.pause
+        for attempt in range(self.retries + 1):
+            if attempt:
+                time.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                told = self._sent(ctx)
+            except (CommandError, InvocationError) as error:
+                return Outcome(f"{self.place} was not notified: {self._hidden(str(error))}", ok=False)
+            found = int(told.get("status") or 0)
+            if found in self.right:
+                return Outcome(f"{self.place} has been notified")
+            if found not in _AGAIN:
+                break
+        why = self._hidden(str(told.get("error") or f"it answered with {found}"))
+        tries = f" ({attempt + 1} attempts)" if attempt else ""
+        return Outcome(f"{self.place} was not notified{tries}: {why}", ok=False)
+
+    def _sent(self, ctx: Context) -> Mapping[str, Any]:
+        limits = {"http_connect_timeout": self.timeout, "http_request_timeout": self.timeout}
+        told: Mapping[str, Any] = ctx.call(
+            "http.query",
+            self.url,
+            method=self.method,
+            data=self.body,
+            header_dict=dict(self.headers),
+            status=True,
+            decode_body=False,
+            opts=limits,
+            agent="Saltern webhook",
+            **{key: value for key, value in self.more.items() if value is not None},
+        )
+        return told
+
+    def _hidden(self, text: str) -> str:
+        for secret in self.secrets:
+            for form in (secret, urllib.parse.quote(secret), urllib.parse.unquote(secret)) if secret else ():
+                text = text.replace(form, _HIDDEN)
+        return text
+
+
+def _call(
+    ctx: Context,
+    *,
+    url: Any,
+    body: str,
+    method: Any,
+    headers: Any,
+    token: Any,
+    secret: Any,
+    signature_header: Any,
+    right: frozenset[int],
+    retries: float,
+    pause: float,
+    timeout: float,
+    more: Mapping[str, Any],
+) -> _Call:
+    if not url or not isinstance(url, str):
+        raise InvocationError("url is needed: where the notification goes (the name is shown, and is not asked)")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        server, port = parts.hostname, parts.port
+    except ValueError:
+        server, port, parts = None, None, urllib.parse.SplitResult("", "", "", "", "")
+    if parts.scheme not in ("http", "https") or not server:
+        # Not shown: it may be a URL with a typo in its scheme.
+        raise InvocationError("url is no URL of http or https")
+    if not re.fullmatch(r"[A-Z]+", str(method)):
+        raise InvocationError(f"method is POST, PUT, …, not {method!r}")
+    if headers is not None and not isinstance(headers, Mapping):
+        raise InvocationError("headers is a map")
+    sent = {"Content-Type": "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"}
+    sent |= {str(name): str(value) for name, value in (headers or {}).items()}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    if secret is not None:
+        signature = hmac.new(str(secret).encode(), body.encode(), hashlib.sha256).hexdigest()
+        sent[str(signature_header)] = f"sha256={signature}"
+    hidden = [url, parts.path.strip("/"), parts.query, parts.username, parts.password, token, secret]
+    values = [value for name, value in sent.items() if name.lower() in ("authorization", "cookie", "x-api-key")]
+    return _Call(
+        url=url,
+        place=f"{server}{f':{port}' if port else ''}",
+        body=body,
+        method=str(method),
+        headers=sent,
+        right=right,
+        retries=int(retries),
+        pause=pause,
+        timeout=timeout,
+        more=more,
+        secrets=[str(each) for each in (*hidden, *values) if each],
+    )
+
+
+def _body(name: str, message: Any, payload: Any) -> str:
+    if payload is not None and message is not None:
+        raise InvocationError("message or payload: one of them is sent")
+    if isinstance(payload, str):
+        return payload
+    try:
+        return json.dumps({"text": str(name if message is None else message)} if payload is None else payload)
+    except (TypeError, ValueError) as error:
+        raise InvocationError(f"payload cannot be told as JSON: {error}") from error
+
+
+def _statuses(status: Any) -> frozenset[int]:
+    if status is None:
+        return frozenset(range(200, 300))
+    listed = status if isinstance(status, list | tuple) else [status]
+    try:
+        return frozenset(int(each) for each in listed)
+    except (TypeError, ValueError):
+        raise InvocationError(f"status is a number, or a list of them, not {status!r}") from None
+
+
+def _number(argument: str, value: Any, *, whole: bool = False) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise InvocationError(f"{argument} is a number, not {value!r}")
+    if whole and value != int(value):
+        raise InvocationError(f"{argument} is a whole number, not {value!r}")
+    return float(value)
