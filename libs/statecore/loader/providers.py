@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 Choice: TypeAlias = tuple[tuple[str, str], ...]
 
 #: Salt's file -> ours.
-_OURS: Mapping[str, str] = {
+OURS: Mapping[str, str] = {
     "systemd_service": "service_systemd",
     "systemd": "service_systemd",
     "debian_service": "service_sysv",
@@ -21,6 +21,14 @@ _OURS: Mapping[str, str] = {
     "gentoo_service": "service_openrc",
     "supervisord": "service_supervisord",
     "aptpkg": "pkg_apt",
+    "yumpkg": "pkg_rpm",
+    "debian_ip": "ip_ifupdown",
+    "rh_ip": "ip_ifcfg",
+    "netplan_ip": "ip_netplan",
+    "useradd": "user",
+    "groupadd": "group",
+    "linux_shadow": "shadow",
+    "linux_sysctl": "sysctl",
 }
 
 
@@ -28,7 +36,7 @@ def provider(opts: Mapping[str, Any], module: str) -> str:
     """The file that was chosen for a module, "" where none was."""
     chosen = opts.get("providers")
     name = chosen.get(module) if isinstance(chosen, Mapping) else None
-    return _OURS.get(str(name), str(name)) if name else ""
+    return OURS.get(str(name), str(name)) if name else ""
 
 
 def choice(opts: Mapping[str, Any]) -> Choice:

@@ -9,6 +9,7 @@ import pytest
 
 from statecore.errors import CommandError, NotAvailable
 from statecore.host import Host
+from statecore.loader.providers import OURS
 from statecore.ports import CommandResult
 
 UNITS = {
@@ -297,6 +298,11 @@ def test_a_provider_is_chosen(plain, chosen, module):
     lay_out(plain.root, {**SCRIPTS, **({} if module == "service_sysv" else LEVELS)})
     plain.opts["providers"] = {"service": chosen}
     assert plain.loader.serve("modules", "service", plain.context()).source.stem == module
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_salts_names_mean_files_that_there_are(plain, name):
+    assert OURS[name] in {source.stem for source in plain.loader.sources("modules")}
 
 
 def test_a_provider_that_cannot_serve(plain):
