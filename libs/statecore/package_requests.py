@@ -144,7 +144,7 @@ def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) ->
     return next(iter(found.values())) if len(names) == 1 and names[0] in found else found
 
 
-def compared(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Any]:
+def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Package -> {"old", "new"} of those that differ."""
     names = sorted({*before, *after})
     pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.errors import CommandError, InvocationError, NotAvailable
+from tests.statecore.loopback_server import serve
 
 OPTIONS = "-q -y -o DPkg::Lock::Timeout=120 -o DPkg::Options::=--force-confold -o DPkg::Options::=--force-confdef"
 
@@ -130,7 +131,16 @@ def test_package_files(plain, debian, place):
     assert list((debian.root / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["salt://gone", "/gone.deb", "http://deb.test/gone.deb"])
+def test_package_files_from_a_server(plain, debian):
+    with serve() as web:
+        web.answers["/pool/local_1.0.deb"] = (200, {}, b"a package")
+        changes = plain.call("pkg.install", sources=[{"local": f"{web.url}/pool/local_1.0.deb"}])
+        assert changes == {"local": {"old": "", "new": "1.0"}}
+        with pytest.raises(CommandError, match=r"Unable to cache source .*/gone\.deb for package local: .* HTTP 404"):
+            plain.call("pkg.install", sources=[{"local": f"{web.url}/gone.deb"}])
+
+
+@pytest.mark.parametrize("place", ["salt://gone", "/gone.deb", "ftp://deb.test/gone.deb"])
 def test_package_files_that_are_not_there(plain, debian, place):
     with pytest.raises((CommandError, InvocationError), match="gone"):
         plain.call("pkg.install", sources=[{"local": place}])
@@ -189,3 +199,33 @@ def test_hosts_without_apt(plain, debian):
     debian.absent |= {"apt-get", "dpkg"}
     with pytest.raises(NotAvailable, match="the host has no apt-get, dpkg"):
         plain.call("pkg.version", "curl")
+
+
+def test_answers_to_questions(plain, debian, monkeypatch):
+    plain.write("answers", "nginx nginx/log boolean true\n")
+    told = []
+    monkeypatch.setattr(debian, "_debconf_set_selections", lambda words, stdin: told.append(stdin), raising=False)
+    entry = plain.state("pkg.installed", name="nginx-light", debconf="salt://answers", test=True)
+    assert (entry["result"], told) == (None, [])
+    assert plain.state("pkg.installed", name="nginx-light", debconf="salt://answers")["result"] is True
+    assert told == ["nginx nginx/log boolean true\n"]
+    debian.broken["debconf-set-selections"] = "error: Cannot parse"
+    with pytest.raises(CommandError, match="debconf-set-selections failed: error: Cannot parse"):
+        plain.call("pkg.install", "git", debconf="salt://answers")
+    entry = plain.state("pkg.installed", name="git", debconf="salt://none")
+    assert (entry["result"], entry["changes"]) == (False, {})
+
+
+def test_fetched_packages(plain, debian):
+    place = debian.root / "var/cache/apt/archives"
+    place.mkdir(parents=True)
+    (place / "git_1%3a2.39.2-1_amd64.deb").write_text("1234")
+    (place / "odd.deb").write_text("")
+    found = plain.call("pkg.list_downloaded")
+    assert list(found) == ["git"]
+    assert found["git"]["1:2.39.2-1"]["size"] == 4
+    assert found["git"]["1:2.39.2-1"]["path"] == "/var/cache/apt/archives/git_1%3a2.39.2-1_amd64.deb"
+    assert plain.state("pkg.downloaded", name="git", version="1:2.39.2-1")["changes"] == {}
+    would = plain.state("pkg.downloaded", name="curl", test=True)
+    assert (would["result"], would["comment"]) == (None, "The following packages would be downloaded: curl")
+    assert plain.state("pkg.downloaded", name="curl")["comment"] == "The following packages failed to download: curl"

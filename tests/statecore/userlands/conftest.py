@@ -143,10 +143,16 @@ def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def rpm_tree(rpm_root: Path, tmp_path: Path):
-    """A host of the RedHat family; what a test installs is gone afterwards."""
+def userland_of(tmp_path: Path):
+    """Makes calls possible on a tree as a host with these grains."""
     (tmp_path / "tree").mkdir()
-    userland = Userland(rpm_root, tmp_path / "tree", {"os": "Fedora", "os_family": "RedHat", "osarch": "x86_64"})
+    return lambda root, grains: Userland(root, tmp_path / "tree", grains)
+
+
+@pytest.fixture
+def rpm_tree(rpm_root: Path, userland_of):
+    """A host of the RedHat family; what a test installs is gone afterwards."""
+    userland = userland_of(rpm_root, {"os": "Fedora", "os_family": "RedHat", "osarch": "x86_64"})
     yield userland
     (rpm_root / "etc/dnf/plugins/versionlock.list").write_text("")
     if installed := userland.run("rpm", "-qa", "--qf", "%{NAME}\n").split():

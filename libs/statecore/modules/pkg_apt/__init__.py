@@ -13,13 +13,13 @@ from typing import Any
 from statecore import package_requests
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
-from statecore.modules.pkg_apt import apt, repositories
+from statecore.modules.pkg_apt import apt, downloaded, repositories
 from statecore.package_versions import deb
 
 VIRTUAL = "pkg"
 
 #: The modules whose functions are served with those of this one.
-PARTS = (repositories,)
+PARTS = (repositories, downloaded)
 
 ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 
@@ -161,6 +161,7 @@ def install(
     only_upgrade: bool = False,
     force_conf_new: bool = False,
     cache_valid_time: float = 0,
+    debconf: str | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
     """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
@@ -170,7 +171,11 @@ def install(
     version
         a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
     sources
-        a list of {name: path}, salt:// or a .deb file of the host
+        a list of {name: path}, salt://, http:// or a .deb file of the host
+    downloadonly
+        only fetches; returns the files, by package and version
+    debconf
+        a file (salt:// or the host's) with answers for the packages' questions, as debconf-set-selections takes them
 
     CLI Example:
 
@@ -182,7 +187,10 @@ def install(
     if not wanted and not sources:
         return {}
     fetched = refresh_db(ctx, cache_valid_time) if refresh and (sources or _refresh_needed(ctx, wanted)) else {}
+    if debconf:
+        apt.answer(ctx.host, package_requests.fetched(ctx, debconf).read_text("utf-8", "replace"))
     before = list_pkgs(ctx)
+    had = downloaded.list_downloaded(ctx) if downloadonly else {}
     options = apt.install_options(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
@@ -211,6 +219,8 @@ def install(
                 hold(ctx, pkgs=held)
     after = list_pkgs(ctx)
     changes = package_requests.compared(before, after)
+    if downloadonly:
+        changes = package_requests.compared(had, downloaded.list_downloaded(ctx))
     changes |= {
         each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
     }

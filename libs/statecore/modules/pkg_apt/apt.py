@@ -58,6 +58,13 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     return [result.stderr.strip() or result.stdout.strip() or f"apt-get failed with return code {result.retcode}"]
 
 
+def answer(host: ManagedHost, text: str) -> None:
+    """Answers questions of packages before they ask. Raises CommandError."""
+    result = run(host, ["debconf-set-selections"], stdin=text)
+    if result.retcode:
+        raise CommandError(f"debconf-set-selections failed: {result.stderr.strip() or result.stdout.strip()}")
+
+
 def state(host: ManagedHost) -> tuple[int, int]:
     """Changes whenever dpkg's database does."""
     try:

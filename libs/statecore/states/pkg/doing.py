@@ -30,6 +30,7 @@ def install(ctx: Context, want: wishes.Want) -> Plan:
         exact = " and are at the desired version" if any(want.versions.values()) else ""
         return held_plan(ctx, list(want.desired), want.hold, f"All specified packages are already installed{exact}")
     chosen = {**targets, **again}
+    done: dict[str, Any] = {}
 
     def work() -> Outcome:
         changes = ctx.call(
@@ -41,13 +42,14 @@ def install(ctx: Context, want: wishes.Want) -> Plan:
             **{"sources" if want.files else "pkgs": [{package: wanted} for package, wanted in chosen.items()]},
             **want.options,
         )
+        done.update(changes)
         still = {package: want.verification.altered(ctx, package) for package in altered} if want.verification else {}
         repaired = comments.Repaired(altered, {package: files for package, files in still.items() if files})
         return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes, repaired)
 
     steps = [Step(f"install {', '.join(chosen)}", lambda: told(work, "installing package(s)"))]
     if want.hold is not None:
-        steps.append(hold_step(ctx, list(want.desired), hold=want.hold))
+        steps.append(hold_step(ctx, list(want.desired), hold=want.hold, done=done))
     would, predicted = comments.would_install(ctx, targets, again, altered, files=want.files)
     return Plan.change(would, steps, predicted)
 
@@ -99,17 +101,28 @@ def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step
     return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
 
 
-def hold_step(ctx: Context, packages: list[str], *, hold: bool, before: str = "") -> Step:
-    """``before``: what is said in front of it."""
+def hold_step(
+    ctx: Context, packages: list[str], *, hold: bool, before: str = "", done: Mapping[str, Any] | None = None
+) -> Step:
+    """``before``: what is said in front of it; ``done``: what was changed before it, which is told together with it."""
 
     def work() -> Outcome:
         answers = ctx.call("pkg.hold" if hold else "pkg.unhold", pkgs=packages).values()
-        changes = {answer["name"]: answer["changes"] for answer in answers if answer["changes"]}
-        return Outcome(
-            before + "\n".join(answer["comment"] for answer in answers), changes, ok=all(a["result"] for a in answers)
-        )
+        changes = {
+            answer["name"]: _joined((done or {}).get(answer["name"], {}), answer["changes"])
+            for answer in answers
+            if answer["changes"]
+        }
+        said = "\n".join(answer["comment"] for answer in answers)
+        return Outcome(before + said, changes, ok=all(answer["result"] for answer in answers))
 
     return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
+
+
+def _joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, str]:
+    """Two changes of one package as Salt tells them: the one below the other."""
+    pairs = {key: (str(first.get(key, "")), str(then.get(key, ""))) for key in ("old", "new")}
+    return {key: "\n".join(each for each in pair if each) for key, pair in pairs.items()}
 
 
 def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str) -> Plan:

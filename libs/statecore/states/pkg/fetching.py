@@ -32,7 +32,7 @@ def downloaded(
         return Plan.failed("The pkg.downloaded state is not available on this platform")
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to download provided")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, debconf=None, resolve=resolve_capabilities):
+    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
     options = wishes.given(
         fromrepo=fromrepo,

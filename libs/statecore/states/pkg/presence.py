@@ -57,6 +57,8 @@ def installed(
         names may be what packages provide (RPM)
     enablerepo, disablerepo, disableexcludes, branch, setopt
         which repositories are used, as dnf's options of these names say
+    debconf
+        a file with answers for the packages' questions (APT)
     report_reboot_exit_codes
         means Windows
     """
@@ -64,9 +66,7 @@ def installed(
         verification = wishes.Verification.of(pkg_verify)
     except ValueError as error:
         return Plan.failed(str(error))
-    if refused := wishes.refused(
-        ctx, pkgs, sources, verify=verification is not None, debconf=debconf, resolve=resolve_capabilities
-    ):
+    if refused := wishes.refused(ctx, pkgs, sources, verify=verification is not None, resolve=resolve_capabilities):
         return refused
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to install provided")
@@ -98,6 +98,7 @@ def installed(
         verification=verification,
         options={
             **repositories,
+            **wishes.given(debconf=debconf),
             "update_holds": update_holds,
             "fromrepo": fromrepo,
             "skip_verify": skip_verify,
@@ -138,7 +139,7 @@ def latest(
     """
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to install provided")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, debconf=None, resolve=resolve_capabilities):
+    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
     repositories = wishes.given(
         enablerepo=enablerepo, disablerepo=disablerepo, disableexcludes=disableexcludes, branch=branch, setopt=setopt
@@ -270,7 +271,7 @@ def uptodate(
     """
     if not isinstance(refresh, bool):
         return Plan.failed("refresh must be either True or False")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, debconf=None, resolve=resolve_capabilities):
+    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
     chosen_by = wishes.given(
         dist_upgrade=True if dist_upgrade is None else dist_upgrade,

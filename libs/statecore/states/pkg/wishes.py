@@ -81,14 +81,12 @@ class Want:
         }
 
 
-def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, debconf: str | None, resolve: bool) -> Plan | None:
+def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: bool) -> Plan | None:
     """The failure that arguments are, None where they can be done."""
     if pkgs and sources:
         return Plan.failed('Only one of "pkgs" and "sources" is permitted.')
     if verify and "pkg.verify" not in ctx.functions:
         return Plan.failed("pkg.verify not implemented")
-    if debconf:
-        return Plan.failed("not supported: debconf; set the answers with a cmd.run of debconf-set-selections before")
     if resolve and "pkg.resolve_capabilities" not in ctx.functions:
         return Plan.failed(
             "not supported: resolve_capabilities; the host's package manager knows packages by name alone"
