@@ -275,19 +275,35 @@ def ours(tmp_path: Path):
     return lambda case: play(case, tmp_path / "host", tmp_path / "tree")
 
 
+class Answers:
+    """What Salt tells of a case. It is asked about all cases of a file at once, when somebody wants one of them."""
+
+    def __init__(self, venv: Path, directory: Path) -> None:
+        self._venv = venv
+        self._directory = directory
+        self._told: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, case: Case) -> dict[str, Any]:
+        file = case.id.partition("/")[0]
+        if file not in self._told:
+            cases = [each for each in load() if each.id.startswith(f"{file}/") and not each.differs.get("all")]
+            self._told[file] = ask_salt(self._venv, self._directory / file, cases)
+        answer: dict[str, Any] = self._told[file][case.id]
+        return answer
+
+
 @pytest.fixture(scope="module")
-def salts(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Salt tells of all cases, by id: asked once, in one process."""
-    return ask_salt(oracle.venv, tmp_path_factory.mktemp("salt"))
+def salts(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """What Salt tells of cases: one process for each file."""
+    return Answers(oracle.venv, tmp_path_factory.mktemp("salt"))
 
 
-def ask_salt(venv: Path, directory: Path) -> dict[str, Any]:
-    """Plays all cases with real Salt."""
+def ask_salt(venv: Path, directory: Path, cases: Sequence[Case]) -> dict[str, Any]:
+    """Plays cases with real Salt."""
     write_tree(directory / "tree")
     old = os.umask(0o022)
     told: dict[str, Any] = {}
     try:
-        cases = [case for case in load() if not case.differs.get("all")]
         before = {case.id: lay_out(case, directory / "hosts" / str(at)) for at, case in enumerate(cases)}
         asked = {
             "directory": str(directory),
