@@ -182,6 +182,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
+    "statecore.extension_modules": Room(GROUND),
     "statecore.execution": Room((*GROUND, "statecore.context", "statecore.loader")),
     "statecore.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
@@ -257,7 +258,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.static_grains": "the file of static grains has one reader and one writer",
         },
     ),
-    "statecore.modules.saltutil": Room(NATIVE),
+    "statecore.modules.saltutil": Room(
+        NATIVE, {"statecore.extension_modules": "minions and masters fetch users' modules in one way"}
+    ),
     "statecore.modules.match": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},

@@ -127,6 +127,7 @@ class StateOptions(_Values):
     grains_dirs: list[str] = option([], "directories of users' grain modules")
     utils_dirs: list[str] = option([], "directories of users' utility modules (`__utils__`, and importable by name)")
     matchers_dirs: list[str] = option([], "directories of users' matchers")
+    runner_dirs: list[str] = option([], "directories of users' runners, on the master")
     executor_dirs: list[str] = option([], "directories of users' executors")
     serializers_dirs: list[str] = option([], "directories of users' serializers")
     extmod_whitelist: dict[str, Any] = option(

@@ -51,7 +51,7 @@ def run(argv: Sequence[str]) -> int:
     flags = parser.parse(argv)
     options = _options(flags)
     configure("salt-call", flags.log_level or options.log_level, options.log_format)
-    printer = Printer(flags, _with_synced_outputters(options))
+    printer = Printer(flags, options)
     if not flags.words and not flags.grains and not flags.doc:
         parser.error("a function is missing, such as test.ping or state.apply")
     fun, *words = _words(flags)
@@ -140,14 +140,6 @@ def _options(flags: Any) -> MinionOptions:
         "pillar_roots": {"base": [str(Path(flags.pillar_root).absolute())]} if flags.pillar_root else None,
     }
     return dataclasses.replace(options, **{name: value for name, value in given.items() if value is not None})
-
-
-def _with_synced_outputters(options: MinionOptions) -> MinionOptions:
-    """Outputters that saltutil.sync_output brought from the tree (``_output``) stand beside those of ``outputter_dirs``."""
-    synced = extension_directory(options) / "output"
-    if not synced.is_dir():
-        return options
-    return dataclasses.replace(options, outputter_dirs=[*options.outputter_dirs, str(synced)])
 
 
 def _local(options: MinionOptions, procs: Any) -> Runtime:

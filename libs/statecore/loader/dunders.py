@@ -73,6 +73,18 @@ class Options(dict[str, Any]):
         return dict(self)
 
 
+class JobEvents:
+    """``__jid_event__``: what a runner tells of its progress."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def fire_event(self, data: Any, tag: str) -> bool:
+        """Fires ``salt/run/<jid>/<tag>``; whether it was handed over."""
+        shown = data if isinstance(data, Mapping) else {"data": data}
+        return self._ctx.events.fire(f"salt/run/{self._ctx.opts.get('jid', '')}/{tag}", shown)
+
+
 def _states(ctx: Context) -> Mapping[str, Function]:
     """State functions that know the chunk which calls them (its ``__low__``); the context's own table knows the run alone."""
     seen_from = getattr(ctx.states, "seen_from", None)
@@ -100,6 +112,7 @@ _VALUES: Mapping[str, Callable[[Context], Any]] = {
     "__sls__": lambda ctx: ctx.low.get("__sls__"),
     "__instance_id__": lambda ctx: str(ctx.opts.get("jid", "")),
     "__user__": lambda ctx: ctx.opts.get("user", "root"),
+    "__jid_event__": JobEvents,
 }
 
 _EVERYWHERE = ("__opts__", "__grains__", "__pillar__", "__context__")
@@ -109,6 +122,7 @@ _CALLS = (*_EVERYWHERE, "__salt__", "__utils__", "__proxy__", "__file_client__")
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "grains": (*_EVERYWHERE, "__utils__"),
     "states": tuple(name for name in _VALUES if name != "__executors__"),
+    "runners": (*_CALLS, "__jid_event__", "__user__"),
     "executors": (*_EVERYWHERE, "__salt__", "__proxy__", "__executors__"),
 }
 

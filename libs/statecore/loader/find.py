@@ -49,6 +49,7 @@ DIRECTORIES: Mapping[str, str] = {
     "utils": "utils_dirs",
     "matchers": "matchers_dirs",
     "executors": "executor_dirs",
+    "runners": "runner_dirs",
     "serializers": "serializers_dirs",
     "pillar": "pillar_dirs",
     "tops": "top_dirs",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.commandline import CommandError, Exit
-from services.kit.config import ConfigError, StateOptions, as_opts
+from services.kit.config import ConfigError, MinionOptions, StateOptions, as_opts, extension_directory
 from services.kit.output import OutputOptions, auto, color_wanted, render
 from services.kit.output.color import fit_for_terminal, palette
 from services.kit.output.theme import read_theme
@@ -65,6 +65,15 @@ def _truth(text: str) -> bool:
         raise argparse.ArgumentTypeError(f"'{text}' is neither True nor False") from None
 
 
+def _synced(config: StateOptions) -> list[str]:
+    """Where ``salt-run saltutil.sync_output`` or ``saltutil.sync_output`` brought outputters to, where this machine has it."""
+    if isinstance(config, MinionOptions):
+        directory = extension_directory(config) / "output"
+    else:
+        directory = Path(str(getattr(config, "extension_modules", ""))) / "output"
+    return [str(directory)] if directory.is_absolute() and directory.is_dir() else []
+
+
 class Printer:
     """Where a command's output goes: the terminal, or ``--out-file``."""
 
@@ -87,6 +96,7 @@ class Printer:
             is_terminal=is_terminal,
             env=os.environ if env is None else env,
         )
+        outputter_dirs = (*config.outputter_dirs, *_synced(config))
         indent, sort_names = _indent(config.output_indent) if flags.out_indent is None else (flags.out_indent, False)
         self.options = OutputOptions(
             out=flags.out or config.output,
@@ -104,8 +114,8 @@ class Printer:
             state_compress_ids=config.state_compress_ids,
             strip_colors=config.strip_colors,
             table=config.out_table,
-            outputter_dirs=tuple(config.outputter_dirs),
-            opts=as_opts(config, color=color) if config.outputter_dirs else {},
+            outputter_dirs=outputter_dirs,
+            opts=as_opts(config, color=color) if outputter_dirs else {},
         )
         self._guarded = is_terminal and config.strip_colors
 

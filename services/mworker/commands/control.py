@@ -14,7 +14,7 @@ from saltwire.jid import is_jid, next_jid
 from services.kit.control import ControlError
 from services.mworker.desk import Desk
 from services.mworker.processes import TooManyRunners
-from services.mworker.runners import RUNNERS
+from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, run_runner
 from services.mworker.targets import resolve
 from statecore.match import TargetError, spelled_out
@@ -139,7 +139,8 @@ def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str,
 def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache."""
     fun = str(fields.get("fun", ""))
-    function = RUNNERS.get(fun)
+    # As on minions a user's module goes before ours of the same name.
+    function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
     if function is None:
         near = difflib.get_close_matches(fun, RUNNERS, n=1)
         hint = f" The nearest is '{near[0]}'." if near else ""

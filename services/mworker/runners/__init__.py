@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from services.mworker.runners import jobs, manage, state
+from services.mworker.runners import jobs, manage, saltutil, state
 from services.mworker.runners.runner import Runner
 
 RUNNERS: Mapping[str, Runner] = {
@@ -26,5 +26,6 @@ RUNNERS: Mapping[str, Runner] = {
     "state.orchestrate_show_sls": state.orchestrate_show_sls,
     "state.orch_show_sls": state.orchestrate_show_sls,
     "state.orchestrate_single": state.orchestrate_single,
+    **saltutil.SYNCS,
     "test.arg": lambda tools, *args, **kwargs: {"args": list(args), "kwargs": kwargs},
 }

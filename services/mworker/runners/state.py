@@ -42,7 +42,7 @@ def orchestrate(
         "pillarenv": pillarenv,
         "pillar_enc": pillar_enc,
     }
-    runtime = _runtime(tools, orchestration_jid)
+    runtime = runtime_of(tools, orchestration_jid)
     given = {name: value for name, value in options.items() if value is not None}
     returned = runtime.call("state.sls", [mods], {**given, "concurrent": True})
     return {"data": {runtime.opts["id"]: returned.value}, "outputter": "highstate", "retcode": _code(returned)}
@@ -89,13 +89,13 @@ def orchestrate_show_sls(
 ) -> dict[str, Any]:
     """High data of SLS of an orchestration: {id: high data}, or the errors of its compilation."""
     given = {"saltenv": saltenv, "test": test, "pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
-    runtime = _runtime(tools, None)
+    runtime = runtime_of(tools)
     returned = runtime.call("state.show_sls", [mods], {key: value for key, value in given.items() if value is not None})
     return {str(runtime.opts["id"]): returned.value}
 
 
 def _shown(tools: RunnerTools, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> dict[str, Any]:
-    runtime = _runtime(tools, None)
+    runtime = runtime_of(tools)
     returned = runtime.call(fun, arg, kwarg)
     return {"data": {runtime.opts["id"]: returned.value}, "outputter": "highstate", "retcode": _code(returned)}
 
@@ -110,7 +110,7 @@ def _code(returned: Returned) -> int:
     return int(not returned.success)
 
 
-def _runtime(tools: RunnerTools, jid: str | None) -> Runtime:
+def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
     """The state engine with the master's files and pillar, as a minion of its own name."""
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.kit.config import MasterOptions, MinionOptions
 from services.kit.output import render
+from services.kit.output.flags import Printer, add_output_flags
 
 FILES = {
     "shout.py": """
@@ -73,3 +76,16 @@ def test_users_outputters(tmp_path: Path, printer: Callable[..., Any], out: str)
     expected, why = SHOWN[out]
     assert shown == ("web1:\n    True" if expected is None else expected)
     assert [why in line for line in told] == ([True] if why else [])
+
+
+def test_outputters_that_were_fetched_from_the_tree(tmp_path: Path) -> None:
+    (tmp_path / "ext/output").mkdir(parents=True)
+    (tmp_path / "ext/output/fetched.py").write_text("def output(data, **kwargs): return 'fetched'\n")
+    parser = argparse.ArgumentParser()
+    add_output_flags(parser)
+    for kind in (MasterOptions, MinionOptions):
+        known = Printer(parser.parse_args([]), kind(extension_modules=str(tmp_path / "ext"))).options
+        assert known.outputter_dirs == (str(tmp_path / "ext/output"),)
+        assert render({}, known._replace(out="fetched")) == "fetched"
+        none = Printer(parser.parse_args([]), kind(extension_modules=str(tmp_path / "none"))).options
+        assert none.outputter_dirs == ()

@@ -10,7 +10,7 @@ REFUSED: Mapping[str, str] = {
     "salt.beacons": "the loop of beacons belongs to the minion",
     "salt.channel": "a module does not speak to the master; fire an event with __salt__['event.send']",
     "salt.cli": "commands are programs; call a function through __salt__",
-    "salt.client": "a module runs on a minion; call a function through __salt__, publish with __salt__['publish.publish']",
+    "salt.client.ssh": "salt-ssh is not here yet",
     "salt.crypt": "keys of the wire are not given to modules",
     "salt.daemons": "daemons are not modules' business",
     "salt.engines": "engines are not part of this minion",

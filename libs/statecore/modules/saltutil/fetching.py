@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.extension_modules import MODULE_FILES, sync
 from statecore.modules.saltutil.refreshing import refresh_grains
 
 #: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
@@ -19,15 +18,12 @@ KINDS = (
     *("pillar", "tops", "wrapper"),
 )
 
-#: Files that can be modules.
-_MODULE_FILES = (".py", ".pyx", ".so", ".zip")
-
 
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
     """Kind -> names of the users' modules on this minion."""
     root = _extension_dir(ctx)
     found = {
-        directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in _MODULE_FILES})
+        directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in MODULE_FILES})
         for directory in sorted(root.iterdir() if root.is_dir() else ())
         if directory.is_dir()
     }
@@ -304,65 +300,7 @@ def sync_wrapper(
 
 
 def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: Any, blacklist: Any) -> list[str]:
-    """Copies one kind, the later environments over the earlier; returns ``kind.name`` of what was written."""
-    target = _extension_dir(ctx) / kind
-    only, never = (
-        _names(listed, kind, ctx, option)
-        for listed, option in ((whitelist, "extmod_whitelist"), (blacklist, "extmod_blacklist"))
-    )
-    prefix = f"_{kind}/"
-    wanted: dict[str, tuple[str, str]] = {}
-    for env in envs:
-        for path in ctx.files.paths(env, prefix):
-            relative = path.removeprefix(prefix)
-            name = _name(relative)
-            if relative.endswith(_MODULE_FILES) and (only is None or name in only) and not (never and name in never):
-                wanted[relative] = (path, env)
-    written = [
-        f"{kind}.{_name(relative)}" for relative, source in wanted.items() if _copy(ctx, *source, target / relative)
-    ]
-    if ctx.opts.get("clean_dynamic_modules", True) and target.is_dir():
-        _clean(target, wanted)
-    return written
-
-
-def _copy(ctx: Context, path: str, env: str, target: Path) -> bool:
-    """Whether the file had to be written."""
-    source = ctx.files.fetch(path, env)
-    if source is None:
-        raise CommandError(f"salt://{path} is listed in environment '{env}' but cannot be fetched")
-    content = source.read_bytes()
-    if target.is_file() and hashlib.sha256(target.read_bytes()).digest() == hashlib.sha256(content).digest():
-        return False
-    # Code that this minion will run: nobody else may write it.
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target.write_bytes(content)
-    target.chmod(0o600)
-    return True
-
-
-def _clean(target: Path, wanted: Mapping[str, Any]) -> None:
-    for path in sorted(target.rglob("*"), reverse=True):
-        if path.is_dir():
-            if not any(path.iterdir()) or path.name == "__pycache__":
-                shutil.rmtree(path)
-        elif str(path.relative_to(target)) not in wanted:
-            path.unlink()
-
-
-def _name(relative: str) -> str:
-    """Dotted module name of a file below its kind's directory."""
-    return relative.rpartition(".")[0].replace("/", ".")
-
-
-def _names(listed: Any, kind: str, ctx: Context, option: str) -> list[str] | None:
-    """The names a white or black list has for this kind; None when it says nothing."""
-    value = ctx.opts.get(option) if listed is None else listed
-    if isinstance(value, Mapping):
-        value = value.get(kind)
-    if not value:
-        return None
-    return [name.strip() for name in value.split(",")] if isinstance(value, str) else [str(name) for name in value]
+    return sync(ctx.files, _extension_dir(ctx), kind, envs, ctx.opts, whitelist, blacklist)
 
 
 def _environments(ctx: Context, saltenv: str | list[str] | None) -> list[str]:

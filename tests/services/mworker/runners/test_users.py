@@ -1,0 +1,162 @@
+"""Users' runners: found, run with their ambient names, told apart from ours; users' modules fetched for the master."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from services.kit.config import MasterOptions
+from services.mworker.runners import RUNNERS, saltutil, users
+from services.mworker.runners.runner import RunnerFault
+from statecore.errors import CommandError
+from statecore.runtime import local_runtime
+
+OWN = """
+import salt.client
+import salt.utils.data
+from salt.exceptions import SaltException
+
+__func_alias__ = {"list_": "list"}
+
+
+def list_(*names, **kwargs):
+    return {"names": list(names), "kwargs": kwargs, "user": __user__, "id": __opts__["id"], "flat": salt.utils.data.flatten([[1]])}
+
+
+def through():
+    __jid_event__.fire_event({"message": "half way"}, "progress")
+    return [__salt__["test.arg"](1, a=2), __salt__["own.other"](), "jobs.active" in __salt__, "no.such" in __salt__]
+
+
+def other():
+    return __utils__["tool.f"]()
+
+
+def fails():
+    raise SaltException("no luck")
+
+
+def ask(tgt):
+    with salt.client.LocalClient(__opts__["conf_file"] if "conf_file" in __opts__ else None) as client:
+        return client.cmd(tgt, "test.ping", timeout=1)
+"""
+
+
+class Sender:
+    def __init__(self) -> None:
+        self.fired: list[tuple[str, Any]] = []
+
+    def fire(self, tag: str, data: Any) -> bool:
+        self.fired.append((tag, data))
+        return True
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Any:
+    """A master whose tree has a runner, a utility module, and nothing fetched yet."""
+    tree = tmp_path / "tree"
+    for name, text in (
+        ("_runners/own.py", OWN),
+        ("_runners/broken.py", "import no_such_library\ndef f(): pass\n"),
+        ("_runners/jobs.py", "def active(): return 'mine'\n"),
+        ("_utils/tool.py", "def f(): return 'tool'\n"),
+        ("_output/loud.py", "def output(data, **kwargs): return str(data).upper()\n"),
+    ):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    options = MasterOptions(
+        id="master",
+        file_roots={"base": [str(tree)]},
+        extension_modules=str(tmp_path / "ext"),
+        pillar_roots={"base": []},
+    )
+    return SimpleNamespace(options=options, user="ann", jid="20261121120000000000", sender=Sender())
+
+
+def _call(tools: Any, fun: str, *args: Any, **kwargs: Any) -> Any:
+    function = users.find(fun, tools.options, RUNNERS)
+    assert function is not None
+    return function(tools, *args, **kwargs)
+
+
+def test_sync(tools: Any) -> None:
+    assert users.find("own.list", tools.options, RUNNERS) is None
+    assert sorted(RUNNERS["saltutil.sync_runners"](tools)) == ["runners.broken", "runners.jobs", "runners.own"]
+    assert RUNNERS["saltutil.sync_runners"](tools) == []
+    synced = RUNNERS["saltutil.sync_all"](tools)
+    assert {kind: names for kind, names in synced.items() if names} == {
+        "utils": ["utils.tool"],
+        "output": ["output.loud"],
+    }
+    assert list(synced) == list(saltutil.KINDS)
+    assert RUNNERS["saltutil.sync_runners"](tools, extmod_whitelist="own") == []
+    assert users.find("jobs.active", tools.options, RUNNERS) is None
+
+
+def test_a_place_that_cannot_be_written(tools: Any, tmp_path: Path) -> None:
+    (tmp_path / "ext").write_text("a file")
+    with pytest.raises(RunnerFault, match="users' modules cannot be kept in"):
+        RUNNERS["saltutil.sync_runners"](tools)
+
+
+def test_runners_of_users(tools: Any) -> None:
+    RUNNERS["saltutil.sync_all"](tools)
+    assert _call(tools, "own.list", 1, a=2) == {
+        "names": [1],
+        "kwargs": {"a": 2},
+        "user": "ann",
+        "id": "master",
+        "flat": [1],
+    }
+    assert _call(tools, "own.through") == [{"args": [1], "kwargs": {"a": 2}}, "tool", True, False]
+    assert tools.sender.fired == [("salt/run/20261121120000000000/progress", {"message": "half way"})]
+    assert _call(tools, "jobs.active") == "mine"
+
+
+def test_directories_of_runners(tools: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/here.py").write_text("def f(): return 1\n")
+    tools.options = MasterOptions(runner_dirs=[str(tmp_path / "mine")], extension_modules=str(tmp_path / "ext"))
+    assert _call(tools, "here.f") == 1
+
+
+@pytest.mark.parametrize(
+    ("fun", "error", "text"),
+    [
+        ("own.nothing", RunnerFault, "'own.nothing' is not available."),
+        ("broken.f", RunnerFault, "broken.py failed to import: ModuleNotFoundError: No module named 'no_such_library'"),
+        ("own.fails", Exception, "no luck"),
+    ],
+)
+def test_what_goes_wrong(tools: Any, fun: str, error: type[Exception], text: str) -> None:
+    RUNNERS["saltutil.sync_runners"](tools)
+    with pytest.raises(error) as caught:
+        _call(tools, fun)
+    assert text in str(caught.value)
+
+
+def test_a_client_publishes(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def ask(master: Any, job: Any, told: Any) -> dict[str, Any]:
+        asked.append(job)
+        return {"web1": {"ret": True, "retcode": 0, "jid": "1"}}
+
+    monkeypatch.setattr("services.mworker.runners.orchestration.OrchestrationMaster.ask", ask)
+    RUNNERS["saltutil.sync_all"](tools)
+    assert _call(tools, "own.ask", "web*") == {"web1": True}
+    assert (asked[0].tgt, asked[0].fun, asked[0].timeout) == ("web*", "test.ping", 1)
+
+
+def test_a_minion_has_no_client(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import salt.client\ndef f(): return salt.client.LocalClient().cmd('*', 'test.ping')\n"
+        "def g(): return salt.client.Caller().cmd('test.echo', 3)\n"
+    )
+    runtime = local_runtime({"id": "web1", "module_dirs": [str(tmp_path)]})
+    with pytest.raises(CommandError, match=r"use __salt__\['publish.publish'\]"):
+        runtime.functions["own.f"]()
+    assert runtime.functions["own.g"]() == 3
