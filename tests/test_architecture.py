@@ -62,7 +62,8 @@ class Room:
     open_inside: bool = True
 
 
-GROUND = ("statecore.types", "statecore.errors", "statecore.ports")
+#: Types, and what is done with paths of a host wherever they come from.
+GROUND = ("statecore.types", "statecore.errors", "statecore.ports", "statecore.rooted_path", "statecore.file_copies")
 MIDDLE = (*GROUND, "statecore.context", "statecore.match", "statecore.values")
 RENDER = (*MIDDLE, "statecore.render")
 COMPILE = (*RENDER, "statecore.compile")

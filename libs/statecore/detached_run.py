@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.errors import HostError
 from statecore.ports import CommandResult, ManagedHost
+from statecore.rooted_path import located
 
 #: The command in place of the shell, its output in the files given first.
 _REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'
@@ -24,7 +25,8 @@ def run_detached(
     try:
         files[0].parent.mkdir(parents=True, exist_ok=True)
         for file in files:
-            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            with located(file) as (own, way):
+                os.close(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
         result = host.run(["/bin/sh", "-c", _REDIRECT, "sh", *places, *argv], env=env, timeout=timeout)
         out, err = (file.read_bytes().decode("utf-8", "replace") for file in files)
     except OSError as error:

@@ -1,8 +1,8 @@
 """The managed host: this machine, or a system mounted somewhere below us. The only road to files, users and programs.
 
 Paths are the host's own. In a mounted root they are resolved component by component: an absolute symlink starts again at
-the root, ``..`` stops at it, so nothing ever leads outside. Commands in a mounted root run by chroot, which needs root and a
-userland in it.
+the root, ``..`` stops at it, so nothing ever leads outside; ``rooted_path`` keeps it so while they are used. Commands in a
+mounted root run by chroot, which needs root and a userland in it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from typing import NamedTuple
 
 from statecore.errors import HostError
 from statecore.ports import CommandResult
-
-#: As many symlinks as Linux follows in one path.
-_MAX_LINKS = 40
+from statecore.rooted_path import MAX_LINKS, below
 
 #: Where programs of the host are looked for when nothing else says so.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -48,6 +46,8 @@ class Host:
     def __init__(self, root: str | Path = "/") -> None:
         self._root = Path(root).absolute()
         self._mounted = str(self._root) != "/"
+        #: Makes paths that no link, and no swap of one, leads out of the root.
+        self._place = below(self._root)
         #: file -> (its state, its parsed lines); users and groups of a mounted host are read again only when they changed.
         self._parsed: dict[str, tuple[tuple[int, int], list[list[str]]]] = {}
         #: What commands of a mounted host get besides: our own variables say nothing about it.
@@ -80,18 +80,17 @@ class Host:
                 if at:
                     at.pop()
                 continue
-            here = self._root.joinpath(*at, part)
-            if (waiting or follow) and here.is_symlink():
+            target = _link(self._root.joinpath(*at, part)) if waiting or follow else None
+            if target is not None:
                 links += 1
-                if links > _MAX_LINKS:
+                if links > MAX_LINKS:
                     raise HostError(f"'{path}': too many levels of symbolic links")
-                target = str(here.readlink())
                 if target.startswith("/"):
                     at = []
                 waiting.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
                 continue
             at.append(part)
-        return self._root.joinpath(*at)
+        return self._place(self._root, *at)
 
     def run(
         self,
@@ -335,6 +334,14 @@ def _followed(path: str) -> Path:
         return place.resolve()
     except RuntimeError as error:
         raise HostError(f"'{path}': too many levels of symbolic links") from error
+
+
+def _link(place: Path) -> str | None:
+    """A link's text; None for what is no link, is not there, or may not be looked at."""
+    try:
+        return str(place.readlink())
+    except OSError:
+        return None
 
 
 def _below(table: str, root: Path) -> str:

@@ -6,6 +6,7 @@ it. Owner and mode of the old file stay unless others are wanted.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import hashlib
@@ -13,13 +14,15 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from statecore import file_copies
 from statecore.errors import HostError, InvocationError
 from statecore.ports import ManagedHost
+from statecore.rooted_path import lexists, located, remove_tree, walk
 
 #: What ``show_changes: False`` shows.
 HIDDEN_DIFF = "<show_changes=False>"
@@ -159,40 +162,97 @@ def know_owner(host: ManagedHost, wanted: Attributes) -> None:
 
 def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
     """Gives a file its owner and mode. Raises HostError that says who could."""
-    uid = -1 if wanted.user is None else host.uid(wanted.user)
-    gid = -1 if wanted.group is None else host.gid(wanted.group)
+    uid, gid = _numbers(host, wanted)
     found = path.lstat()
     if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
         try:
-            os.lchown(path, uid, gid)
+            with located(path) as (name, way):
+                os.chown(name, uid, gid, dir_fd=way, follow_symlinks=False)
         except PermissionError as error:
-            owner = ":".join(str(name) for name in (wanted.user, wanted.group) if name is not None)
-            raise HostError(f"Failed to change owner of {path} to {owner}: only root may") from error
+            raise _only_root(path, wanted) from error
     if wanted.mode is not None and not stat.S_ISLNK(found.st_mode):
         path.chmod(wanted.mode)
 
 
-def replace(host: ManagedHost, path: Path, data: bytes, wanted: Attributes) -> None:
-    """Puts bytes in place of a file, atomically. Raises HostError when the place cannot be written."""
-    temporary = _aside(path)
+def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attributes) -> None:
+    """Puts bytes, or a copy of what another file holds, in place of a file, atomically. Raises HostError when it cannot.
+
+    Owner, mode, ACL, security context and other extended attributes of the old file stay, unless others are wanted.
+    """
     try:
-        # A link is replaced like something that is not there: what it leads to has no say, and may lie outside the root.
-        old = path.lstat() if path.exists() and not path.is_symlink() else None
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if old is not None:
-                _keep_owner(temporary, old)
-            temporary.chmod(stat.S_IMODE(old.st_mode) if old is not None else usual_mode())
-            set_attributes(host, temporary, wanted)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with located(path) as (name, way):
+            aside = _aside_name(name)
+            # Everything is done through descriptors: whatever the names become meanwhile, it is this file that is made.
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    _fill(file, data)
+                    _attribute(host, file.fileno(), path, _Old.of(name, way), wanted)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.rename(aside, name, src_dir_fd=way, dst_dir_fd=way)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(aside, dir_fd=way)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """What a file's successor takes over."""
+
+    stat: os.stat_result
+    extended: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, name: str, way: int | None) -> _Old | None:
+        """None of what is not there. A link is like that: what it leads to has no say, and may lie outside the root."""
+        try:
+            found = os.stat(name, dir_fd=way, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return None
+        if way is None:
+            return cls(found, file_copies.extended(name))
+        opened = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=way)
+        try:
+            return cls(found, file_copies.extended(f"/proc/self/fd/{opened}"))
+        finally:
+            os.close(opened)
+
+
+def _fill(file: IO[bytes], data: bytes | Path) -> None:
+    if isinstance(data, bytes):
+        file.write(data)
+        return
+    with data.open("rb") as source:
+        shutil.copyfileobj(source, file, _BLOCK)
+
+
+def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None, wanted: Attributes) -> None:
+    """Gives a new file what the old one had, then what is wanted."""
+    mine = os.fstat(descriptor)
+    if old is not None:
+        if (old.stat.st_uid, old.stat.st_gid) != (mine.st_uid, mine.st_gid):
+            try:
+                os.fchown(descriptor, old.stat.st_uid, old.stat.st_gid)
+            except PermissionError as error:
+                raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
+        os.fchmod(descriptor, stat.S_IMODE(old.stat.st_mode))
+        for name, value in old.extended.items():
+            file_copies.extend(descriptor, name, value)
+    else:
+        os.fchmod(descriptor, usual_mode())
+    uid, gid = _numbers(host, wanted)
+    if (uid, gid) != (-1, -1):
+        try:
+            os.fchown(descriptor, uid, gid)
+        except PermissionError as error:
+            raise _only_root(path, wanted) from error
+    if wanted.mode is not None:
+        os.fchmod(descriptor, wanted.mode)
 
 
 def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attributes) -> None:
@@ -203,23 +263,23 @@ def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attrib
     aside = _aside(place)
     try:
         if origin.is_dir():
-            shutil.copytree(origin, aside, symlinks=True)
-            for directory, names, files in os.walk(aside):
+            file_copies.copy_tree(origin, aside)
+            for directory, names, files in walk(aside):
                 for name in (*names, *files):
-                    set_attributes(host, Path(directory, name), Attributes(wanted.user, wanted.group))
+                    set_attributes(host, directory / name, Attributes(wanted.user, wanted.group))
         else:
-            shutil.copyfile(origin, aside)
-            shutil.copymode(origin, aside)
+            file_copies.copy_content(origin, aside)
+            aside.chmod(stat.S_IMODE(origin.stat().st_mode))
         set_attributes(host, aside, wanted)
         move_into_place(aside, place)
     finally:
-        if os.path.lexists(aside):
+        if lexists(aside):
             remove(aside)
 
 
 def move_into_place(origin: Path, place: Path) -> None:
     """Renames a file, link or directory over what is there. Raises OSError, and HostError."""
-    if os.path.lexists(place) and (_is_directory(place) or _is_directory(origin)):
+    if lexists(place) and (_is_directory(place) or _is_directory(origin)):
         # No rename replaces a directory that holds something, nor a file by a directory.
         remove(place)
     try:
@@ -228,22 +288,34 @@ def move_into_place(origin: Path, place: Path) -> None:
         if error.errno != errno.EXDEV:
             raise
         aside = _aside(place)
-        shutil.move(origin, aside)
-        aside.replace(place)
+        try:
+            if _is_directory(origin):
+                file_copies.copy_tree(origin, aside)
+            else:
+                file_copies.copy(origin, aside)
+                if not origin.is_symlink():
+                    found = origin.stat()
+                    with located(aside) as (name, way):
+                        os.chown(name, found.st_uid, found.st_gid, dir_fd=way, follow_symlinks=False)
+            aside.replace(place)
+        finally:
+            if lexists(aside):
+                remove(aside)
+        remove(origin)
 
 
 def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
     """Keeps a copy of a file, with its owner and mode, under its name and a suffix. Raises HostError."""
     found = path.stat()
     kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
-    replace(host, path.with_name(path.name + suffix), path.read_bytes(), kept)
+    replace(host, path.with_name(path.name + suffix), path, kept)
 
 
 def back_up(path: Path, directory: Path) -> str:
     """Keeps a copy of a file below ``directory``, as ``backup: minion`` asks; returns where."""
     kept = directory / str(path.parent).lstrip("/") / f"{path.name}_{time.strftime('%a_%b_%d_%H:%M:%S_%Y')}"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, kept)
+    file_copies.copy(path, kept)
     return str(kept)
 
 
@@ -267,7 +339,7 @@ def remove(path: Path) -> None:
     """Removes a file, a link or a whole directory. Raises HostError."""
     try:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            remove_tree(path)
         else:
             path.unlink()
     except OSError as error:
@@ -288,20 +360,30 @@ def directory_mode(mode: int) -> int:
 
 def _aside(path: Path) -> Path:
     """A name in the same directory that nobody has."""
-    return path.with_name(f".{path.name}.saltern-{os.urandom(6).hex()}")
+    return path.with_name(_aside_name(path.name))
+
+
+def _aside_name(name: str) -> str:
+    directory, own = os.path.split(name)
+    # A name of full length has to leave room.
+    return os.path.join(directory, f".{own[:100]}.saltern-{os.urandom(6).hex()}")
 
 
 def _is_directory(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _keep_owner(path: Path, old: os.stat_result) -> None:
-    mine = path.stat()
-    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
-        try:
-            os.chown(path, old.st_uid, old.st_gid)
-        except PermissionError as error:
-            raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
+def _numbers(host: ManagedHost, wanted: Attributes) -> tuple[int, int]:
+    """(uid, gid) of the wanted owner, -1 for what may stay. Raises HostError."""
+    return (
+        -1 if wanted.user is None else host.uid(wanted.user),
+        -1 if wanted.group is None else host.gid(wanted.group),
+    )
+
+
+def _only_root(path: Path, wanted: Attributes) -> HostError:
+    owner = ":".join(str(name) for name in (wanted.user, wanted.group) if name is not None)
+    return HostError(f"Failed to change owner of {path} to {owner}: only root may")
 
 
 def _number(ask: Callable[[str | int], int], name: str | int) -> int | None:

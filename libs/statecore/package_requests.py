@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads
+from statecore import downloads, file_copies
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.ports import ManagedHost
+from statecore.rooted_path import remove_tree
 
 #: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
 _MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
@@ -116,13 +117,14 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
         paths = []
         for number, file in enumerate(files):
             copied = f"{number}-{file.name}" + ("" if file.name.endswith(suffix) else suffix)
-            shutil.copyfile(file, place / copied)
+            file_copies.copy_content(file, place / copied)
             paths.append(f"{name}/{copied}")
         yield paths
     except OSError as error:
         raise HostError(f"package files cannot be put into {name}: {error}") from error
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(place)
 
 
 # ----------------------------------------------------------------------------------------------------------- what is answered

@@ -181,10 +181,10 @@ def test_owners(host, tmp_path):
 
 
 def test_only_root_gives_files_away(host, tmp_path, monkeypatch):
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "lchown", refused)
+    monkeypatch.setattr(os, "chown", refused)
     (tmp_path / "f").touch()
     with pytest.raises(HostError, match=r"Failed to change owner of .* to 1234: only root may"):
         managed_file.set_attributes(host, tmp_path / "f", Attributes(user=1234))
@@ -241,3 +241,29 @@ def test_what_is_no_digest(tmp_path):
         managed_file.parse_digest("abc")
     with pytest.raises(InvocationError, match="there is no digest 'nosuch'"):
         managed_file.digest(tmp_path, "nosuch")
+
+
+def test_what_replaces_a_file_has_its_extended_attributes(host, tmp_path):
+    place = tmp_path / "f"
+    place.write_bytes(b"1")
+    try:
+        os.setxattr(place, "user.colour", b"red")
+    except OSError as error:
+        pytest.skip(f"no extended attributes in {tmp_path}: {error.strerror}")
+    managed_file.replace(host, place, b"2", Attributes(mode=0o640))
+    assert os.getxattr(place, "user.colour") == b"red"
+    assert (place.read_bytes(), stat.S_IMODE(place.stat().st_mode)) == (b"2", 0o640)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives powers to files")
+def test_powers_of_the_old_content_are_not_handed_to_the_new(host, tmp_path):
+    place = tmp_path / "f"
+    place.write_bytes(b"1")
+    # Version 2, effective, CAP_NET_RAW.
+    power = bytes.fromhex("0100000200200000000000000000000000000000")
+    try:
+        os.setxattr(place, "security.capability", power)
+    except OSError as error:
+        pytest.skip(f"no file capabilities in {tmp_path}: {error.strerror}")
+    managed_file.replace(host, place, b"2", Attributes())
+    assert "security.capability" not in os.listxattr(place)

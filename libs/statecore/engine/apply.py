@@ -48,6 +48,10 @@ def _run(step: Step) -> Outcome:
         return Outcome(comment=failure.comment, changes=failure.changes, ok=False)
     except StatecoreError as error:
         return Outcome(comment=f"Failed to {step.what}: {error}", ok=False)
+    except OSError as error:
+        # Disk full, read-only, not permitted: it is the host's, and told like it.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return Outcome(comment=f"Failed to {step.what}: {where}{error.strerror or error}", ok=False)
     except Exception as error:
         log.exception("Unexpected exception in the step: %s", step.what)
         return Outcome(comment=f"Failed to {step.what}: {type(error).__name__}: {error}", ok=False)

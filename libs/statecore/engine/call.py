@@ -57,6 +57,10 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     except StatecoreError as error:
         log.debug("state %s failed", full, exc_info=True)
         return _failed(low, f"An exception occurred in this state: {error}\n    in {full}" + _place(low, locate))
+    except OSError as error:
+        # Not permitted, not a directory, input/output error: it is the host's, and told like it.
+        where = error.filename if error.filename is not None else low["name"]
+        return _failed(low, f"{where}: {error.strerror or error}" + _place(low, locate))
     except Exception as error:
         log.exception("Unexpected exception in state %s (ID %s)", full, low["__id__"])
         brief = f"{type(error).__name__}: {error}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.errors import CommandError
+from statecore.rooted_path import located
 
 #: Name endings -> format.
 _ENDINGS = {
@@ -84,7 +85,7 @@ def extract(
 def encrypted(path: Path) -> bool:
     """Whether a zip archive takes a password."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.flag_bits & 1 for member in archive.infolist())
     except (OSError, zipfile.BadZipFile):
         return False
@@ -92,7 +93,7 @@ def encrypted(path: Path) -> bool:
 
 def _tar_names(path: Path) -> Iterator[tuple[str, str]]:
     try:
-        with tarfile.open(path) as archive:
+        with path.open("rb") as file, tarfile.open(fileobj=file) as archive:
             for member in archive:
                 yield member.name, "link" if member.issym() else "dir" if member.isdir() else "file"
     except (OSError, tarfile.TarError, EOFError) as error:
@@ -101,7 +102,7 @@ def _tar_names(path: Path) -> Iterator[tuple[str, str]]:
 
 def _zip_names(path: Path) -> Iterator[tuple[str, str]]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 mode = member.external_attr >> 16
                 yield member.filename, "link" if stat.S_ISLNK(mode) else "dir" if member.is_dir() else "file"
@@ -110,7 +111,7 @@ def _zip_names(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _untar(path: Path, target: Path, strip: int) -> list[str]:
-    with tarfile.open(path) as archive:
+    with path.open("rb") as file, tarfile.open(fileobj=file) as archive:
         members = archive.getmembers()
         wanted = []
         for member in members:
@@ -120,8 +121,41 @@ def _untar(path: Path, target: Path, strip: int) -> list[str]:
                 wanted.append(member.replace(name=name, linkname=link, deep=False))
         for member in wanted:
             tarfile.data_filter(member, str(target))
-        archive.extractall(target, members=wanted, filter="data")
+        for member in wanted:
+            _take(archive, tarfile.data_filter(member, str(target)), target)
+        for member in reversed(wanted):
+            # Last, and the deepest first: a directory may be one that nothing can be put into.
+            if member.isdir():
+                _finish(member, target / member.name)
         return [f"{each.name}/" if strip and each.isdir() else each.name for each in members]
+
+
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    """Puts one member where it belongs, in place of what is there."""
+    place = target / member.name
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    if member.issym():
+        place.symlink_to(member.linkname)
+    elif member.islnk():
+        place.hardlink_to(target / member.linkname)
+    else:
+        source = archive.extractfile(member)
+        if source is None:
+            raise tarfile.ExtractError(f"'{member.name}' is no file")
+        with source, place.open("xb") as made:
+            shutil.copyfileobj(source, made)
+        _finish(member, place)
+
+
+def _finish(member: tarfile.TarInfo, place: Path) -> None:
+    if member.mode is not None:
+        place.chmod(member.mode & 0o777)
+    with located(place) as (name, way):
+        os.utime(name, (member.mtime, member.mtime), dir_fd=way, follow_symlinks=False)
 
 
 def _stripped(name: str, strip: int) -> str:
@@ -129,7 +163,7 @@ def _stripped(name: str, strip: int) -> str:
 
 
 def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         if password:
             archive.setpassword(password.encode())
         members = archive.infolist()
@@ -160,6 +194,7 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> li
 
 
 def _within(target: Path, place: Path, name: str) -> None:
-    top = os.path.realpath(target)
-    if os.path.commonpath((top, os.path.realpath(place))) != top:
+    # Of a mounted host: where a link leads is only judged by this; rooted_path keeps what is written inside.
+    top = os.path.realpath(str(target))
+    if os.path.commonpath((top, os.path.realpath(str(place)))) != top:
         raise CommandError(f"'{name}' would lie outside of the directory: it is refused")

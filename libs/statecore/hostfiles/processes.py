@@ -98,7 +98,7 @@ def network(host: ManagedHost) -> str:
 def pids(host: ManagedHost) -> list[int]:
     """Numbers of the host's processes, as its /proc counts them."""
     top = directory(host)
-    found = sorted(int(entry.name) for entry in os.scandir(top) if entry.name.isdecimal())
+    found = sorted(int(entry.name) for entry in top.iterdir() if entry.name.isdecimal())
     if not host.mounted or top != _OURS:
         return found
     try:

@@ -5,12 +5,12 @@ What only a running systemd knows (generated units, presets, specifiers other th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.ports import ManagedHost
+from statecore.rooted_path import walk
 
 #: Where unit files are; what comes first wins. Links are made in the first.
 UNITS = (
@@ -110,10 +110,10 @@ def links_to(host: ManagedHost, unit: Unit) -> list[Path]:
 
 def _links(top: Path) -> Iterator[Path]:
     directories = (".wants", ".requires", ".upholds")
-    for directory, below, files in os.walk(top):
+    for directory, below, files in walk(top):
         below[:] = [name for name in below if name.endswith(directories)]
         # Links to directories are among the directories, dangling ones among the files.
-        yield from (path for path in (Path(directory, name) for name in files) if path.is_symlink())
+        yield from (path for path in (directory / name for name in files) if path.is_symlink())
 
 
 def _target(link: Path) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.ports import CommandResult
+from statecore.rooted_path import located
 
 #: What a command that ran out of time counts as.
 _TIMED_OUT = 1
@@ -123,12 +124,13 @@ def script(
     name = f"/tmp/.saltern-script-{os.urandom(8).hex()}"
     place = ctx.host.path(name)
     place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
+    with located(place) as (own, way):
+        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=way)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        if kwargs.get("runas"):
-            os.chown(place, ctx.host.uid(kwargs["runas"]), -1)
+            if kwargs.get("runas"):
+                os.fchown(file.fileno(), ctx.host.uid(kwargs["runas"]), -1)
         words = list(map(str, args)) if isinstance(args, list | tuple) else _words(str(args or ""))
         # Through a shell, which also runs a script without a first line; the words are quoted, so nothing in them expands.
         return run_all(ctx, shlex.join([name, *words]), cwd=cwd, **(kwargs | {"python_shell": True}))

@@ -44,7 +44,7 @@ def get_file(
     """
     path, dest = _rendered_names(ctx, path, dest, saltenv, template)
     found = _fetched(ctx, path, saltenv)
-    return _put(ctx, found.read_bytes(), path, dest, makedirs) if found else ""
+    return _put(ctx, found, path, dest, makedirs) if found else ""
 
 
 def get_template(
@@ -88,7 +88,7 @@ def get_dir(
     for each in ctx.files.paths(saltenv, inside):
         found = ctx.files.fetch(each, saltenv)
         if found is not None:
-            done.append(_put(ctx, found.read_bytes(), each, f"{dest.rstrip('/')}/{each.removeprefix(drop)}", True))
+            done.append(_put(ctx, found, each, f"{dest.rstrip('/')}/{each.removeprefix(drop)}", True))
     return done
 
 
@@ -106,7 +106,7 @@ def get_url(
         return False
     if dest is None:
         return found.read_text("utf-8", "replace")
-    return _put(ctx, found.read_bytes(), path, dest, makedirs) if dest else str(found)
+    return _put(ctx, found, path, dest, makedirs) if dest else str(found)
 
 
 def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> Any:
@@ -294,7 +294,7 @@ def _empty_directory(ctx: Context, place: Path) -> bool | str:
     return True
 
 
-def _put(ctx: Context, data: bytes, path: str, dest: str, makedirs: bool) -> str:
+def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool) -> str:
     """Writes bytes to a place of the host; into it, where that is a directory. "" when its directory is not there."""
     if dest.endswith("/") or ctx.host.path(dest).is_dir():
         dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.hostfiles import mount_table
+from statecore.rooted_path import file_system
 
 #: ``UUID="6f…"`` as blkid tells it.
 _TAG = re.compile(r'(\w+)="([^"]*)"')
@@ -74,7 +74,7 @@ def _counted(ctx: Context, names: tuple[str, ...], *, inodes: bool) -> dict[str,
     found = {}
     for mounted in mount_table.parse(ctx.host.mount_table()).values():
         try:
-            told = os.statvfs(ctx.host.path(mounted.point))
+            told = file_system(ctx.host.path(mounted.point))
         except OSError:
             continue
         if not told.f_blocks:

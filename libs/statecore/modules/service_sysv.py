@@ -201,7 +201,7 @@ def _turn(ctx: Context, name: str, *, on: bool) -> bool:
 
 def _names(ctx: Context, directory: str) -> list[str]:
     try:
-        return [entry.name for entry in os.scandir(ctx.host.path(directory)) if entry.is_symlink() or entry.is_file()]
+        return [entry.name for entry in ctx.host.path(directory).iterdir() if entry.is_symlink() or entry.is_file()]
     except (FileNotFoundError, NotADirectoryError):
         return []
 

@@ -16,6 +16,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.hostfiles import mount_table, processes
+from statecore.rooted_path import file_system
 
 ALIASES = {"time": "time_"}
 
@@ -74,7 +75,7 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
         if not place.exists():
             continue
         try:
-            told = os.statvfs(place)
+            told = file_system(place)
         except OSError:
             found[path] = {"available": None, "total": None}
             continue

@@ -5,12 +5,11 @@ Where systemd runs, ``timedatectl`` does it; elsewhere, and on a mounted host, t
 
 from __future__ import annotations
 
-import filecmp
 import os
 import re
 from pathlib import Path, PurePosixPath
 
-from statecore import managed_file
+from statecore import file_copies, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.managed_file import Attributes
@@ -69,7 +68,7 @@ def zone_compare(ctx: Context, timezone: str) -> bool:
             raise InvocationError(f'Can\'t find a local timezone "{timezone}"') from None
         if not own.is_file():
             raise CommandError(f"Failed to read {_LOCALTIME} to determine current timezone") from None
-        return filecmp.cmp(own, other, shallow=False)
+        return file_copies.same_content(own, other)
 
 
 def set_zone(ctx: Context, timezone: str) -> bool:

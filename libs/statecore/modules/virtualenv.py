@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
 import sys
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
+from statecore.rooted_path import remove_tree
 
 #: Programs that are looked for, in this order; where there is none the module venv of Python is used.
 _PROGRAMS = (f"virtualenv-{sys.version_info[0]}.{sys.version_info[1]}", "virtualenv3", "virtualenv")
@@ -91,7 +92,8 @@ def create(
     if result["retcode"]:
         if not there and place.is_dir():
             # Half of an environment must not pass for one.
-            shutil.rmtree(place, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                remove_tree(place)
         return result
     if pip and not ctx.host.path(f"{path}/bin/pip").exists():
         more = ctx.call(

@@ -15,6 +15,7 @@ from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.hostfiles import archives
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
 from statecore.types import Outcome, Plan, Step
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
@@ -108,7 +109,7 @@ def extracted(
         return Plan.failed(f"{name} exists and is not a directory")
     if enforce_ownership_on and not f"{os.path.normpath(enforce_ownership_on)}/".startswith(directory):
         return Plan.failed(f"Value for 'enforce_ownership_on' must be within {directory}")
-    if if_missing is not None and os.path.lexists(ctx.host.path(if_missing, follow=False)):
+    if if_missing is not None and lexists(ctx.host.path(if_missing, follow=False)):
         return Plan.unchanged(f"Path {if_missing} exists")
     try:
         address, cached = _source(ctx, source)
@@ -194,7 +195,7 @@ def _extract(ctx: Context, wish: _Wish, found: archives.Contents, wrong: list[st
         changes["removed"] = f"Directory {wish.name} was removed prior to the extraction"
     for each in (*found.top_dirs, *found.top_files) if wish.clean else wrong:
         place = ctx.host.path(f"{wish.name}{each}".rstrip("/"), follow=False)
-        if os.path.lexists(place):
+        if lexists(place):
             managed_file.remove(place)
             removed.append(f"{wish.name}{each}")
     if removed:
@@ -247,7 +248,7 @@ def _owned(ctx: Context, wish: _Wish, found: archives.Contents) -> list[Path]:
     places = []
     for top in tops:
         place = ctx.host.path(top.rstrip("/"), follow=False)
-        if os.path.lexists(place):
+        if lexists(place):
             places += [place, *(place.rglob("*") if place.is_dir() and not place.is_symlink() else ())]
     return places
 
@@ -267,7 +268,11 @@ def _source(ctx: Context, source: Any) -> tuple[str, Path]:
     addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
     for address in addresses:
         if place := ctx.call("cp.cache_file", address):
-            return address.removeprefix("file://"), Path(place)
+            # What is on the host is read there, not by a path that somebody may swap.
+            own = (
+                ctx.host.path(address.removeprefix("file://")) if address.startswith(("/", "file://")) else Path(place)
+            )
+            return address.removeprefix("file://"), own
     if len(addresses) == 1 and not addresses[0].startswith("salt://"):
         raise HostError(f"Source file '{addresses[0].removeprefix('file://')}' does not exist")
     raise HostError(f"Source file {', '.join(addresses)} not found in saltenv '{ctx.saltenv}'")

@@ -157,12 +157,14 @@ def _source(ctx: Context, name: Any, source_hash: str, template: str | None, val
     found = next(((each, place) for each in sources if (place := ctx.call("cp.cache_file", each))), None)
     if found is None:
         raise CommandError(f"Source file {', '.join(sources)} not found in saltenv '{ctx.saltenv}'")
-    address, place = found
+    address, cached = found
+    # What is on the host is read there, not by a path that somebody may swap.
+    place = ctx.host.path(address.removeprefix("file://")) if address.startswith(("/", "file://")) else Path(cached)
     if source_hash:
         algorithm, wanted = managed_file.parse_digest(source_hash)
-        if (digest := managed_file.digest(Path(place), algorithm)) != wanted:
+        if (digest := managed_file.digest(place, algorithm)) != wanted:
             raise CommandError(f"{address} has the {algorithm} {digest}, and not {wanted} as source_hash says")
-    data = Path(place).read_bytes()
+    data = place.read_bytes()
     if not template:
         return data
     return ctx.templates.render(data.decode(), template, values, saltenv=ctx.saltenv, source=address).encode()

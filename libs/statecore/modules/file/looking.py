@@ -8,7 +8,7 @@ import stat as stat_bits
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import managed_file, rooted_path
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.modules.file.paths import host_name
@@ -35,7 +35,7 @@ def access(ctx: Context, path: str, mode: str) -> bool:
     modes = {"f": os.F_OK, "r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
     if mode not in modes:
         raise InvocationError(f"mode must be one of {', '.join(modes)}, not {mode!r}")
-    return os.access(ctx.host.path(path), modes[mode])
+    return rooted_path.access(ctx.host.path(path), modes[mode])
 
 
 def is_link(ctx: Context, path: str) -> bool:
@@ -70,9 +70,9 @@ def find(
         raise InvocationError(f"type must be one of {', '.join(kinds)}, not {type!r}")
     top = ctx.host.path(path)
     found = []
-    for place, names, files in os.walk(top):
+    for place, names, files in rooted_path.walk(top):
         for entry in (*names, *files):
-            one = Path(place, entry)
+            one = place / entry
             relative = one.relative_to(top)
             if maxdepth is not None and len(relative.parts) > maxdepth:
                 continue

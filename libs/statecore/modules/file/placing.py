@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import file_copies, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.managed_file import Attributes
 from statecore.modules.file.looking import get_mode
+from statecore.rooted_path import lexists, located, walk
 
 
 def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
@@ -19,7 +19,8 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
     place = ctx.host.path(name)
     try:
         place.touch()
-        os.utime(place, managed_file.times(atime, mtime))
+        with located(place, follow=True) as (own, way):
+            os.utime(own, managed_file.times(atime, mtime), dir_fd=way)
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}") from error
     return True
@@ -30,7 +31,7 @@ def remove(ctx: Context, path: str) -> bool:
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
     place = ctx.host.path(path, follow=False)
-    if not os.path.lexists(place):
+    if not lexists(place):
         raise CommandError(f"Path not found: {path}")
     managed_file.remove(place)
     return True
@@ -45,7 +46,7 @@ def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existin
         raise InvocationError("Cannot copy overtop of directory unless recurse=True")
     try:
         if not source.is_dir():
-            shutil.copy2(source, target)
+            file_copies.copy(source, target / source.name if target.is_dir() else target)
             return True
         if remove_existing and target.exists():
             managed_file.remove(target)
@@ -67,7 +68,7 @@ def rename(ctx: Context, src: str, dst: str) -> bool:
 def symlink(ctx: Context, src: str, path: str, force: bool = False) -> bool:
     """Makes ``path`` a link to ``src``."""
     place = ctx.host.path(path, follow=False)
-    if os.path.lexists(place):
+    if lexists(place):
         if place.is_symlink() and str(place.readlink()) == src:
             return True
         if not force:
@@ -135,13 +136,13 @@ def chgrp(ctx: Context, path: str, group: Any) -> str | None:
 
 def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
     """Each target is looked up by itself: a link in what is there already must not lead the copy out of the host."""
-    for place, names, files in os.walk(source):
-        here = f"{dst}/{Path(place).relative_to(source).as_posix()}"
+    for place, names, files in walk(source):
+        here = f"{dst}/{place.relative_to(source).as_posix()}"
         directory = ctx.host.path(here)
         directory.mkdir(parents=True, exist_ok=True)
-        shutil.copystat(place, directory)
-        for name in (*files, *(name for name in names if Path(place, name).is_symlink())):
+        file_copies.copy_attributes(place, directory)
+        for name in (*files, *(name for name in names if (place / name).is_symlink())):
             target = ctx.host.path(f"{here}/{name}", follow=False)
             if target.is_symlink():
                 target.unlink()
-            shutil.copy2(Path(place, name), target, follow_symlinks=False)
+            file_copies.copy(place / name, target)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
+from statecore.rooted_path import located
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar, FileCookieJar
@@ -33,8 +35,12 @@ class CookieFile:
                 kept.set_cookie(cookie)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-                kept.save(str(aside), ignore_discard=session)
+                with located(aside) as (name, way):
+                    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
+                # A jar writes where a name leads, so it writes where only we are.
+                with tempfile.NamedTemporaryFile() as own:
+                    kept.save(own.name, ignore_discard=session)
+                    aside.write_bytes(Path(own.name).read_bytes())
                 aside.replace(path)
             except OSError as error:
                 raise CommandError(f"{path} cannot be written: {error.strerror}") from error
@@ -60,7 +66,10 @@ def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str 
         old = _jar(form)
         try:
             with contextlib.suppress(FileNotFoundError):
-                old.load(str(path), ignore_discard=is_session)
+                data = path.read_bytes()
+                with tempfile.NamedTemporaryFile() as own:
+                    Path(own.name).write_bytes(data)
+                    old.load(own.name, ignore_discard=is_session)
         except (OSError, http.cookiejar.LoadError) as error:
             raise CommandError(f"{path} is no cookie file ({form}): {error}") from error
         for cookie in old:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
+from statecore.rooted_path import located, remove_tree
 
 #: Another file that a line of a requirements file asks for: requirements, or constraints.
 _CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)
@@ -47,10 +47,12 @@ def readable(
         if user:
             uid = ctx.host.uid(user)
             for path in (place, *place.rglob("*")):
-                os.chown(path, uid, -1, follow_symlinks=False)
+                with located(path) as (own, way):
+                    os.chown(own, uid, -1, dir_fd=way, follow_symlinks=False)
         yield placed
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(place)
 
 
 def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, saltenv: str) -> list[str]:

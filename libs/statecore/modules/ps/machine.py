@@ -12,6 +12,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import CommandError
 from statecore.hostfiles import mount_table, processes
+from statecore.rooted_path import file_system
 
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 
@@ -139,7 +140,7 @@ def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
         salt '*' ps.disk_usage /home
     """
     try:
-        told = os.statvfs(ctx.host.path(path))
+        told = file_system(ctx.host.path(path))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     total, free = told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize

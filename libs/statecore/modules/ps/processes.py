@@ -185,7 +185,7 @@ def _total_memory(ctx: Context) -> int:
 def _link(name: str) -> Callable[[Context, Process], str | None]:
     def read(ctx: Context, process: Process) -> str | None:
         try:
-            return os.readlink(processes.directory(ctx.host) / str(process.pid) / name)  # noqa: PTH115
+            return str((processes.directory(ctx.host) / str(process.pid) / name).readlink())
         except OSError:
             # Of the kernel's own, or of others that this one may not look at.
             return None
@@ -195,7 +195,7 @@ def _link(name: str) -> Callable[[Context, Process], str | None]:
 
 def _open(ctx: Context, process: Process) -> int | None:
     try:
-        return sum(1 for _ in os.scandir(processes.directory(ctx.host) / str(process.pid) / "fd"))
+        return sum(1 for _ in (processes.directory(ctx.host) / str(process.pid) / "fd").iterdir())
     except OSError:
         return None
 

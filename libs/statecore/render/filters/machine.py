@@ -16,6 +16,8 @@ from typing import Any
 import jinja2
 from jinja2.runtime import Context
 
+from statecore import rooted_path
+
 #: Bytes of a file that are looked at to tell text from the rest.
 _SNIFF = 2048
 _SNIFF_TEXT = 512
@@ -34,7 +36,7 @@ def _here(context: Context, path: Any) -> Path:
     """Where a path of the host is for us."""
     opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
-    return Path(root) / str(path).lstrip("/") if root != "/" else Path(str(path))
+    return rooted_path.below(Path(root))(root, str(path).lstrip("/")) if root != "/" else Path(str(path))
 
 
 def _is_binary(data: bytes) -> bool:
@@ -87,8 +89,8 @@ def list_files(context: Context, directory: str) -> list[str]:
     """The directory and everything below it, sorted."""
     root = _here(context, directory)
     found = {str(directory)}
-    for place, directories, files in os.walk(root, followlinks=False):
-        below = Path(place).relative_to(root)
+    for place, directories, files in rooted_path.walk(root):
+        below = place.relative_to(root)
         found.update(str(Path(str(directory)) / below / name) for name in (*directories, *files))
     return sorted(found)
 
@@ -120,7 +122,7 @@ def which(context: Context, program: str | None = None) -> str | None:
 
 
 def _runs(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    return path.is_file() and rooted_path.access(path, os.X_OK)
 
 
 @jinja2.pass_context

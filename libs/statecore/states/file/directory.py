@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
 from statecore.states.file.places import Refused, place_of, step
 from statecore.states.file.tree import strays, walk
 from statecore.types import Outcome, Plan, Step
@@ -120,7 +120,7 @@ class _Directory:
     def _new(self) -> Plan:
         changes: dict[str, Any] = {self.name: {"directory": "new"}}
         make = step(f"make the directory {self.name}", self._make)
-        if not os.path.lexists(self.place):
+        if not lexists(self.place):
             return Plan.change(_would(changes), (make,), changes)
         room = self._make_room()
         if self.backupname:
@@ -134,11 +134,11 @@ class _Directory:
     def _make_room(self) -> Step:
         if self.backupname:
             aside = place_of(self.ctx, self.backupname, follow=False)
-            if os.path.lexists(aside) and not self.force:
+            if lexists(aside) and not self.force:
                 raise Refused(f"File exists where the backup target {self.backupname} should go")
 
             def move() -> Outcome:
-                if os.path.lexists(aside):
+                if lexists(aside):
                     managed_file.remove(aside)
                 self.place.rename(aside)
                 return Outcome("", {"backup": f"{self.name} renamed to {self.backupname}"})
@@ -180,7 +180,7 @@ class _Directory:
         for path in gone:
             place = self.ctx.host.path(path, follow=False)
             # What is below a removed directory went with it.
-            if os.path.lexists(place):
+            if lexists(place):
                 managed_file.remove(place)
                 removed.append(path)
         told: dict[str, Any] = {path: {"removed": "Removed due to clean"} for path in gone}

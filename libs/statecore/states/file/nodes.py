@@ -10,6 +10,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists, located
 from statecore.states.file.places import Refused, place_of, step
 from statecore.types import Outcome, Plan
 
@@ -42,7 +43,7 @@ def mknod(
         wanted = Attributes(user, group, managed_file.parse_mode(mode))
         managed_file.know_owner(ctx.host, wanted)
         device = 0 if ntype == "p" else os.makedev(int(major), int(minor))
-        if not os.path.lexists(place):
+        if not lexists(place):
             return _new(ctx, name, place_of(ctx, name), kind | (wanted.mode or 0o600), device, wanted, word)
         found = place.stat()
         if stat.S_IFMT(found.st_mode) != kind:
@@ -71,7 +72,8 @@ def _new(ctx: Context, name: str, place: Any, mode: int, device: int, wanted: At
     def work() -> Outcome:
         managed_file.make_directories(ctx.host, place.parent, Attributes(wanted.user, wanted.group), ctx.host.root)
         try:
-            os.mknod(place, mode, device)
+            with located(place) as (own, way):
+                os.mknod(own, mode, device, dir_fd=way)
         except OSError as error:
             raise StateFailure(f"{name} cannot be made: {error.strerror}") from error
         managed_file.set_attributes(ctx.host, place, wanted)

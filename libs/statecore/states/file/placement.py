@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
 import stat
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import file_copies, managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
 from statecore.states.file.places import Refused, need_parent, parent_attributes, place_of, step
 from statecore.types import Outcome, Plan
 
@@ -49,7 +49,7 @@ def copy(
         directories = parent_attributes(wanted, dir_mode)
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
-    there = os.path.lexists(place)
+    there = lexists(place)
     if there and not force:
         return Plan.unchanged(f'The target file "{name}" exists and will not be overwritten')
     if there and _same(origin, place) and not managed_file.attribute_changes(ctx.host, place, wanted):
@@ -77,9 +77,9 @@ def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: 
         origin = _origin(ctx, source, follow=False)
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
-    if not os.path.lexists(origin):
+    if not lexists(origin):
         return Plan.unchanged(f'Source file "{source}" has already been moved out of place')
-    there = os.path.lexists(place)
+    there = lexists(place)
     if there and not force:
         return Plan.unchanged(f'The target file "{name}" exists and will not be overwritten')
 
@@ -122,7 +122,7 @@ def hardlink(
                 raise Refused(f"Unable to hard link {direction} directory {path}")
         if not origin.exists():
             raise Refused(f"Target {target} for hard link does not exist")
-        found = place.lstat() if os.path.lexists(place) else None
+        found = place.lstat() if lexists(place) else None
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
     if found is None:
@@ -194,4 +194,4 @@ def _same(one: Path, other: Path) -> bool:
         return names == sorted(path.name for path in other.iterdir()) and all(
             _same(one / name, other / name) for name in names
         )
-    return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    return one.is_file() and other.is_file() and file_copies.same_content(one, other)

@@ -10,6 +10,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists, located
 from statecore.states.file.places import Refused, need_parent, place_of, step
 from statecore.types import FileChange, Outcome, Plan
 
@@ -25,7 +26,7 @@ def absent(ctx: Context, name: str) -> Plan:
         return Plan.failed(str(error))
     if str(Path(name)) == "/":
         return Plan.failed('Refusing to make "/" absent')
-    if not os.path.lexists(place):
+    if not lexists(place):
         return Plan.unchanged(f"File {name} is not present")
     kind = "directory" if place.is_dir() and not place.is_symlink() else "file"
 
@@ -80,7 +81,8 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedir
         need_parent(ctx, place, makedirs, Attributes(), f"Directory not present to touch file {name}")
         if not there:
             place.touch()
-        os.utime(place, times)
+        with located(place, follow=True) as (own, way):
+            os.utime(own, times, dir_fd=way)
         if there:
             return Outcome(f"Updated times on {kind} {name}", {"touched": name})
         return Outcome(f"Created empty file {name}", {"new": name})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StatecoreError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
 from statecore.states.file.directory import directory
 from statecore.states.file.managed import managed
 from statecore.states.file.places import Refused, place_of, step
@@ -127,7 +127,7 @@ def _cleared(ctx: Context, gone: list[str]) -> Outcome:
     for path in gone:
         place = ctx.host.path(path, follow=False)
         # What is below a removed directory went with it.
-        if os.path.lexists(place):
+        if lexists(place):
             managed_file.remove(place)
             removed.append(path)
     return Outcome("", {"removed": removed})

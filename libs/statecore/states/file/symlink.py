@@ -10,6 +10,7 @@ from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
 from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
 from statecore.states.file.places import Refused, place_of, step
 from statecore.types import Outcome, Plan
 
@@ -47,7 +48,7 @@ def symlink(
                 f"Link {name} target is set to be changed to {target}",
                 "change",
             )
-        if os.path.lexists(place):
+        if lexists(place):
             return _in_the_way(ctx, name, place, target, wanted, makedirs, force=force, backupname=backupname)
         would = f"Symlink {name} to {target} is set for creation"
         if not place.parent.is_dir():
@@ -113,11 +114,11 @@ def _in_the_way(
     if backupname:
         kept = str(Path(name).parent / backupname)
         aside = place_of(ctx, kept, follow=False)
-        if os.path.lexists(aside) and not force:
+        if lexists(aside) and not force:
             raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
 
         def move() -> Outcome:
-            if os.path.lexists(aside):
+            if lexists(aside):
                 managed_file.remove(aside)
             place.rename(aside)
             return Outcome("", {"moved": f"File {name} moved to backup {backupname}"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 from statecore import managed_file
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError
+from statecore.rooted_path import lexists
 from statecore.states.file.places import Refused, place_of, step
 from statecore.types import Outcome, Plan
 
@@ -82,7 +82,7 @@ def tidied(
         for path in found:
             place = ctx.host.path(path, follow=False)
             # What is below a removed directory went with it.
-            if os.path.lexists(place):
+            if lexists(place):
                 managed_file.remove(place)
         return Outcome(f"Removed {len(found)} files or directories from directory {name}", {"removed": found})
 

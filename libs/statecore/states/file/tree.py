@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore import rooted_path
 from statecore.context import Context
 from statecore.states.file.places import Refused
 
@@ -78,8 +78,7 @@ def selected(path: str, include: Any, exclude: Any) -> bool:
 
 def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
     """(path, depth from 0, whether it is a directory), parents first; links are not followed."""
-    for place, names, files in os.walk(top):
-        here = Path(place)
+    for here, names, files in rooted_path.walk(top):
         depth = len(here.relative_to(top).parts)
         for entry in sorted(files):
             yield here / entry, depth, False
