@@ -2,7 +2,7 @@
 
 Paths are the host's own. In a mounted root they are resolved component by component: an absolute symlink starts again at
 the root, ``..`` stops at it, so nothing ever leads outside; ``rooted_path`` keeps it so while they are used. Commands in a
-mounted root run by chroot, which needs root and a userland in it.
+mounted root run by chroot, which needs root and a userland in it; or, with ``host_pid``, in the host's own namespaces.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from statecore import namespaces
 from statecore.errors import HostError
 from statecore.ports import CommandResult
 from statecore.rooted_path import MAX_LINKS, below
@@ -43,8 +44,10 @@ class Account(NamedTuple):
 class Host:
     """Implements ports.ManagedHost."""
 
-    def __init__(self, root: str | Path = "/") -> None:
-        self._root = Path(root).absolute()
+    def __init__(self, root: str | Path = "/", *, host_pid: bool = False) -> None:
+        """``host_pid``: process 1 is the host's init; its root is the host's where no other is named."""
+        self._host_pid = host_pid
+        self._root = Path(namespaces.FIRST / "root" if host_pid and str(root) == "/" else root).absolute()
         self._mounted = str(self._root) != "/"
         #: Makes paths that no link, and no swap of one, leads out of the root.
         self._place = below(self._root)
@@ -116,16 +119,17 @@ class Host:
         ids = self._identity(account, group)
         directory = cwd or (account.home if account else "/root" if os.geteuid() == 0 else None)
         try:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
-                env=self._environment(env, account, clean=clean_env),
-                # A group of its own, so that a command out of time goes with all that it started.
-                start_new_session=True,
-                preexec_fn=lambda: self._enter(ids, directory, required=cwd is not None, umask=umask),
-            )
+            with self._namespaces() as entered:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                    env=self._environment(env, account, clean=clean_env),
+                    # A group of its own, so that a command out of time goes with all that it started.
+                    start_new_session=True,
+                    preexec_fn=lambda: self._enter(entered, ids, directory, required=cwd is not None, umask=umask),
+                )
         except (OSError, subprocess.SubprocessError) as error:
             raise HostError(self._why_not(argv[0], runas, error)) from error
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -140,12 +144,13 @@ class Host:
 
     def mount_table(self) -> str:
         """mountinfo(5) as a program of the host reads it: of a mounted host what is mounted in its root, by its own paths."""
+        table = namespaces.FIRST / "mountinfo" if self._host_pid else Path("/proc/self/mountinfo")
         try:
             # Undecodable bytes of a path have to come back as they are when it is mounted again.
-            text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+            text = table.read_text("utf-8", "surrogateescape")
         except OSError as error:
-            raise HostError(f"/proc/self/mountinfo cannot be read: {error.strerror}") from error
-        return _below(text, self._root) if self._mounted else text
+            raise HostError(f"{table} cannot be read: {error.strerror}") from error
+        return _below(text, self._root) if self._mounted and not self._host_pid else text
 
     def which(self, program: str) -> str | None:
         """The host's absolute path of an executable, None when the host has none of this name."""
@@ -250,9 +255,11 @@ class Host:
                 else f"the host at {self._root} has no program {program}"
             )
         if os.geteuid() != 0:
-            raise HostError(
-                f"running '{program}' in the host mounted at {self._root} needs chroot, and chroot needs root"
-            )
+            way = "entering its namespaces, which" if self._host_pid else "chroot, and chroot"
+            raise HostError(f"running '{program}' in the host mounted at {self._root} needs {way} needs root")
+
+    def _namespaces(self) -> contextlib.AbstractContextManager[namespaces.Namespaces | None]:
+        return namespaces.of_first(self._root) if self._host_pid else contextlib.nullcontext()
 
     def _identity(self, account: Account | None, group: str | None) -> tuple[int | None, int | None, list[int] | None]:
         """(uid, gid, supplementary groups) to become; None: stay."""
@@ -286,6 +293,7 @@ class Host:
 
     def _enter(
         self,
+        entered: namespaces.Namespaces | None,
         ids: tuple[int | None, int | None, list[int] | None],
         directory: str | None,
         *,
@@ -293,8 +301,11 @@ class Host:
         umask: int | None,
     ) -> None:
         """In the child, before the program starts. The order matters: chroot and groups need root."""
-        if self._mounted:
+        if entered is not None:
+            entered.enter()
+        elif self._mounted:
             os.chroot(self._root)
+        if self._mounted:
             os.chdir("/")
         uid, gid, groups = ids
         if groups is not None:

@@ -90,7 +90,7 @@ class Runtime:
         if extension_dir is not None:
             self.opts["extension_modules"] = str(extension_dir)
         self.files = files
-        self.host: ManagedHost = host if host is not None else Host(str(self.opts.get("host_root") or "/"))
+        self.host: ManagedHost = host if host is not None else _host(self.opts)
         self.loader = Loader(extension_dir, _directories(self.opts))
         self.catalog = LoaderCatalog(self)
         self._minion = minion if minion is not None else LocalMinion()
@@ -382,7 +382,7 @@ def local_runtime(
     ``events`` and ``master``: of an orchestration, which runs where a master is.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
-    host = Host(str(whole.get("host_root") or "/"))
+    host = _host(whole)
 
     def compiled(
         saltenv: str | None,
@@ -424,3 +424,7 @@ def local_runtime(
 def _bare_runtime(runtime: Runtime, pillar: Mapping[str, Any]) -> Runtime:
     """A runtime on the same files and grains with a pillar of its own."""
     return Runtime(runtime.opts, files=runtime.files, host=runtime.host, grains=runtime.grains, pillar=pillar)
+
+
+def _host(opts: Mapping[str, Any]) -> Host:
+    return Host(str(opts.get("host_root") or "/"), host_pid=bool(opts.get("host_pid")))

@@ -265,6 +265,10 @@ class MinionOptions(StateOptions):
     pki_dir: str = option("/etc/salt/pki/minion", "the minion's key pair and the master's public key")
     cachedir: str = option("/var/cache/salt/minion", "files, pillar, modules and running jobs of the minion")
     host_root: str = option("/", "root of the managed host")
+    host_pid: bool = option(
+        False,
+        "the minion shares the host's PID namespace: commands run in the namespaces of process 1, the host's init",
+    )
     file_client: str = option(
         "remote", "remote: files and pillar from the master; local: from file_roots and pillar_roots"
     )

@@ -206,6 +206,6 @@ def _model(host: ManagedHost, vendor: str, device: str) -> str:
 
 def _names(directory: Path) -> Iterator[str]:
     try:
-        yield from sorted(os.listdir(directory))  # noqa: PTH208 - names, no paths
+        yield from sorted(entry.name for entry in directory.iterdir())
     except OSError:
         return
