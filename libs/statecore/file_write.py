@@ -61,8 +61,9 @@ class Write:
     place: Path
     #: What the name leads to now.
     real: Path
-    old: bytes | None
-    new: bytes
+    #: Contents; those of large files as their paths.
+    old: bytes | Path | None
+    new: bytes | Path
     wish: Attributes
     makedirs: bool
     dir_mode: Any
@@ -83,16 +84,28 @@ class Write:
         predicted = {"newfile": self.name} if self.old is None else changes
         what, file = "set owner and mode of", None
         if "diff" in changes:
-            what, file = "write", FileChange(self.name, self.old, self.new, self.show_changes)
+            what, file = "write", self._file()
         return Plan.change(
             f"The file {self.name} is set to be changed\n{NOTE}",
-            (step(f"{what} {self.name}", self._apply, file),),
+            (step(f"{what} {self.name}{self._told_large()}", lambda: self._apply(changes), file),),
             predicted,
         )
 
+    def _file(self) -> FileChange | None:
+        """What a plan shows; of a large file its step's own words tell."""
+        if isinstance(self.old, Path) or isinstance(self.new, Path):
+            return None
+        return FileChange(self.name, self.old, self.new, self.show_changes)
+
+    def _told_large(self) -> str:
+        """What a plan that is kept, and held against a later one, has to tell of a large file."""
+        if not isinstance(self.new, Path):
+            return ""
+        return f" ({managed_file.size(self.new)} bytes, sha256 {managed_file.digest(self.new, 'sha256')})"
+
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {}
-        if self.old != self.new:
+        if not managed_file.same(self.old, self.new):
             # That a file is new is no secret.
             shown = self.show_changes or self.old is None
             changes["diff"] = managed_file.unified(self.old, self.new) if shown else managed_file.HIDDEN_DIFF
@@ -104,9 +117,9 @@ class Write:
             return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
         return changes
 
-    def _apply(self) -> Outcome:
+    def _apply(self, planned: Mapping[str, Any]) -> Outcome:
         ctx = self.ctx
-        changes = self._changes()
+        changes = dict(planned)
         need_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
         if self.check_cmd:
             self._check()

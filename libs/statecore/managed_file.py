@@ -6,6 +6,7 @@ it. Owner and mode of the old file stay unless others are wanted.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import difflib
 import errno
@@ -29,6 +30,9 @@ HIDDEN_DIFF = "<show_changes=False>"
 
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024
+
+#: Bytes of a file up to which it is read whole, and its difference shown: nobody reads the difference of larger ones.
+WHOLE = 4 * 1024**2
 
 #: Length of a hexadecimal digest -> the algorithm that makes it.
 _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
@@ -79,6 +83,33 @@ def read(path: Path, name: str) -> bytes | None:
         return None
 
 
+def held(path: Path, name: str) -> bytes | Path | None:
+    """As ``read``; of a file larger than WHOLE the path itself, to be read in blocks."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return path if stat.S_ISREG(found.st_mode) and found.st_size > WHOLE else read(path, name)
+
+
+def source(path: Path) -> bytes | Path:
+    """The bytes of a file, the path of one larger than WHOLE. Raises OSError."""
+    return path if path.stat().st_size > WHOLE else path.read_bytes()
+
+
+def same(old: bytes | Path | None, new: bytes | Path) -> bool:
+    """Whether two contents are one. Raises OSError."""
+    if isinstance(old, Path) and isinstance(new, Path):
+        return file_copies.same_content(old, new)
+    # A path is one of a file that is larger than any bytes.
+    return old == new
+
+
+def size(content: bytes | Path) -> int:
+    """Number of bytes. Raises OSError."""
+    return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
 def digest(path: Path, algorithm: str, block: int = _BLOCK) -> str:
     """Hexadecimal digest of a file. Raises InvocationError for an algorithm that there is not."""
     try:
@@ -114,8 +145,10 @@ def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
         raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}") from None
 
 
-def is_binary(data: bytes) -> bool:
-    """Whether bytes are no text."""
+def is_binary(data: bytes | Path) -> bool:
+    """Whether a content is no text."""
+    if isinstance(data, Path):
+        return _is_binary_file(data)
     if b"\0" in data[:_SNIFF]:
         return True
     try:
@@ -125,7 +158,23 @@ def is_binary(data: bytes) -> bool:
     return False
 
 
-def unified(old: bytes | None, new: bytes) -> str:
+def _is_binary_file(path: Path) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        block = file.read(_SNIFF)
+        if b"\0" in block:
+            return True
+        try:
+            while block:
+                decoder.decode(block)
+                block = file.read(_BLOCK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return True
+    return False
+
+
+def unified(old: bytes | Path | None, new: bytes | Path) -> str:
     """The change of a file as Salt shows it: a unified diff, or a sentence where text cannot tell it."""
     if old is None:
         return "New file"
@@ -133,6 +182,8 @@ def unified(old: bytes | None, new: bytes) -> str:
     if was_binary or will_be:
         kinds = {(True, True): "Replace binary file", (True, False): "Replace binary file with text file"}
         return kinds.get((was_binary, will_be), "Replace text file with binary file")
+    if isinstance(old, Path) or isinstance(new, Path):
+        return f"Replace text file of {size(old)} bytes with one of {size(new)} bytes"
     return "".join(difflib.unified_diff(old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)))
 
 
@@ -183,19 +234,35 @@ def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attribute
         with located(path) as (name, way):
             aside = _aside_name(name)
             # Everything is done through descriptors: whatever the names become meanwhile, it is this file that is made.
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way)
+            descriptor, named = _made(aside, way)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     _fill(file, data)
                     _attribute(host, file.fileno(), path, _Old.of(name, way), wanted)
                     file.flush()
                     os.fsync(file.fileno())
+                    if not named:
+                        # The first descriptor means nothing beside a whole path, but without one no link would be followed.
+                        own = file.fileno()
+                        os.link(f"/proc/self/fd/{own}", aside, src_dir_fd=own, dst_dir_fd=way)
                 os.rename(aside, name, src_dir_fd=way, dst_dir_fd=way)
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(aside, dir_fd=way)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _made(aside: str, way: int | None) -> tuple[int, bool]:
+    """A new file, and whether it has its name: where the file system knows files without, a run that is killed leaves none."""
+    directory = os.path.dirname(aside) if way is None else "."  # noqa: PTH120
+    if Path("/proc/self/fd").is_dir():
+        try:
+            return os.open(directory, os.O_WRONLY | os.O_TMPFILE, 0o600, dir_fd=way), False
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise
+    return os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way), True
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,8 @@ def wanted_bytes(
     name: str,
     *,
     wanted: Verification,
-) -> tuple[bytes, int | None]:
-    """The content that the file is to have, and the mode of its source."""
+) -> tuple[bytes | Path, int | None]:
+    """The content that the file is to have, one of a large file as its path, and the mode of its source."""
     if isinstance(literal, bytes):
         return literal, None
     if literal is not None:
@@ -127,14 +127,13 @@ def wanted_bytes(
         raise Refused(
             f"Specified {digest[0]} checksum for {name} ({digest[1]}) does not match actual checksum ({actual})"
         )
-    data = place.read_bytes()
     if spec.template or spec.encoding:
         try:
-            text = data.decode()
+            text = place.read_bytes().decode()
         except UnicodeDecodeError as error:
             raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
         return spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text), source_mode
-    return data, source_mode
+    return managed_file.source(place), source_mode
 
 
 def find_source(

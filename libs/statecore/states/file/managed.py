@@ -123,7 +123,7 @@ def managed(
         wish, keep = attributes(user, group, mode)
         gathered = accumulators.of_file(ctx, name)
         spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, gathered)
-        old = managed_file.read(real, name)
+        old = managed_file.held(real, name)
         no_content = literal is None and source in (None, "", False)
         if old is not None and (no_content or not replace):
             return _attributes_alone(ctx, name, place, wish)
