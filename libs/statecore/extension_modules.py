@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
 from statecore.ports import Files
 
 #: Files that can be modules.
@@ -90,4 +90,6 @@ def _names(listed: Any, kind: str) -> list[str] | None:
     value = listed.get(kind) if isinstance(listed, Mapping) else listed
     if not value:
         return None
+    if not isinstance(value, str | list | tuple):
+        raise InvocationError(f"{option}: {kind} are named by a list, or with commas between, not {value!r}")
     return [name.strip() for name in value.split(",")] if isinstance(value, str) else [str(name) for name in value]

@@ -1,0 +1,150 @@
+"""Users' modules of the tree, fetched by a state (Salt's ``saltutil`` state).
+
+Those that come are there for what runs after them only with ``reload_modules: True``. Arguments of each: ``saltenv``, ``refresh``,
+``extmod_whitelist``, ``extmod_blacklist``, as of the function of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import StatecoreError
+from statecore.types import Outcome, Plan, Step
+
+_ARGUMENTS = ("saltenv", "refresh", "extmod_whitelist", "extmod_blacklist")
+
+_NOTHING = "No updates to sync"
+
+
+def sync_all(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """All kinds."""
+    return _plan(ctx, "all", {**kwargs}, ("clean_pillar_cache", *_ARGUMENTS))
+
+
+def sync_beacons(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_beacons``."""
+    return _plan(ctx, "beacons", kwargs, _ARGUMENTS)
+
+
+def sync_clouds(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_clouds``."""
+    return _plan(ctx, "clouds", kwargs, _ARGUMENTS)
+
+
+def sync_engines(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_engines``."""
+    return _plan(ctx, "engines", kwargs, _ARGUMENTS)
+
+
+def sync_grains(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_grains``."""
+    return _plan(ctx, "grains", kwargs, _ARGUMENTS)
+
+
+def sync_executors(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_executors``."""
+    return _plan(ctx, "executors", kwargs, _ARGUMENTS)
+
+
+def sync_log_handlers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_log_handlers``."""
+    return _plan(ctx, "log_handlers", kwargs, _ARGUMENTS)
+
+
+def sync_modules(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_modules``."""
+    return _plan(ctx, "modules", kwargs, _ARGUMENTS)
+
+
+def sync_output(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_output``."""
+    return _plan(ctx, "output", kwargs, _ARGUMENTS)
+
+
+def sync_outputters(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_output``."""
+    return _plan(ctx, "outputters", kwargs, _ARGUMENTS)
+
+
+def sync_pillar(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_pillar``."""
+    return _plan(ctx, "pillar", kwargs, _ARGUMENTS)
+
+
+def sync_proxymodules(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_proxymodules``."""
+    return _plan(ctx, "proxymodules", kwargs, _ARGUMENTS)
+
+
+def sync_matchers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_matchers``."""
+    return _plan(ctx, "matchers", kwargs, _ARGUMENTS)
+
+
+def sync_renderers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_renderers``."""
+    return _plan(ctx, "renderers", kwargs, _ARGUMENTS)
+
+
+def sync_returners(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_returners``."""
+    return _plan(ctx, "returners", kwargs, _ARGUMENTS)
+
+
+def sync_sdb(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_sdb``."""
+    return _plan(ctx, "sdb", kwargs, _ARGUMENTS)
+
+
+def sync_states(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_states``."""
+    return _plan(ctx, "states", kwargs, _ARGUMENTS)
+
+
+def sync_tops(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_tops``."""
+    return _plan(ctx, "tops", kwargs, _ARGUMENTS)
+
+
+def sync_resources(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_resources``."""
+    return _plan(ctx, "resources", kwargs, _ARGUMENTS)
+
+
+def sync_thorium(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_thorium``."""
+    return _plan(ctx, "thorium", kwargs, _ARGUMENTS)
+
+
+def sync_utils(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_utils``."""
+    return _plan(ctx, "utils", kwargs, _ARGUMENTS)
+
+
+def sync_serializers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_serializers``."""
+    return _plan(ctx, "serializers", kwargs, _ARGUMENTS)
+
+
+def sync_wrapper(ctx: Context, name: str, **kwargs: Any) -> Plan:
+    """``salt://_wrapper``."""
+    return _plan(ctx, "wrapper", kwargs, _ARGUMENTS)
+
+
+def _plan(ctx: Context, kind: str, given: dict[str, Any], known: tuple[str, ...]) -> Plan:
+    if unknown := sorted(set(given) - set(known)):
+        return Plan.failed(f"saltutil.sync_{kind} takes no argument {', '.join(unknown)}; it takes {', '.join(known)}")
+
+    def work() -> Outcome:
+        try:
+            told = ctx.call(f"saltutil.sync_{kind}", **given)
+        except StatecoreError as error:
+            return Outcome(f"Failed to run sync_{kind}: {error}", ok=False)
+        if kind == "all":
+            changes = {each: names for each, names in told.items() if names}
+            return Outcome("Sync performed" if changes else _NOTHING, changes)
+        return Outcome(f"Updated {kind}.", {kind: told}) if told else Outcome(_NOTHING)
+
+    step = Step(f"fetch {kind} of the tree", work)
+    return Plan.change(f"saltutil.sync_{kind} would have been run", [step])
