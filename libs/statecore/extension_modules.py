@@ -91,5 +91,7 @@ def _names(listed: Any, kind: str) -> list[str] | None:
     if not value:
         return None
     if not isinstance(value, str | list | tuple):
-        raise InvocationError(f"{option}: {kind} are named by a list, or with commas between, not {value!r}")
+        raise InvocationError(
+            f"extmod_whitelist, extmod_blacklist: {kind} are named by a list, or with commas between, not {value!r}"
+        )
     return [name.strip() for name in value.split(",")] if isinstance(value, str) else [str(name) for name in value]
