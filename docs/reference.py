@@ -1,18 +1,21 @@
 """Writes the pages that tables of the code say better than anybody: ``python docs/reference.py`` (or `make docs`).
 
-tests/test_reference.py holds the pages against the tables.
+tests/test_reference.py holds the pages against the tables. Those of modules and states are one each, below docs/reference/, of the
+docstrings that ``sys.doc`` shows; they are not kept in git.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from masterstore import keys
 from services.kit.config import MasterOptions, MinionOptions, StateOptions
+from statecore.loader import Loader, Served
 
 HERE = Path(__file__).resolve().parent
 
@@ -67,6 +70,50 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+#: Kind of modules -> what its pages are called.
+KINDS: Mapping[str, str] = {"modules": "Execution modules", "states": "States"}
+
+
+def module_pages() -> dict[str, str]:
+    """File below docs/reference/ -> page, one for each built-in module and state; README.md lists them."""
+    loader = Loader()
+    pages: dict[str, str] = {}
+    index = ["# Modules and states", "", "Generated from their docstrings by `make docs`."]
+    for kind, title in KINDS.items():
+        index += ["", f"## {title}", "", "| | |", "|---|---|"]
+        for name, serving in loader.built_in(kind).items():
+            pages[f"{kind}/{name}.md"] = _module_page(kind, name, serving)
+            index.append(f"| [{name}]({kind}/{name}.md) | {_cell(_sentence(serving[0].module_doc))} |")
+    pages["README.md"] = "\n".join(index) + "\n"
+    return pages
+
+
+def _module_page(kind: str, name: str, serving: Sequence[Served]) -> str:
+    """A module; where several files serve the name on different hosts, their functions together."""
+    parts = [f"# {name}", ""]
+    if len(serving) > 1:
+        parts += [f"Served by {', '.join(each.source.stem for each in serving)}: the managed host decides which.", ""]
+    parts += [*(f"{each.module_doc or ''}\n" for each in serving)]
+    functions = {function: each for each in reversed(serving) for function in each.functions}
+    for function, served in sorted(functions.items()):
+        own = served.functions[function]
+        parts += [f"## {name}.{function}", "", f"`{name}.{function}{_call(served, function)}`", ""]
+        parts += [inspect.getdoc(own) or "", ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _call(served: Served, function: str) -> str:
+    """What a caller may pass, without types: they are in the text where they matter."""
+    parameters = served.signature(function).parameters.values()
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    return str(inspect.Signature(plain))
+
+
+def _sentence(text: str | None) -> str:
+    """The first paragraph, in one line."""
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
 #: File -> what it must hold.
 PAGES: Mapping[str, Callable[[], str]] = {"config.md": config_page, "redis.md": keys.markdown}
 
@@ -76,6 +123,12 @@ def main() -> int:
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), "utf-8")
         sys.stdout.write(f"docs/{name}\n")
+    pages = module_pages()
+    for name, text in pages.items():
+        path = HERE / "reference" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    sys.stdout.write(f"docs/reference/: {len(pages)} pages\n")
     return 0
 
 

@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from statecore.loader import Loader
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -25,6 +27,25 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     page = _reference().PAGES[name]()
     assert (ROOT / "docs" / name).read_text("utf-8") == page, "run `make docs`"
     assert page.count("\n|") > 10
+
+
+def test_every_built_in_function_has_a_page_and_says_what_it_does() -> None:
+    reference = _reference()
+    pages = reference.module_pages()
+    loader = Loader()
+    missing, silent = [], []
+    for kind in reference.KINDS:
+        for name, serving in loader.built_in(kind).items():
+            page = pages[f"{kind}/{name}.md"]
+            assert f"({kind}/{name}.md)" in pages["README.md"]
+            for served in serving:
+                missing += [f"{name}.{each}" for each in served.functions if f"\n## {name}.{each}\n" not in page]
+                silent += [f"{name}.{each}" for each, own in served.functions.items() if not own.__doc__]
+                silent += [] if served.module_doc else [name]
+    assert (missing, silent) == ([], [])
+    assert len(pages) > 100
+    assert "`file.managed(name, source=None" in pages["states/file.md"]
+    assert "Served by pkg_apk, pkg_apt" in pages["modules/pkg.md"]
 
 
 def test_every_link_of_the_readme_leads_somewhere() -> None:

@@ -169,6 +169,15 @@ class Loader:
                     return {name: served.parameters(name) for name in served.functions}
         return {}
 
+    def built_in(self, kind: str) -> dict[str, list[Served]]:
+        """Name -> the built-in modules that could serve it, usable on this host or not: to be looked at, not called."""
+        found: dict[str, list[Served]] = {}
+        for source in self._index(kind):
+            if source.native:
+                served = serve_native(source, _import_native(source), None)
+                found.setdefault(served.name, []).append(served)
+        return dict(sorted(found.items()))
+
     def known(self, kind: str, module: str) -> bool:
         """Whether any file would serve the module, usable here or not."""
         return next(self._index(kind).candidates(module), None) is not None

@@ -30,12 +30,12 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
     """
     given = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     if not name:
-        return refused("Job name is required.")
-    if fault := conflict(given):
-        return refused(fault)
+        return _refused("Job name is required.")
+    if fault := _conflict(given):
+        return _refused(fault)
     for option, kind in (("job_args", list), ("job_kwargs", dict)):
         if option in given and not isinstance(given[option], kind):
-            return refused(f"{option} is not a {kind.__name__}. please correct and try again.")
+            return _refused(f"{option} is not a {kind.__name__}. please correct and try again.")
     known = {*_COPIED, *_MANNERS, *_OWN, *INTERVALS}
     job: dict[str, Any] = {"function": given.get("function")}
     job |= {key: given[key] for key in (*INTERVALS, "return_job", "metadata") if key in given}
@@ -50,7 +50,7 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
     try:
         Job.of(name, job | unknown, {}, {}, datetime.now())
     except ValueError as error:
-        return refused(str(error))
+        return _refused(str(error))
     return job
 
 
@@ -66,7 +66,7 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     answer: dict[str, Any] = {"comment": f"Failed to add job {name} to schedule.", "result": False, "changes": {}}
     if not name:
         return answer | {"comment": "Job name is required."}
-    if fault := conflict(kwargs):
+    if fault := _conflict(kwargs):
         return answer | {"comment": fault if fault.startswith('Unable to use "when"') else f"Error: {fault}"}
     if name in jobs_of(ctx, show_all=True, offline=bool(kwargs.get("offline"))):
         return answer | {"comment": f"Job {name} already exists in schedule."}
@@ -88,7 +88,7 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
         salt '*' schedule.modify job1 seconds=60
     """
     answer: dict[str, Any] = {"comment": "", "changes": {}, "result": True}
-    if fault := conflict(kwargs):
+    if fault := _conflict(kwargs):
         if not fault.startswith('Unable to use "when"'):
             fault = "Error: " + fault.replace(' or "cron" options', " option")
         return answer | {"result": False, "comment": fault}
@@ -191,7 +191,7 @@ def reload(ctx: Context) -> dict[str, Any]:
     return {"comment": comments, "result": True}
 
 
-def conflict(given: Mapping[str, Any]) -> str:
+def _conflict(given: Mapping[str, Any]) -> str:
     if any(key in given for key in INTERVALS) and ("when" in given or "cron" in given):
         return 'Unable to use "seconds", "minutes", "hours", or "days" with "when" or "cron" options.'
     if "when" in given and "cron" in given:
@@ -199,5 +199,5 @@ def conflict(given: Mapping[str, Any]) -> str:
     return ""
 
 
-def refused(why: str) -> dict[str, Any]:
+def _refused(why: str) -> dict[str, Any]:
     return {"comment": why, "result": False}
