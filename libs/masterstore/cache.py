@@ -82,12 +82,26 @@ class Cache:
         """Forgets all that a minion offers."""
         self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
 
+    def mine_of(self, minion: str) -> dict[str, Any]:
+        """{function: value} of what a minion offers."""
+        offered = sorted(text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS))
+        found = {fun: self.mine_get([minion], fun) for fun in offered}
+        return {fun: values[minion] for fun, values in found.items() if minion in values}
+
     def forget(self, minion: str) -> None:
         """Forgets a minion: its grains, its pillar, what it offers."""
-        for name in (keys.GRAINS, keys.PILLAR):
-            self._client.call("hdel", name, minion)
+        self.forget_grains(minion)
+        self.forget_pillar(minion)
         self.mine_flush(minion)
+
+    def forget_grains(self, minion: str) -> None:
+        """Forgets the grains of a minion."""
+        self._client.call("hdel", keys.GRAINS, minion)
         self._decoded.pop(minion, None)
+
+    def forget_pillar(self, minion: str) -> None:
+        """Forgets the pillar of a minion."""
+        self._client.call("hdel", keys.PILLAR, minion)
 
     def _take_back(self, minion: str, funs: Sequence[str]) -> int:
         names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]

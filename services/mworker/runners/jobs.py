@@ -91,6 +91,22 @@ def list_jobs(
     return dict(sorted(found.items()))
 
 
+def list_jobs_filter(
+    tools: RunnerTools,
+    count: int,
+    filter_find_job: bool = True,
+    ext_source: Any = None,
+    outputter: Any = None,
+    display_progress: bool = False,
+) -> dict[str, Any]:
+    """The newest ``count`` jobs as list_jobs shows them; without those by which the master asks what became of others."""
+    wanted = _whole(count)
+    # Each job may have been asked about a few times.
+    found = list_jobs(tools, limit=wanted * 4 if filter_find_job else wanted)
+    kept = [jid for jid, job in found.items() if not (filter_find_job and job["Function"] == "saltutil.find_job")]
+    return {jid: found[jid] for jid in kept[-wanted:]}
+
+
 def last_run(tools: RunnerTools, function: Any = None, target: Any = None, metadata: Any = None) -> dict[str, Any]:
     """The newest job that matches, as print_job shows it; {} when there is none."""
     found = list_jobs(tools, search_function=function, search_target=target, search_metadata=metadata)

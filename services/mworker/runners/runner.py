@@ -16,19 +16,17 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltwire import tags
+from services.kit.arguments import on_the_wire
 from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
+from services.kit.jobs.watch import Watch
 from services.kit.links import LinkKeys
 
 _LOG = logging.getLogger("saltern.runner")
 
 #: Seconds that a runner waits until the event publisher hears it; without the bus it still has the job cache.
 _BUS_PATIENCE = 2.0
-
-#: Seconds between looks into the job cache while events are waited for.
-_LOOK_EVERY = 1.0
-
 
 #: A runner: (tools, arguments...) -> what it returns.
 Runner: TypeAlias = Callable[..., Any]
@@ -75,24 +73,67 @@ class RunnerTools:
     #: The same with connections of its own: a forked child may not use its parent's. They end with the child.
     reopened: Callable[[], RunnerTools]
 
-    def ask(self, tgt: Any, tgt_type: str, fun: str, arg: Sequence[Any] = (), timeout: float | None = None) -> Asked:
-        """Publishes a job and waits for its returns, at most ``timeout`` seconds (default: option timeout)."""
+    def ask(
+        self,
+        tgt: Any,
+        tgt_type: str,
+        fun: str,
+        arg: Sequence[Any] = (),
+        kwarg: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        gather_timeout: float | None = None,
+        ret: str = "",
+    ) -> Asked:
+        """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is not.
+
+        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). Raises ControlError,
+        ControlTimeout.
+        """
         self.events.subscribe("salt/job/")
-        self.events.ready(_BUS_PATIENCE)
-        # With an id of its own, so that a request that is sent again is not a second job.
-        request_id = os.urandom(16).hex()
-        wanted = {"tgt": tgt, "tgt_type": tgt_type, "fun": fun, "arg": list(arg), "user": self.user}
-        job = self.control.call("publish", request_id=request_id, **wanted)
-        jid, expected = job["jid"], tuple(job["minions"])
-        if not jid:
-            return Asked("", (), {})
-        deadline = time.monotonic() + (self.options.timeout if timeout is None else timeout)
-        returns = self.store.jobs.returns(jid)
-        while (left := deadline - time.monotonic()) > 0 and not set(expected) <= returns.keys():
-            # The event only wakes us up; what counts is what the job cache holds.
-            self.events.next(min(left, _LOOK_EVERY))
-            returns = self.store.jobs.returns(jid)
-        return Asked(jid, expected, dict(returns))
+        heard = self.events.ready(_BUS_PATIENCE)
+        job = self.control.call(
+            "publish",
+            # With an id of its own, so that a request that is sent again is not a second job.
+            request_id=os.urandom(16).hex(),
+            tgt=tgt,
+            tgt_type=tgt_type,
+            fun=fun,
+            arg=on_the_wire(list(arg), dict(kwarg or {})),
+            ret=ret,
+            user=self.user,
+        )
+        found: dict[str, dict[str, Any]] = {}
+        if not job["jid"]:
+            return Asked("", (), found)
+        watch = Watch(self.control, self.events, time.monotonic, self.user, heard=heard)
+        watch.follow(
+            job,
+            _Found(found),
+            timeout=self.options.timeout if timeout is None else float(timeout),
+            gather_timeout=self.options.gather_job_timeout if gather_timeout is None else float(gather_timeout),
+        )
+        watch.run()
+        return Asked(job["jid"], tuple(job["minions"]), dict(sorted(found.items())))
+
+    def minions(self, tgt: Any, tgt_type: str) -> list[str]:
+        """Accepted minions that a target means. Raises ControlError."""
+        named: list[str] = self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
+        return named
+
+
+class _Found:
+    """Takes returns into a map."""
+
+    def __init__(self, found: dict[str, dict[str, Any]]) -> None:
+        self._found = found
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        """A minion's return."""
+        self._found[minion] = dict(load)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        """A minion that did not return is not in the map."""
 
 
 def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:

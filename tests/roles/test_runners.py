@@ -1,0 +1,122 @@
+"""Runners, as an operator calls them: what the master knows, and what it asks its minions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.roles.lab import Lab
+
+pytestmark = pytest.mark.roles
+
+BOTH = ["web1", "web2"]
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda value: set(names) <= set(value)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("manage.up",), BOTH),
+        (("manage.status",), {"up": BOTH, "down": []}),
+        (("manage.down", "tgt=web1"), []),
+        (("manage.present",), BOTH),
+        (("manage.alived", "subset=web2,web9"), ["web2"]),
+        (("manage.joined", "subset=[web1]"), ["web1"]),
+        (("manage.not_present",), []),
+        (("test.arg", "1", "two", "k=[3]", "__hidden=4"), {"args": [1, "two"], "kwargs": {"k": [3]}}),
+        (("test.raw_arg", "__shown=4"), {"args": [], "kwargs": {"__shown": 4}}),
+        (("test.sleep", "0.1"), True),
+        (("config.get", "id"), "master"),
+        (("config.get", "no:such", "default=d"), "d"),
+        (("salt.execute", "web*", "test.arg", "arg=[1]", "kwarg={k: 2}"), lambda value: value["web1"]["args"] == [1]),
+        (("salt.execute", "no-such", "test.ping"), {}),
+        (("salt.cmd", "test.arg", "1", "k=2"), lambda value: value["kwargs"]["k"] == 2),
+        (("fileserver.envs",), ["base"]),
+        (("fileserver.envs", "sources=True"), {"roots": ["base"]}),
+        (("fileserver.file_list",), _has("top.sls")),
+        (("fileserver.dir_list",), _has("landing", "web/files")),
+        (("fileserver.update",), True),
+        (("cache.grains", "web1"), lambda value: value["web1"]["id"] == "web1"),
+        (("cache.grains",), {}),
+        (("pillar.show_pillar", "web1"), lambda value: value and "_errors" not in value),
+        (("error.error",), {}),
+        (("survey.hash", "*", "test.echo", "same"), [{"pool": BOTH, "result": "same"}]),
+        (
+            ("survey.diff", "*", "grains.get", "id"),
+            lambda value: value[1]["diff"].splitlines()[-2:] == ["-web1", "+web2"],
+        ),
+        (("doc.runner",), _has("jobs.list_jobs", "manage.up")),
+        (("jobs.list_jobs_filter", "3"), lambda value: len(value) == 3),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_runners_return(lab: Lab, words: tuple[str, ...], expected: Any) -> None:
+    value = lab.runner(*words)
+    assert expected(value) if callable(expected) else value == expected, value
+
+
+def test_the_documentation_of_a_module(lab: Lab) -> None:
+    answer = lab.ok("salt-run", "-d", "manage")
+    assert "manage.up:" in answer.out
+    assert "jobs." not in answer.out
+
+
+def test_versions(lab: Lab) -> None:
+    found = lab.runner("manage.versions")
+    assert sorted(found) == ["Master", "Up to date"]
+    assert sorted(found["Up to date"]) == BOTH
+
+
+def test_the_mine(lab: Lab) -> None:
+    lab.salt("*", "mine.send", "test.ping")
+    assert lab.runner("mine.get", "*", "test.ping") == dict.fromkeys(BOTH, True)
+    assert lab.runner("mine.get", "web1", "test.ping,no.such") == {"test.ping": {"web1": True}, "no.such": {}}
+    assert lab.runner("cache.mine", "web2")["web2"]["test.ping"] is True
+    assert lab.runner("cache.clear_mine_func", "web1", "clear_mine_func_flag=test.ping") is True
+    assert lab.runner("mine.get", "*", "test.ping") == {"web2": True}
+    assert lab.runner("cache.clear_mine", "*") is True
+    assert lab.runner("mine.get", "*", "test.ping") == {}
+    assert sorted(lab.runner("mine.update", "*")) == BOTH
+
+
+def test_what_is_kept_of_minions_is_forgotten_and_told_anew(lab: Lab) -> None:
+    assert lab.runner("cache.clear_all", "web1") is True
+    assert sorted(lab.runner("cache.grains", "*")) == ["web2"]
+    lab.salt("*", "saltutil.refresh_pillar")
+    lab.salt("*", "pillar.items")
+    assert sorted(lab.runner("cache.grains", "*")) == BOTH
+    assert lab.runner("cache.clear_grains") is False
+
+
+def test_no_password_is_shown(lab: Lab) -> None:
+    assert "@" not in lab.runner("test.get_opts")["redis_url"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no.such",), "'no.such' is not available"),
+        (("manage.upp",), "The nearest is 'manage.up'"),
+        (("manage.present", "show_ip=True"), "not supported: show_ip"),
+        (("manage.present", "subset=5"), "subset must be a list of minions, not int"),
+        (("error.error", "name=ValueError", "message=bad"), "ValueError: bad"),
+        (("survey.hash", "*"), "a target and a function are needed"),
+        (("survey.hash", "*", "test.ping", "survey_sort=sideways"), "survey_sort is up or down"),
+        (("fileserver.envs", "backend=git"), "there is no file server backend 'git'"),
+        (("salt.cmd", "no.such"), "'no.such' is not available"),
+        (("salt.execute", "(web", "test.ping", "tgt_type=pcre"), "(web"),
+        (("cache.clear_mine_func", "*"), "clear_mine_func_flag must name the function"),
+        (("event.send", "a/tag", "data=text"), "the data of an event is a map, not str"),
+        (("test.sleep", "nothing=1"), "Passed invalid arguments"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_runners_refuse(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    answer = lab.run("salt-run", *words)
+    assert answer.code == 1, answer
+    assert said in answer.out + answer.err
