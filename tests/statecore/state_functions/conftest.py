@@ -168,7 +168,7 @@ def salt_says(oracle: Any, other_process: int, tmp_path_factory: pytest.TempPath
         calls = list(scene.asked(directory))
         told = {"grains": GRAINS, "opts": opts, "calls": calls, "running": scene.jobs(other_process)}
         asked.append({"directory": str(directory), **told})
-    told = json.loads(oracle.run("python", str(_HERE / "salt_functions.py"), stdin=json.dumps(asked), timeout=110))
+    told = json.loads(oracle.run("python", str(_HERE / "salt_functions.py"), stdin=json.dumps(asked), timeout=240))
     return {
         scene.id: plainly(each, Path(request["directory"]))
         for scene, request, each in zip(scenes(), asked, told, strict=True)

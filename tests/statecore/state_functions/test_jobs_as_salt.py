@@ -131,7 +131,7 @@ def salts(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
             }
         )
     script = Path(__file__).with_name("salt_jobs.py")
-    told = json.loads(oracle.run("python", str(script), stdin=json.dumps(asked), timeout=110))
+    told = json.loads(oracle.run("python", str(script), stdin=json.dumps(asked), timeout=240))
     return {name: plainly(done, Path(run["directory"])) for (name, run, done) in zip(RUNS, asked, told, strict=True)}
 
 
