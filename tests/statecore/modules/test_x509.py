@@ -496,7 +496,7 @@ def test_nobody_to_ask_for_a_signature(host):
         ({"subjectAltName": "ip:1.2.3"}, "subjectAltName: Provided value 1.2.3 does not seem"),
         ({"subjectAltName": "othername:x"}, "subjectAltName: otherName is currently not implemented"),
         ({"subjectAltName": "x:y"}, "subjectAltName: GeneralName type x is invalid"),
-        ({"subjectAltName": [{"dns": 4}]}, "subjectAltName: Expected string value, got int"),
+        ({"subjectAltName": [{"dns": 4}]}, "subjectAltName: dns:4: Expected string value, got int"),
         ({"tlsfeature": "x"}, "tlsfeature: x is missing, or is nothing that there is"),
         ({"nsComment": "x"}, "nsComment: is currently not implemented."),
         ({"authorityKeyIdentifier": "critical, keyid"}, "authorityKeyIdentifier: must be marked as non-critical"),
