@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import time
 from collections.abc import Collection, Iterable, Sequence
-from importlib import metadata
 from typing import Any
 
 from services.mworker.runners.runner import RunnerFault, RunnerTools
@@ -74,7 +74,7 @@ def versions(tools: RunnerTools) -> dict[str, Any]:
 
     A stock Salt counts as newer than this master, whose versions are numbers of its own.
     """
-    own = metadata.version("saltern-services")
+    own = importlib.metadata.version("saltern-services")
     asked = tools.ask("*", "glob", "test.version")
     found: dict[str, Any] = {"Master": own}
     for minion in asked.expected:
