@@ -111,7 +111,7 @@ def managed(
     changes = _lost(ctx, name) if there and clear else {}
     would = f"Virtualenv {name} is set to be {'cleared' if there else 'created'}"
     if not making:
-        would = f"Virtualenv {name} is already created\nPackages are set to be installed in it"
+        would = "Packages are set to be installed in it"
 
     def make() -> Outcome:
         return _make(ctx, given, there=there)

@@ -60,7 +60,7 @@ OWN_STEPS = [
         "more packages, would",
         {"pip_pkgs": ["one>=1.1"], **FROM},
         True,
-        (None, {}, "virtualenv exists\nVirtualenv V is already created\nPackages are set to be installed in it"),
+        (None, {}, "virtualenv exists\nPackages are set to be installed in it"),
     ),
     (
         "requirements",
