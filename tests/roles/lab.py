@@ -139,6 +139,7 @@ class Lab:
         for directory in ("etc", "log", "redis"):
             (self.root / directory).mkdir()
         master = {
+            "extension_modules": str(self.root / "master-extmods"),
             "file_roots": {"base": [str(self.tree / "salt")]},
             "pillar_roots": {"base": [str(self.tree / "pillar")]},
             "interface": "127.0.0.1",

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import StatecoreError
+from statecore.errors import NotAvailable, StatecoreError
 from statecore.types import Outcome, Plan, Step
 
 ALIASES = {"wait": "wait", "watch": "wait"}
@@ -52,10 +52,20 @@ def mod_watch(ctx: Context, **kwargs: Any) -> Plan:
 def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
     missing = [name for name in map(_plain, wanted) if name not in ctx.functions]
     if missing:
-        return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.")
+        reasons = "".join(_why_not(ctx, name) for name in missing)
+        return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.{reasons}")
     names = ", ".join(map(_plain, wanted))
     would = f"Function{'s' * (len(wanted) > 1)} {names} to be executed."
     return Plan.change(would, [Step(f"call {names}", lambda: _call_all(ctx, wanted))])
+
+
+def _why_not(ctx: Context, name: str) -> str:
+    """A line with the reason that a function is not there, "" where there is none to tell."""
+    try:
+        _ = ctx.functions[name]
+    except NotAvailable as missing:
+        return f"\nReason: {missing}" if missing.reason else ""
+    return ""
 
 
 def _plain(key: str) -> str:
@@ -104,7 +114,7 @@ def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
 
 def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
     if name not in ctx.functions:
-        return Plan.failed(f"Module function {name} is not available")
+        return Plan.failed(f"Module function {name} is not available{_why_not(ctx, name)}")
     spec = ctx.catalog.argspec(name) or {}
     given = {_PREFIXED.get(key, key): value for key, value in arguments.items()}
     positional = _listed(given.pop("args", None)) if "args" not in (spec.get("args") or []) else []

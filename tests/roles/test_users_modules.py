@@ -1,0 +1,80 @@
+"""Users' modules in a whole fleet: runners on the master, executors and utility modules on minions, all from one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.roles.lab import Lab
+
+pytestmark = pytest.mark.roles
+
+FILES = {
+    "_runners/rounds.py": """\
+import salt.client
+
+
+def ask(tgt):
+    __jid_event__.fire_event({'asked': tgt}, 'progress')
+    return salt.client.LocalClient().cmd(tgt, 'test.arg', [1], kwarg={'two': 2})
+
+
+def others():
+    return __salt__['manage.up']()
+""",
+    "_executors/telling.py": """\
+def execute(opts, data, func, args, kwargs):
+    return {'executor': 'telling', 'fun': data['fun'], 'by': opts['id'], 'options': data.get('executor_opts'),
+            'value': func(*args, **kwargs)}
+""",
+    "_utils/shared.py": "def where():\n    return __grains__['id']\n",
+    "_modules/sharing.py": """\
+import shared
+
+
+def where():
+    return [__utils__['shared.where'](), shared.__name__.endswith('shared')]
+""",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def planted(lab: Lab) -> Iterator[None]:
+    for name, text in FILES.items():
+        path = lab.tree / "salt" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    yield
+    for name in FILES:
+        (lab.tree / "salt" / name).unlink()
+    lab.salt("*", "saltutil.sync_all")
+
+
+def test_a_runner_of_the_tree(lab: Lab) -> None:
+    assert "runners.rounds" in lab.runner("saltutil.sync_runners")
+    answers = lab.runner("rounds.ask", "web*")
+    assert set(answers) == {"web1", "web2"}
+    assert answers["web1"]["args"] == [1]
+    assert answers["web1"]["kwargs"]["two"] == 2
+    assert lab.runner("rounds.others") == ["web1", "web2"]
+
+
+def test_an_executor_of_the_tree(lab: Lab) -> None:
+    lab.salt("web1", "saltutil.sync_executors")
+    words = ("--module-executors", "[telling]", "--executor-opts", "{a: 1}", "web1", "test.ping")
+    assert lab.salt(*words)["web1"] == {
+        "executor": "telling",
+        "fun": "test.ping",
+        "by": "web1",
+        "options": {"a": 1},
+        "value": True,
+    }
+    refused = lab.run("salt", "--out", "json", "--static", "--module-executors", "[nothing]", "web1", "test.ping")
+    assert refused.data == {"web1": "ERROR executing 'test.ping': Executor 'nothing' is not available"}
+    assert refused.code == 1
+
+
+def test_utility_modules_of_the_tree(lab: Lab) -> None:
+    lab.salt("web1", "saltutil.sync_all")
+    assert lab.salt("web1", "sharing.where")["web1"] == ["web1", True]
