@@ -276,3 +276,28 @@ def test_hosts_without_packages(plain, debian):
     debian.absent.add("apt-get")
     with pytest.raises(NotAvailable, match=r"pkg module could not be loaded.*the host has no apt-get"):
         plain.state("pkg.installed", name="curl")
+
+
+@pytest.mark.parametrize(
+    ("fun", "arguments", "comment"),
+    [
+        ("installed", {"pkg_verify": "yes"}, "pkg_verify is True, False, or a list of ignore_types and verify_options"),
+        ("installed", {"pkg_verify": [{"ignore": ["config"]}]}, "pkg_verify: ignore is no list of ignore_types or"),
+        ("installed", {"pkg_verify": [{"ignore_types": "config"}]}, "pkg_verify: ignore_types is no list of"),
+        ("installed", {"pkgs": 5}, "Invalidly formatted 'pkgs' parameter"),
+        ("installed", {"pkgs": [{"a": "1"}, {"a": "2"}]}, "package a is listed twice, with different versions"),
+        ("installed", {"sources": ["a.deb"]}, "Invalidly formatted 'sources' parameter"),
+        ("installed", {"resolve_capabilities": True}, "not supported: resolve_capabilities"),
+        ("latest", {"resolve_capabilities": True}, "not supported: resolve_capabilities"),
+        ("uptodate", {"resolve_capabilities": True}, "not supported: resolve_capabilities"),
+        ("uptodate", {"refresh": "maybe"}, "refresh must be either True or False"),
+        ("group_installed", {}, "pkg.group_install not available for this platform"),
+        ("patch_installed", {}, "The pkg.patch_installed state is not available on this platform"),
+    ],
+)
+def test_arguments_that_cannot_be_meant(plain, debian, fun, arguments, comment):
+    for test in (True, False):
+        entry = plain.state(f"pkg.{fun}", name="x", test=test, **arguments)
+        assert (entry["result"], entry["changes"]) == (False, {})
+        assert entry["comment"].startswith(comment)
+    assert not [call for call in debian.calls if "install" in call]

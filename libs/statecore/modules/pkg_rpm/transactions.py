@@ -10,6 +10,7 @@ from typing import Any
 
 from statecore import package_requests, package_versions
 from statecore.context import Context
+from statecore.errors import CommandError
 from statecore.modules.pkg_rpm import dnf, locks, records, rpm
 from statecore.package_versions import rpm as versions
 from statecore.ports import ManagedHost
@@ -115,15 +116,13 @@ def install_files(
 
 
 def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequence[str], errors: list[str]) -> list[str]:
-    """Installs what advisories name."""
+    """Installs what advisories name. Raises CommandError for one that no repository knows."""
     known = dnf.advisories(ctx.host)
     unknown = [each for each in advisories if each not in known]
     if unknown:
-        errors += [f'Advisory id "{each}" not found' for each in unknown]
-    else:
-        errors += dnf.change(
-            ctx.host, _call(ctx.host, "upgrade", general, [f"--advisory={each}" for each in advisories])
-        )
+        raise CommandError("; ".join(f'Advisory id "{each}" not found' for each in unknown))
+    words = [f"--advisory={each}" for each in advisories]
+    errors += dnf.change(ctx.host, _call(ctx.host, "upgrade", general, words))
     return []
 
 
