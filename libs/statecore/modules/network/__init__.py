@@ -173,7 +173,7 @@ def mod_hostname(ctx: Context, hostname: str) -> bool:
     if ctx.host.run(program).retcode:
         return False
     hosts = network_files.text(ctx.host, "/etc/hosts")
-    renamed = re.sub(rf"(?<!\S){re.escape(known)}(?!\S)", hostname, hosts) if known else hosts
+    renamed = "".join(_renamed(line, known, hostname) for line in hosts.splitlines(keepends=True))
     if renamed != hosts:
         network_files.write(ctx.host, "/etc/hosts", renamed)
     if known != hostname:
@@ -182,6 +182,13 @@ def mod_hostname(ctx: Context, hostname: str) -> bool:
     if (named := re.sub(r"(?m)^HOSTNAME=([\"']?).*$", rf"HOSTNAME=\g<1>{hostname}\g<1>", settings)) != settings:
         network_files.write(ctx.host, "/etc/sysconfig/network", named)
     return True
+
+
+def _renamed(line: str, known: str, hostname: str) -> str:
+    entry, sign, comment = line.partition("#")
+    if known:
+        entry = re.sub(rf"(?<!\S){re.escape(known)}(?!\S)", hostname, entry)
+    return f"{entry}{sign}{comment}"
 
 
 def _existing(ctx: Context, name: str) -> dict[str, Any]:

@@ -70,8 +70,8 @@ def _play_users():
 
 
 def _family(state, grains):
-    """Package managers alone are chosen by it."""
-    return grains.get("os_family") if state.startswith("pkg") else None
+    """Package managers and network files alone are chosen by it."""
+    return grains.get("os_family") if state.startswith(("pkg", "network")) else None
 
 
 def main():
