@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import queue
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,18 +84,16 @@ class Heard:
         return [self._lines.get() for _ in range(self._lines.qsize())]
 
 
+def below(pid: int) -> list[int]:
+    """Processes that a process has started, and those that these have."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    direct = [int(one) for one in children.read_text().split()] if children.exists() else []
+    return [*direct, *(one for child in direct for one in below(child))]
+
+
 def watchers(lab: Lab) -> dict[str, int]:
-    """Processes below each minion: itself, its preloaded process, what that forked."""
-    found = {}
-    for minion in lab.minions:
-        group, below = [lab.processes[minion].pid], []
-        while group:
-            pid = group.pop()
-            below.append(pid)
-            children = Path(f"/proc/{pid}/task/{pid}/children")
-            group += [int(one) for one in children.read_text().split()] if children.exists() else []
-        found[minion] = len(below)
-    return found
+    """How many processes each minion is: itself, its preloaded process, what that forked."""
+    return {minion: 1 + len(below(lab.processes[minion].pid)) for minion in lab.minions}
 
 
 def test_an_idle_minion_has_no_process_for_beacons(lab: Lab) -> None:
@@ -153,3 +153,26 @@ def test_a_beacon_waits_for_state_runs(lab: Lab) -> None:
     lab.salt("web1", "state.apply", "sleep")
     heard.one(Touching(lab))
     assert not [line for line in heard.rest() if "by-state" in line]
+
+
+def test_beacons_outlive_the_process_that_they_were_forked_from_and_end_with_the_minion(lab: Lab) -> None:
+    preloaded = below(lab.processes["web2"].pid)[0]
+    before = below(lab.processes["web2"].pid)
+    os.kill(preloaded, signal.SIGKILL)
+    until(
+        lambda: watchers(lab)["web2"] == 3 and not set(below(lab.processes["web2"].pid)) & set(before), SOON, "new ones"
+    )
+    heard = Heard(lab, "salt/beacon/web2/*")
+    tag, _ = heard.one()
+    heard.rest()
+    assert tag == "salt/beacon/web2/counting/look"
+    after = below(lab.processes["web2"].pid)
+    lab.kill("web2", signal.SIGTERM)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in after), SOON, "all processes have ended")
+    lab.start("web2")
+    lab.await_ready("web2")
+    until(lambda: watchers(lab)["web2"] == 3, SOON, "the process for beacons runs again")
+    # Killed hard, the minion leaves nobody that looks on.
+    after = below(lab.processes["web2"].pid)
+    lab.kill("web2")
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in after), SOON, "all processes have ended")
