@@ -52,6 +52,13 @@ def test_templates_see_it(lab: Lab) -> None:
     assert entry["comment"] == "of web1, of web2"
 
 
+def test_operators_see_all_of_it(lab: Lab) -> None:
+    both = {"web1": "of web1", "web2": "of web2"}
+    assert lab.runner("mine.get", "*", "test.echo") == both
+    assert lab.runner("mine.get", "*", "test.echo,secret") == {"test.echo": both, "secret": {"web1": "for web2"}}
+    assert lab.runner("mine.update", "web*") == {"web1": True, "web2": True}
+
+
 def test_offers_are_taken_back(lab: Lab) -> None:
     assert lab.salt("web1", "mine.send", "passing", "mine_function=test.ping")["web1"] is True
     assert lab.call("web2", "mine.get", "*", "passing", "--out", "json").data["local"] == {"web1": True}
