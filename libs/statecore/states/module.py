@@ -31,6 +31,8 @@ _PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", 
 
 def run(ctx: Context, **kwargs: Any) -> Plan:
     """Calls functions in order; fails when one fails (False, or a map with ``result: False`` or a ``retcode``)."""
+    if kwargs.get("returner"):
+        return Plan.failed("not supported: returner; what a function returns is in the changes")
     named = [key for key in kwargs if key not in _OWN]
     if named and all("." in key for key in named):
         return _functions(ctx, {key: kwargs[key] for key in named})
@@ -54,6 +56,8 @@ def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
     if missing:
         reasons = "".join(_why_not(ctx, name) for name in missing)
         return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.{reasons}")
+    if wrong := [f"'{key}' failed: {why}" for key, listed in wanted.items() if (why := _misfit(ctx, key, listed))]:
+        return Plan.failed(", ".join(wrong))
     names = ", ".join(map(_plain, wanted))
     would = f"Function{'s' * (len(wanted) > 1)} {names} to be executed."
     return Plan.change(would, [Step(f"call {names}", lambda: _call_all(ctx, wanted))])
@@ -112,27 +116,52 @@ def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
     return positional, keywords
 
 
+def _misfit(ctx: Context, key: str, listed: Any) -> str:
+    """Why a function cannot be called so; "" where it can, or nobody knows."""
+    spec = ctx.catalog.argspec(_plain(key))
+    if spec is None:
+        return ""
+    takes = list(spec.get("args") or [])
+    positional, keywords = _split(listed)
+    required = takes[: len(takes) - len(spec.get("defaults") or [])]
+    missing = [argument for argument in required[len(positional) :] if argument not in keywords]
+    if missing:
+        return f"Missing arguments: {', '.join(missing)}"
+    unknown = sorted(str(argument) for argument in keywords if argument not in takes)
+    if unknown and not spec.get("kwargs"):
+        return f"{_plain(key)} takes no argument {', '.join(unknown)}"
+    if len(positional) > len(takes) and not spec.get("varargs"):
+        few = f"{len(takes)} positional argument{'' if len(takes) == 1 else 's'}"
+        least = f"from {len(required)} to " if len(required) < len(takes) else ""
+        given = f"{len(positional)} {'was' if len(positional) == 1 else 'were'} given"
+        return f"{_plain(key).rpartition('.')[2]}() takes {least}{few} but {given}"
+    return ""
+
+
 def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
     if name not in ctx.functions:
         return Plan.failed(f"Module function {name} is not available{_why_not(ctx, name)}")
-    spec = ctx.catalog.argspec(name) or {}
-    given = {_PREFIXED.get(key, key): value for key, value in arguments.items()}
-    positional = _listed(given.pop("args", None)) if "args" not in (spec.get("args") or []) else []
-    if "kwargs" not in (spec.get("args") or []) and isinstance(given.get("kwargs"), dict):
-        given.update(given.pop("kwargs"))
+    spec = ctx.catalog.argspec(name) or {"kwargs": True}
     takes = spec.get("args") or []
+    given = {_PREFIXED.get(key, key): value for key, value in arguments.items()}
+    positional = given.pop("args", None) if "args" not in takes else None
+    if positional is not None and not isinstance(positional, list):
+        return Plan.failed("'args' must be a list.")
+    if "kwargs" in given and "kwargs" not in takes:
+        more = given.pop("kwargs")
+        if not isinstance(more, dict):
+            return Plan.failed("'kwargs' must be a dict.")
+        given.update(more)
     required = takes[: len(takes) - len(spec.get("defaults") or [])]
-    missing = [argument for argument in required[len(positional) :] if argument not in given]
+    missing = [argument for argument in required[len(positional or []) :] if argument not in given]
     if missing:
         shown = " ".join(f"m_{argument}" if f"m_{argument}" in _PREFIXED else argument for argument in missing)
         return Plan.failed(f"The following arguments are missing: {shown}")
-    keywords = given if spec.get("kwargs") else {key: value for key, value in given.items() if key in takes}
-    step = Step(f"call {name}", lambda: _call_legacy(ctx, name, positional, keywords))
+    unknown = sorted(argument for argument in given if argument not in takes)
+    if unknown and not spec.get("kwargs"):
+        return Plan.failed(f"Module function {name} takes no argument {', '.join(unknown)}")
+    step = Step(f"call {name}", lambda: _call_legacy(ctx, name, positional or [], given))
     return Plan.change(f"Module function {name} is set to execute", [step])
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _call_legacy(ctx: Context, name: str, positional: list[Any], keywords: Mapping[str, Any]) -> Outcome:

@@ -91,7 +91,7 @@ def test_steps(server):
 def test_steps_are_salts(server, oracle, tmp_path):
     asked = {"cachedir": str(tmp_path), "calls": [[state, {**server.by, **arguments}] for state, arguments in STEPS]}
     done = subprocess.run(
-        [oracle.venv / "bin/python", Path(__file__).with_name("salt_postgres.py")],
+        [oracle.venv / "bin/python", Path(__file__).parents[1] / "salt_state_calls.py"],
         input=json.dumps(asked),
         capture_output=True,
         text=True,

@@ -1,5 +1,6 @@
-"""Run by the oracle's Python: what Salt's states of PostgreSQL tell. Standard input: ``cachedir``, and [state, arguments] of each.
+"""Run by the oracle's Python: what Salt's states tell, called one by one.
 
+Standard input: ``cachedir``, and [state, arguments] of each.
 Output: for each the list of [result, changes, comment] in test mode, applied, and applied again.
 """
 
