@@ -50,7 +50,12 @@ def of_others(bench: Bench) -> Iterator[Finding]:
             fetched = files.fetch(path, saltenv)
             if fetched is None:
                 continue
-            text = fetched.read_text("utf-8", "replace")
+            try:
+                text = fetched.read_text("utf-8", "replace")
+            except OSError as error:
+                spot = templates.Spot("render", f"it cannot be read: {error.strerror}", 0, "", "")
+                yield spotted(spot, files.shown(fetched), "", "")
+                continue
             try:
                 tree = env.parse(text, path)
             except jinja2.TemplateSyntaxError as error:

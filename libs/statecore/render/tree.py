@@ -184,8 +184,12 @@ class SlsTree:
         return source
 
     def _read(self, sls: str, saltenv: str, path: str, found: Path) -> Source:
-        """A file as it was fetched. Raises SlsError for what is no text and ought to be."""
-        data = found.read_bytes()
+        """A file as it was fetched. Raises SlsError for what cannot be read, or is no text and ought to be."""
+        try:
+            data = found.read_bytes()
+        except OSError as error:
+            wrong = f"SLS '{saltenv}:{sls}' cannot be read: {error.strerror}"
+            raise SlsError([SlsFault(wrong, Mark(self.files.shown(found)), sls)]) from error
         binary = self._pipes.binary(data)
         try:
             text = data.decode("utf-8", "surrogateescape" if binary else "strict")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 import subprocess
@@ -229,6 +231,69 @@ FILES: dict[str, tuple[dict[str, bytes], str, str]] = {
         "3 (SystemExit)",
     ),
 }
+
+
+@pytest.fixture
+def denied(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names of files that cannot be read, as the system says it: root, who runs many tests, may read all."""
+    names: set[str] = set()
+    for way in ("read_bytes", "read_text"):
+        read = getattr(Path, way)
+
+        def refusing(path: Path, *args: Any, read: Any = read) -> Any:
+            if path.name in names:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return read(path, *args)
+
+        monkeypatch.setattr(Path, way, refusing)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place", "words"),
+    [
+        ("a.sls", "", "a.sls:0", "SLS 'base:a' cannot be read: Permission denied"),
+        ("b.j2", "\n{% include 'b.j2' %}\n", "a.sls:2", "b.j2 cannot be read: Permission denied"),
+        ("b.yaml", "\n{% import_yaml 'b.yaml' as b %}\n", "a.sls:2", "b.yaml cannot be read: Permission denied"),
+        ("top.sls", "", "top.sls:0", "cannot be read: Permission denied"),
+    ],
+)
+def test_what_cannot_be_read(planted: Plant, denied: set[str], name: str, text: str, place: str, words: str) -> None:
+    tree = planted({"a.sls": text, "b.j2": "", "b.yaml": "", "top.sls": "base: {}\n"})
+    denied.add(name)
+    found = fault_of(tree.top if name == "top.sls" else lambda: tree.render("a", "base"))
+    assert found[0] == place
+    assert words in found[1]
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(own_runtime: Any, denied: set[str]) -> None:
+    runtime: Runtime = own_runtime(
+        {"a.sls": "", "lib/b.jinja": "{{ 1 }}", "c.sls": "x:\n  test.configurable_test_state:\n    - nmae: 1\n"}
+    )
+    denied |= {"a.sls", "b.jinja"}
+    told = str(runtime.call("state.check", [], {"text": True}).value)
+    assert "a.sls: error: SLS 'base:a' cannot be read: Permission denied" in told
+    assert "b.jinja: error: it cannot be read: Permission denied" in told
+    assert "'nmae' is not an argument of test.configurable_test_state" in told
+
+
+def test_a_source_that_cannot_be_read_is_named(own_runtime: Any, denied: set[str], tmp_path: Path) -> None:
+    runtime: Runtime = own_runtime({"f.txt": "x"})
+    denied.add("f.txt")
+    (ran,) = runtime.call(
+        "state.single", ["file.managed", f"{tmp_path}/out"], {"source": "salt://f.txt"}
+    ).value.values()
+    assert ran["result"] is False
+    assert ran["comment"] == "Unable to manage file: salt://f.txt cannot be read: Permission denied"
+
+
+def test_pipes_are_no_files(planted: Plant, tmp_path: Path) -> None:
+    """Reading one would wait for ever."""
+    tree = planted({"b.sls": "\n{% include 'b.j2' %}\n"})
+    for name in ("a.sls", "b.j2"):
+        os.mkfifo(tmp_path / "base" / name)
+    assert "No matching sls found for 'a'" in fault_of(lambda: tree.render("a", "base"))[1]
+    assert "b.j2 is not in saltenv 'base'" in fault_of(lambda: tree.render("b", "base"))[1]
 
 
 @pytest.mark.parametrize(("files", "place", "words"), FILES.values(), ids=FILES)

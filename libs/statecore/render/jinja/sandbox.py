@@ -85,6 +85,8 @@ class TreeLoader(jinja2.BaseLoader):
             return path.read_text("utf-8"), str(path), lambda: True
         except UnicodeDecodeError as error:
             raise jinja2.TemplateError(f"{template} is not UTF-8 text: byte {error.start}") from error
+        except OSError as error:
+            raise jinja2.TemplateError(f"{template} cannot be read: {error.strerror}") from error
 
 
 class TreeEnvironment(SandboxedEnvironment):

@@ -127,13 +127,15 @@ def wanted_bytes(
         raise Refused(
             f"Specified {digest[0]} checksum for {name} ({digest[1]}) does not match actual checksum ({actual})"
         )
-    if spec.template or spec.encoding:
-        try:
-            text = place.read_bytes().decode()
-        except UnicodeDecodeError as error:
-            raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
-        return spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text), source_mode
-    return managed_file.source(place), source_mode
+    try:
+        if not (spec.template or spec.encoding):
+            return managed_file.source(place), source_mode
+        text = place.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
+    except OSError as error:
+        raise Refused(f"Unable to manage file: {address} cannot be read: {error.strerror}") from error
+    return spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text), source_mode
 
 
 def find_source(
