@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ class Userland:
 
 
 @pytest.fixture(scope="session")
-def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The root of a host with rpm and dnf. SALTERN_RPM_TREE: a directory where it is kept from run to run."""
     if os.geteuid() != 0:
         pytest.skip("only root makes a userland")
@@ -139,7 +139,10 @@ def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if made.returncode:
             pytest.skip(f"debootstrap could not make a tree: {made.stdout[-300:]} {made.stderr[-300:]}")
         _furnish(root)
-    return root
+    yield root
+    if not kept:
+        # Half a gigabyte, which pytest would keep.
+        shutil.rmtree(root)
 
 
 @pytest.fixture
