@@ -10,7 +10,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
 from statecore.hostfiles import mount_table
-from statecore.hostfiles.mount_table import Leniency
+from statecore.hostfiles.mount_table import Leniency, Mounted
 
 #: File systems that take other options with a new mount alone.
 _NO_REMOUNT = ("nfs", "cvfs")
@@ -40,7 +40,7 @@ class Found:
     place: str
     exists: bool
     #: None: nothing is mounted there.
-    active: Mapping[str, Any] | None
+    active: Mounted | None
     #: The device as the mount table would tell it.
     device: str
     #: Names of the device that is mounted.
@@ -77,16 +77,15 @@ class Deed:
 
 def look(ctx: Context, wish: Wish) -> Found:
     """What the host has where something is to be mounted."""
-    table = ctx.call("mount.active", extended=True)
     place = mount_table.real_path(ctx.host, wish.name)
-    active = table.get(place)
+    active = mount_table.parse(ctx.host.mount_table()).get(place)
     real, label = wish.device, ""
     if wish.device.startswith("/"):
         real = mount_table.real_path(ctx.host, wish.device)
         if "bind" in wish.opts or "rbind" in wish.opts:
-            if active is not None and _shows(ctx, real, active["root"]):
+            if active is not None and _shows(ctx, real, active.root):
                 # A mount table names what is behind the directory that was bound.
-                real = active["device"]
+                real = active.device
         elif volume := _LOGICAL_VOLUME.fullmatch(wish.device):
             mapper = "/dev/mapper/" + "-".join(part.replace("-", "--") for part in volume.groups())
             real = mapper if ctx.host.path(mapper).exists() else real
@@ -102,7 +101,7 @@ def look(ctx: Context, wish: Wish) -> Found:
         exists=ctx.host.path(wish.name).exists(),
         active=active,
         device=real,
-        names=_names(ctx, active) if active else (),
+        names=_names(ctx, active, real) if active else (),
         unknown_label=label,
     )
 
@@ -117,7 +116,7 @@ def decide(ctx: Context, wish: Wish, found: Found, lenient: Leniency, patterns: 
         near = next((each for pattern in patterns for each in found.names if re.match(pattern, each)), None)
         if near is None:
             return _other_device(wish, found)
-    options = [*found.active["opts"], *found.active["superopts"]]
+    options = [*found.active.opts, *found.active.superopts]
     lacking = mount_table.missing(wish.opts, options, wish.fstype, lenient, _number(ctx))
     kept = ctx.call("mount.read_mount_cache", found.place).get("opts") or []
     dropped = [each for each in (kept.split(",") if isinstance(kept, str) else kept) if each not in wish.opts]
@@ -220,12 +219,15 @@ def _is_mounted(ctx: Context, place: str) -> bool:
     return place in mount_table.parse(ctx.host.mount_table())
 
 
-def _names(ctx: Context, active: Mapping[str, Any]) -> tuple[str, ...]:
-    names = [active["device"]]
-    if active["device"].startswith("/"):
-        names.append(mount_table.real_path(ctx.host, active["device"]))
-    names += [active[key] for key in ("alt_device", "device_uuid", "device_label") if active[key]]
-    return tuple(dict.fromkeys(names))
+def _names(ctx: Context, active: Mounted, wanted: str) -> tuple[str, ...]:
+    names = [active.device]
+    if active.device.startswith("/"):
+        names += [mount_table.real_path(ctx.host, active.device), ctx.call("mount.active")[active.point]["alt_device"]]
+    if wanted not in names:
+        # Discs are asked for their names only where that decides something.
+        tags = ctx.call("disk.blkid").get(active.device, {})
+        names += [tags.get("UUID", "").lower(), tags.get("LABEL", "")]
+    return tuple(dict.fromkeys(each for each in names if each))
 
 
 def _number(ctx: Context) -> Callable[[str, str], str]:
