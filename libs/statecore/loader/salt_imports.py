@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import hashlib
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
@@ -105,7 +104,7 @@ class _FreshLoader(importlib.machinery.SourceFileLoader):
         super().exec_module(module)
 
 
-class _PackageFinder(importlib.abc.MetaPathFinder):
+class _PackageFinder:
     """The inner files of users' packages, which import ``salt`` as their ``__init__.py`` does."""
 
     def find_spec(
