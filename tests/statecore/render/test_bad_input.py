@@ -35,7 +35,7 @@ ENDLESS: dict[str, tuple[str, int, str]] = {
         "takes longer",
     ),
     "a filter of a loop": (
-        "\n\n{% for x in range(100000) | product(range(100000)) if x == 1 %}{% endfor %}\n",
+        "\n{% for i in range(100000) %}\n{% for x in range(100000) if x == -1 %}{% endfor %}{% endfor %}\n",
         3,
         "takes longer",
     ),
@@ -60,6 +60,15 @@ ENDLESS: dict[str, tuple[str, int, str]] = {
     "a file that includes itself": ("\n\n{% include 'a.sls' %}\n", 3, "without end"),
     "a range": ("\n{% for i in range(10 ** 12) %}{% endfor %}\n", 2, "Range too big"),
     "a product": ("\n{{ 'a' * 10 ** 12 }}\n", 2, "would be too large"),
+    "all pairs, in a list": ("\n{{ range(99999) | product(range(99999)) | list }}\n", 2, "product: more than 1000000"),
+    "products of products": ("\n{{ [0, 1] | product(repeat=10000000) | list }}\n", 2, "product: more than"),
+    "permutations": ("\n{{ range(99999) | permutations | list }}\n", 2, "permutations: more than"),
+    "combinations": ("\n{{ range(99999) | combinations(50000) | list }}\n", 2, "combinations: more than"),
+    "combinations with replacement": (
+        "\n{{ range(9999) | combinations_with_replacement(9999) | list }}\n",
+        2,
+        "combinations_with_replacement: more than",
+    ),
     "a power": ("\n{{ 10 ** (10 ** 10) }}\n", 2, "would be too large"),
     "a network": ("\n{{ '2001:db8::/64' | network_hosts }}\n", 2, "too many to list"),
 }
@@ -155,6 +164,18 @@ def test_what_cannot_be_interrupted_ends_with_its_process(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGVTALRM
     assert f'File "{script}", line 5' in done.stderr
+
+
+def test_arrangements_of_what_is_few(planted: Plant) -> None:
+    text = (
+        "{{ [[1, 2] | product([3], repeat=2) | list | length, [] | product(range(99999), range(99999)) | list | length,"
+        " [7] | product(repeat=1000) | list | length, range(9) | permutations | list | length,"
+        " range(3) | permutations(5) | list | length, range(1000) | combinations(2) | list | length,"
+        " range(99999) | combinations(99999) | list | length, range(3) | combinations(5) | list | length,"
+        " [1, 2] | combinations_with_replacement(3) | list | length] }}\n"
+    )
+    data = planted({"a.sls": f"x: {text}"}).data("a", "base", {})
+    assert data == {"x": [4, 0, 1, 362880, 0, 499500, 1, 0, 4]}
 
 
 def test_after_one_without_end_others_are_rendered(planted: Plant) -> None:
