@@ -22,6 +22,7 @@ JOB = {"jid": "20260101000000000001", "fun": "state.apply", "pid": 7}
         ("find_job", ("1",), {}),
         ("refresh_pillar", (), True),
         ("refresh_modules", (), True),
+        ("refresh_matchers", (), True),
         ("refresh_grains", (), True),
     ],
 )

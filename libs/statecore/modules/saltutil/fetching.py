@@ -96,6 +96,7 @@ def sync_grains(
     refresh: bool = True,
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
+    clean_pillar_cache: bool = False,
 ) -> list[str]:
     """Fetches ``salt://_grains``; those new or changed."""
     return _one(ctx, "grains", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -261,6 +262,7 @@ def sync_pillar(
     refresh: bool = True,
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
+    clean_pillar_cache: bool = False,
 ) -> list[str]:
     """Fetches ``salt://_pillar``; those new or changed."""
     return _one(ctx, "pillar", saltenv, refresh, extmod_whitelist, extmod_blacklist)

@@ -35,6 +35,11 @@ def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
     return ctx.minion.refresh_modules()
 
 
+def refresh_matchers(ctx: Context) -> bool:
+    """The next job sees the matchers that are on disk now."""
+    return ctx.minion.refresh_modules()
+
+
 def refresh_beacons(ctx: Context, **kwargs: Any) -> bool:
     """Beacons begin anew, with the modules that are on disk now."""
     return ctx.minion.refresh_modules()
