@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 
 AUTHORITY = {"signing_private_key": "/pki/ca.key", "signing_cert": "/pki/ca.crt"}
@@ -260,3 +264,37 @@ def test_list_that_cannot_be(wanted, says, host):
     told = host.state("x509.crl_managed", **{**AUTHORITY, "name": "/pki/l", "revoked": [], **wanted})
     assert (told["result"], told["changes"]) == (False, {})
     assert told["comment"].startswith(says)
+
+
+@pytest.mark.oracle
+@pytest.mark.timeout(300)  # Salt makes two dozen RSA keys
+def test_changes_are_salts(host, oracle, tmp_path):
+    """Keys and lists that are there, and others that are wanted: each in a directory of its own."""
+    calls, expected = [], []
+    for number, (kind, state) in enumerate([*((each, "key") for each in KEYS), *((each, "list") for each in LISTS)]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        for name in ("ca.key", "ca.crt"):
+            (place / name).write_bytes((host.root / "pki" / name).read_bytes())
+        if state == "key":
+            before, wanted, changes, _ = KEYS[kind]
+            common, function = {"name": "/pki/k"}, "x509.private_key_managed"
+        else:
+            before = {"revoked": REVOKED}
+            wanted, changes = {"revoked": REVOKED, **LISTS[kind][0]}, LISTS[kind][1]
+            common, function = {**AUTHORITY, "name": "/pki/l"}, "x509.crl_managed"
+        for arguments in (before, wanted):
+            calls.append(json.loads(json.dumps([function, {**common, **arguments}]).replace("/pki/", f"{place}/")))
+        expected.append(changes)
+    done = subprocess.run(
+        [oracle.venv / "bin/python", Path(__file__).parents[1] / "salt_state_calls.py"],
+        input=json.dumps({"cachedir": str(tmp_path / "cache"), "calls": calls}),
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)[1::2]
+    for number, (kind, changes, phases) in enumerate(zip([*KEYS, *LISTS], expected, told, strict=True)):
+        shown = json.loads(json.dumps([each[1] for each in phases]).replace(f"{tmp_path}/{number}/", "/pki/"))
+        assert shown == [changes, changes, {}], (kind, phases)
