@@ -166,12 +166,16 @@ class Host:
 
     def uid(self, user: str | int) -> int:
         """Numeric id of a user. Raises HostError for an unknown name."""
+        if not isinstance(user, str | int):
+            raise HostError(f"{user!r} is the name of no user")
         if isinstance(user, int) or user.isdecimal():
             return int(user)
         return self._account(user).uid
 
     def gid(self, group: str | int) -> int:
         """Numeric id of a group. Raises HostError for an unknown name."""
+        if not isinstance(group, str | int):
+            raise HostError(f"{group!r} is the name of no group")
         if isinstance(group, int) or group.isdecimal():
             return int(group)
         if not self._mounted:

@@ -48,8 +48,9 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     except NotAvailable as missing:
         return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
     arguments = bind(low, served.parameters(function))
-    if (arguments.missing or arguments.unknown) and (wrong := complaint(arguments, full)):
-        return _failed(low, wrong + _place(low, locate, next(iter(arguments.unknown or ()), "")))
+    if (arguments.missing or arguments.unknown or arguments.wrong) and (wrong := complaint(arguments, full)):
+        at = next(iter(arguments.unknown or arguments.wrong or ()), "")
+        return _failed(low, wrong + _place(low, locate, at))
     try:
         outcome = _guarded(low, ctx, served, function, arguments.values)
     except StateFailure as failure:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+_PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
+
+#: What a list is of.
+_INSIDE = re.compile(r"\[.*?\]")
 
 _NAMED = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -23,6 +30,8 @@ class Parameters(NamedTuple):
     takes_any: bool
     #: Those that a caller must give.
     required: tuple[str, ...] = ()
+    #: Name -> what its annotation says it is, of those that take nothing but plain data: some of ``_PLAIN``.
+    plain: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
@@ -33,7 +42,16 @@ class Parameters(NamedTuple):
             named,
             takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
             required=tuple(name for name, must in named.items() if must),
+            plain={each.name: kinds for each in parameters if (kinds := _plain(each.annotation))},
         )
+
+
+def _plain(annotation: Any) -> frozenset[str]:
+    """What an annotation (its text, as native modules have it) allows, where it allows nothing but plain data."""
+    if not isinstance(annotation, str):
+        return frozenset()
+    kinds = frozenset(part.strip() for part in _INSIDE.sub("", annotation).split("|"))
+    return kinds if kinds <= _PLAIN else frozenset()
 
 
 def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,11 @@ def run(
         result = _called(ctx, cwd, function, arguments, given)
         return _judge(result, f'Command "{command}" run', _tells(stateful), ignore_timeout=ignore_timeout)
 
-    trial = stateful[0].get("test_name") if isinstance(stateful, list) and stateful else None
+    trial = (
+        stateful[0].get("test_name")
+        if isinstance(stateful, list) and stateful and isinstance(stateful[0], Mapping)
+        else None
+    )
     if ctx.test and trial:
         # The command has a prediction of its own, made to be run in test mode only: its answer is the plan.
         return _predicted(call(trial), f"run {name}")

@@ -44,7 +44,7 @@ def present(
     columns = dict(zip(cron_table.TIMES, (minute, hour, daymonth, month, dayweek), strict=True))
     when = {key: str(value).lower() for key, value in columns.items()} if special is None else {"spec": special}
     wanted = {**when, **about, "identifier": None if known_as is None else str(known_as)}
-    table = ctx.call("cron.list_tab", user)
+    table = _table(ctx, user)
     status = cron_table.status(table["crons" if special is None else "special"], wanted)
     if status == "present":
         return Plan.unchanged(f"Cron {cmd} already present")
@@ -65,7 +65,7 @@ def absent(
     """A job that is not in a user's table; ``special`` means the one with that time. Times are taken, and not looked at."""
     cmd = str(name).strip()
     known_as = cmd if identifier is False else identifier
-    table = ctx.call("cron.list_tab", user)
+    table = _table(ctx, user)
     entries = table["crons"] if special is None else [each for each in table["special"] if each["spec"] == special]
     if not any(cron_table.matches(entry, cmd, known_as) for entry in entries):
         # Salt has a sentence for each mode.
@@ -126,7 +126,7 @@ def file(
 def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") -> Plan:
     """A variable in a user's table."""
     wanted = cron_table.env_value(value)
-    there = [each["value"] for each in ctx.call("cron.list_tab", user)["env"] if each["name"] == name]
+    there = [each["value"] for each in _table(ctx, user)["env"] if each["name"] == name]
     if there and there[0] == wanted:
         return Plan.unchanged(f"Cron env {name} already present")
     would = f"Cron env {name} is set to be {_WILL['update' if there else 'absent']}"
@@ -140,7 +140,7 @@ def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") 
 def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
     """A variable that is not in a user's table."""
     variable = str(name).strip()
-    if not any(each["name"] == variable for each in ctx.call("cron.list_tab", user)["env"]):
+    if not any(each["name"] == variable for each in _table(ctx, user)["env"]):
         return Plan.unchanged(f"Cron env {variable} {'is' if ctx.test else 'already'} absent")
 
     def work() -> Outcome:
@@ -184,3 +184,10 @@ def _outcome(done: str, kind: str, name: str, user: str, gap: str) -> Outcome:
     if done in ("present", "absent"):
         return Outcome(f"{kind} {name} already {done}")
     raise StateFailure(f"{kind} {name} for user {user} failed to commit with error {gap}{done}")
+
+
+def _table(ctx: Context, user: str) -> dict[str, Any]:
+    """What a user's table holds: nothing where there is no such user, who in test mode is still to be made. Writing fails then."""
+    if accounts.find(ctx.host, user) is None:
+        return {"pre": [], "crons": [], "special": [], "env": []}
+    return dict(ctx.call("cron.list_tab", user))

@@ -77,7 +77,7 @@ def absent(ctx: Context, name: str, ip: Any) -> Plan:
     return Plan.change(would, [Step(f"remove {name} from the hosts file", work)], {}, notes)
 
 
-def only(ctx: Context, name: str, hostnames: Any) -> Plan:
+def only(ctx: Context, name: str, hostnames: str | list[str]) -> Plan:
     """An address that has these names (one, or a list), in this order, and no other; no names remove the address."""
     names = [hostnames] if isinstance(hostnames, str) else list(hostnames or ())
     old = " ".join(ctx.call("hosts.get_alias", name))

@@ -94,7 +94,11 @@ def options_absent(
 
 
 def sections_present(
-    ctx: Context, name: str, sections: Any = None, separator: str = "=", encoding: str | None = None
+    ctx: Context,
+    name: str,
+    sections: str | list[str] | Mapping[str, Any] | None = None,
+    separator: str = "=",
+    encoding: str | None = None,
 ) -> Plan:
     """Sections (a list of names) that are there."""
     names = [str(each) for each in sections or ()]
@@ -112,7 +116,11 @@ def sections_present(
 
 
 def sections_absent(
-    ctx: Context, name: str, sections: Any = None, separator: str = "=", encoding: str | None = None
+    ctx: Context,
+    name: str,
+    sections: str | list[str] | Mapping[str, Any] | None = None,
+    separator: str = "=",
+    encoding: str | None = None,
 ) -> Plan:
     """Sections (a list of names) that are not there."""
     names = [str(each) for each in sections or ()]

@@ -30,7 +30,7 @@ from tests.statecore.conftest import PlainMinion
 SECRET = "the secret of the world outside"
 
 #: What the directory holds, on both sides: a path through it means one or the other.
-HELD = {"f": "a = 1\nb\n#c\n", "old/x": "x\n", "old/2026": "y\n", "b64": "b"}
+HELD = {"f": "a = 1\nb\n#c\n", "old/x": "x\n", "old/2025": "z\n", "old/2026": "y\n", "b64": "b"}
 
 #: State -> arguments, each through the directory. ``{n}`` is another number each round, so that there is something to do.
 CALLS: Mapping[str, Mapping[str, Any]] = {
@@ -47,9 +47,9 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "replace": {"name": "/srv/d/f", "pattern": "^a.*", "repl": "a {n}"},
     "line": {"name": "/srv/d/f", "content": "{n}", "mode": "ensure", "after": "b"},
     "comment": {"name": "/srv/d/f", "regex": "^b"},
-    "uncomment": {"name": "/srv/d/f", "regex": "^b"},
+    "uncomment": {"name": "/srv/d/f", "regex": "^c"},
     "blockreplace": {"name": "/srv/d/f", "content": "{n}", "append_if_not_found": True},
-    "keyvalue": {"name": "/srv/d/f", "key": "a", "value": "{n}"},
+    "keyvalue": {"name": "/srv/d/f", "key": "k", "value": "v{n}", "append_if_not_found": True},
     "serialize": {"name": "/srv/d/s", "dataset": {"a": "{n}"}, "serializer": "json"},
     "decode": {"name": "/srv/d/decoded", "encoded_data": "aGVsbG8="},
     "copy_": {"name": "/srv/d/copy{n}", "source": "/srv/d/f"},

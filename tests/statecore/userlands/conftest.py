@@ -1,5 +1,6 @@
 """Mounted hosts with a real userland, made from Debian's packages once for all tests of a run.
 
+``debian_root``: a Debian as small as it comes.
 ``rpm_tree``: the host of a family whose packages are RPM's. Debian packages rpm and dnf; what the host says of itself, where its
 database is, and a repository of small packages are made here.
 """
@@ -120,29 +121,56 @@ class Userland:
         return entry
 
 
-@pytest.fixture(scope="session")
-def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The root of a host with rpm and dnf. SALTERN_RPM_TREE: a directory where it is kept from run to run."""
+def _debootstrap(root: Path, included: tuple[str, ...]) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root makes a userland")
     if shutil.which("debootstrap") is None:
         pytest.skip("debootstrap is not installed")
+    made = subprocess.run(
+        ["debootstrap", "--variant=minbase", f"--include={','.join(included)}", "bookworm", root],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    if made.returncode:
+        pytest.skip(f"debootstrap could not make a tree: {made.stdout[-300:]} {made.stderr[-300:]}")
+
+
+@pytest.fixture(scope="session")
+def rpm_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The root of a host with rpm and dnf. SALTERN_RPM_TREE: a directory where it is kept from run to run."""
     kept = os.environ.get("SALTERN_RPM_TREE")
     root = Path(kept) if kept else tmp_path_factory.mktemp("userlands") / "rpm"
     if not (root / "srv/repo/repodata").is_dir():
-        made = subprocess.run(
-            ["debootstrap", "--variant=minbase", f"--include={','.join(_INCLUDED)}", "bookworm", root],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-        if made.returncode:
-            pytest.skip(f"debootstrap could not make a tree: {made.stdout[-300:]} {made.stderr[-300:]}")
+        _debootstrap(root, _INCLUDED)
         _furnish(root)
     yield root
     if not kept:
         # Half a gigabyte, which pytest would keep.
         shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def pristine_debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A Debian 12 as debootstrap leaves it. SALTERN_DEBIAN_TREE: a directory where it is kept from run to run."""
+    kept = os.environ.get("SALTERN_DEBIAN_TREE")
+    root = Path(kept) if kept else tmp_path_factory.mktemp("userlands") / "debian"
+    if not (root / "usr/bin/crontab").exists():
+        _debootstrap(root, ("cron", "locales", "procps"))
+    yield root
+    if not kept:
+        shutil.rmtree(root)
+
+
+@pytest.fixture
+def debian_root(pristine_debian: Path, tmp_path: Path) -> Iterator[Path]:
+    """The root of a Debian 12 for one test."""
+    if os.geteuid() != 0:
+        pytest.skip("only root copies a userland")
+    root = tmp_path / "debian"
+    subprocess.run(["cp", "-a", pristine_debian, root], check=True)
+    yield root
+    shutil.rmtree(root)
 
 
 @pytest.fixture

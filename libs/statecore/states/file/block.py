@@ -24,7 +24,7 @@ def blockreplace(
     source: Any = None,
     source_hash: Any = None,
     template: str = "jinja",
-    sources: Any = None,
+    sources: list[Any] | None = None,
     source_hashes: Any = None,
     defaults: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,

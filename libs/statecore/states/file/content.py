@@ -90,6 +90,8 @@ class Literal:
         function, word, options = _KEPT[argument]
         parts = []
         for name in names if isinstance(names, list) else [names]:
+            if not isinstance(name, str | int | float):
+                raise Refused(f"{argument} is a name, or a list of names, not {name!r}")
             found = ctx.call(function, name, None, delimiter=self.delimiter, **options)
             if found is None:
                 raise Refused(f"{word} {name} does not exist")

@@ -20,7 +20,7 @@ def keyvalue(
     name: str,
     key: Any = None,
     value: Any = None,
-    key_values: Mapping[str, Any] | None = None,
+    key_values: Any = None,
     separator: str = "=",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,

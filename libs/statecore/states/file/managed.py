@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +41,9 @@ def managed(
     template: str | None = None,
     makedirs: bool = False,
     dir_mode: Any = None,
-    context: Mapping[str, Any] | None = None,
+    context: Any = None,
     replace: bool = True,
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Any = None,
     backup: Any = "",
     show_changes: bool = True,
     create: bool = True,

@@ -147,7 +147,7 @@ def function(
     expect_minions: bool = False,
     fail_minions: str | Sequence[str] | None = None,
     fail_function: str | None = None,
-    arg: Any = None,
+    arg: str | list[Any] | None = None,
     kwarg: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     batch: int | str | None = None,
