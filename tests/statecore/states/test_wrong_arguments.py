@@ -7,6 +7,7 @@ that it does not know.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,13 @@ class Functions:
         state, fun = name.split(".")
         low = {"state": state, "fun": fun, "__id__": "one", "__sls__": "s", "__env__": "base", "name": "/tmp/x/y"}
         low |= {"order": 1, **arguments}
-        return call_state(low, self.minion.context(test=False), self.minion.loader, lambda *_: None)
+        environment = dict(os.environ)
+        try:
+            return call_state(low, self.minion.context(test=False), self.minion.loader, lambda *_: None)
+        finally:
+            # environ.setenv may clear it.
+            os.environ.clear()
+            os.environ.update(environment)
 
 
 @pytest.fixture(scope="module")
