@@ -19,7 +19,7 @@ from tests.statecore.conftest import PlainMinion
 from tests.statecore.states.test_file_swapped import CALLS, World
 
 #: States that look, or work on what the minion keeps for itself.
-_LOOK = frozenset({"exists", "missing", "accumulated", "cached", "not_cached"})
+_LOOK = frozenset({"exists", "missing", "accumulated", "cached", "not_cached", "shortcut"})
 
 _MOUNT_SIZE = 512 * 1024
 

@@ -59,6 +59,8 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "tidied": {"name": "/srv/d/old", "rmdirs": True},
     "retention_schedule": {"name": "/srv/d/old", "retain": {"most_recent": 1}, "strptime_format": "%Y"},
     "accumulated": {"name": "one", "filename": "/srv/d/f", "text": "{n}"},
+    "pruned": {"name": "/srv/d/hollow", "recurse": True},
+    "shortcut": {"name": "/srv/d/s", "target": "/srv/d/f"},
     "cached": {"name": "/srv/d/f"},
     "not_cached": {"name": "/srv/d/f"},
 }
@@ -89,6 +91,7 @@ class World:
             (self.place / name).parent.mkdir(parents=True, exist_ok=True)
             (self.place / name).unlink(missing_ok=True)
             (self.place / name).write_text(text)
+        (self.place / "hollow/deep").mkdir(parents=True, exist_ok=True)
 
     def swap(self) -> None:
         """A link takes the directory's place."""

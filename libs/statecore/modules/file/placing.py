@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from statecore.errors import CommandError, HostError, InvocationError
 from statecore.managed_file import Attributes
 from statecore.modules.file.looking import get_mode
 from statecore.rooted_path import lexists, located, walk
+
+#: Seconds.
+_DAY = 86400
 
 
 def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
@@ -93,19 +97,39 @@ def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode:
     return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
 
 
-def rmdir(ctx: Context, path: str, recurse: bool = False) -> bool:
-    """Removes a directory; one that holds something only with ``recurse``."""
-    place = ctx.host.path(path, follow=False)
-    if not place.is_dir():
+def rmdir(
+    ctx: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: float | None = None
+) -> bool | dict[str, Any]:
+    """Removes a directory that holds nothing; with ``recurse`` all below it that hold nothing but such, too. Nothing else goes.
+
+    older_than
+        days that a directory has not been changed for
+    verbose
+        returns ``deleted``, ``errors`` and ``result``; else whether it, and all that was to go, is gone
+    """
+    if not ctx.host.path(path, follow=False).is_dir():
         raise InvocationError(f"{path} is not a directory")
-    if recurse:
-        managed_file.remove(place)
-        return True
-    try:
-        place.rmdir()
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from error
-    return True
+    before = time.time() - older_than * _DAY if older_than else None
+    deleted, errors = [], []
+    for each in _directories(ctx, path.rstrip("/") or "/", below=recurse):
+        place = ctx.host.path(each, follow=False)
+        try:
+            if before is None or place.stat().st_mtime < before:
+                place.rmdir()
+                deleted.append(each)
+        except OSError as error:
+            errors.append([each, f"{error.strerror}"])
+    result = not errors and (recurse or bool(deleted))
+    return {"deleted": deleted, "errors": errors, "result": result} if verbose else result
+
+
+def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
+    """A directory, and before it those below; the deepest first. What links lead to is not of it."""
+    if not below:
+        return [path]
+    top = ctx.host.path(path)
+    found = [f"{path}/{place.relative_to(top).as_posix()}" for place, *_ in walk(top) if place != top]
+    return [*sorted(found, key=lambda each: (-each.count("/"), each)), path]
 
 
 def set_mode(ctx: Context, path: str, mode: Any) -> str:

@@ -18,6 +18,7 @@ from statecore.states.file import (
     nodes,
     placement,
     presence,
+    pruning,
     recurse,
     serialized,
     single_line,
@@ -43,5 +44,6 @@ PARTS = (
     serialized,
     decoded,
     tidying,
+    pruning,
     nodes,
 )
