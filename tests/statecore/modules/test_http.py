@@ -86,7 +86,7 @@ def test_queries_are_as_salt_has_them(web, plain, oracle, tmp_path):
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     salts = json.loads(done.stdout)

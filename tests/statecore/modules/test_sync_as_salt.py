@@ -92,6 +92,6 @@ def test_as_salt(oracle: Any, tmp_path: Path) -> None:
     ]
     asked = {"directory": str(theirs), "opts": _opts(theirs), "steps": steps}
     script = Path(__file__).with_name("salt_sync.py")
-    salts = json.loads(oracle.run("python", str(script), stdin=json.dumps(asked), timeout=110))
+    salts = json.loads(oracle.run("python", str(script), stdin=json.dumps(asked), timeout=240))
     told = dict(zip(STEPS, map(_plainly, _own(ours)), strict=True))
     assert told == dict(zip(STEPS, map(_plainly, salts), strict=True))

@@ -258,7 +258,7 @@ def asked_of_salt(oracle, host, calls):
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -179,7 +179,7 @@ def salts(oracle, tmp_path_factory):
     asked["phases"] = [[True, high], [False, high], [False, high]]
     env = {**os.environ, **_ENV}
     done = subprocess.run(
-        [oracle.program("python"), _SALT], input=json.dumps(asked), text=True, capture_output=True, env=env, timeout=110
+        [oracle.program("python"), _SALT], input=json.dumps(asked), text=True, capture_output=True, env=env, timeout=240
     )
     assert done.returncode == 0, done.stderr
     told = {name: {} for name in CASES}

@@ -138,7 +138,7 @@ def test_verdicts_are_salts(web, oracle, tmp_path):
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     told = {name: [result, said.strip()] for name, (result, said) in zip(CASES, json.loads(done.stdout), strict=True)}

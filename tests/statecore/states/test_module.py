@@ -86,7 +86,7 @@ def test_calls_are_salts(plain, oracle, tmp_path):
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     salts = {name: phases[:2] for name, phases in zip(CALLS, json.loads(done.stdout), strict=True)}

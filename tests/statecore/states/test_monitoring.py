@@ -102,7 +102,7 @@ def test_as_salt(oracle, tmp_path):
         phases.append([False, {f"case{number}": {module: [function, *declared], "__sls__": "s", "__env__": "base"}}])
     (tmp_path / "tree").mkdir()
     asked = {"directory": str(tmp_path), "tree": str(tmp_path / "tree"), "pillar": {}, "grains": {}, "phases": phases}
-    told = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked), timeout=110))
+    told = json.loads(oracle.run("python", str(_SALT), stdin=json.dumps(asked), timeout=240))
     for (state, args, result, comment), running in zip(CASES, told, strict=True):
         entry = next(iter(running.values()))
         if state == "disk.status" and args["name"] == "/etc" and not os.path.ismount("/etc"):

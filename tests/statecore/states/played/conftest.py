@@ -320,7 +320,7 @@ def ask_salt(venv: Path, directory: Path, cases: Sequence[Case]) -> dict[str, An
             input=json.dumps(asked),
             text=True,
             capture_output=True,
-            timeout=110,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         for at, (case, answers) in enumerate(zip(cases, json.loads(done.stdout), strict=True)):
