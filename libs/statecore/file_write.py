@@ -73,6 +73,8 @@ class Write:
     #: Directory of the host, and end of the name, of the file that ``check_cmd`` sees.
     tmp_dir: str = ""
     tmp_ext: str = ""
+    #: Whether all of a new file is shown as its difference.
+    new_file_diff: bool = False
     #: Told in place of what would be told under the same keys, where the file changes.
     changes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,7 +83,7 @@ class Write:
         changes = self._changes()
         if not changes:
             return Plan.unchanged(f"File {self.name} is in the correct state")
-        predicted = {"newfile": self.name} if self.old is None else changes
+        predicted = {"newfile": self.name} if self.old is None and not self._shows_all() else changes
         what, file = "set owner and mode of", None
         if "diff" in changes:
             what, file = "write", self._file()
@@ -108,7 +110,8 @@ class Write:
         if not managed_file.same(self.old, self.new):
             # That a file is new is no secret.
             shown = self.show_changes or self.old is None
-            changes["diff"] = managed_file.unified(self.old, self.new) if shown else managed_file.HIDDEN_DIFF
+            before = b"" if self._shows_all() else self.old
+            changes["diff"] = managed_file.unified(before, self.new) if shown else managed_file.HIDDEN_DIFF
         if self.place.is_symlink():
             return {"diff": "Replace symbolic link with regular file"} | changes
         if changes:
@@ -116,6 +119,10 @@ class Write:
         if self.old is not None:
             return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
         return changes
+
+    def _shows_all(self) -> bool:
+        whole = self.old is None and self.new_file_diff and self.show_changes
+        return whole and not isinstance(self.new, Path) and not managed_file.is_binary(self.new)
 
     def _apply(self, planned: Mapping[str, Any]) -> Outcome:
         ctx = self.ctx

@@ -164,3 +164,21 @@ def test_files_are_replaced_where_the_file_system_knows_no_files_without_names(
     for data in (b"1", b"2"):
         managed_file.replace(host, host.path("/f"), data, Attributes())
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("f", b"2")]
+
+
+def test_all_of_a_new_file_is_shown_where_that_is_asked_for(plain: PlainMinion) -> None:
+    asked: dict[str, Any] = {"name": "/f", "contents": "one", "new_file_diff": True}
+    # As Salt 3008 tells it, in test mode too.
+    diff = {"diff": "--- \n+++ \n@@ -0,0 +1 @@\n+one\n"}
+    assert plain.state("file.managed", test=True, **asked)["changes"] == diff
+    hidden = plain.state("file.managed", show_changes=False, test=True, **asked)
+    assert hidden["changes"] == {"newfile": "/f"}
+    assert plain.state("file.managed", **asked)["changes"] == diff
+    assert plain.state("file.managed", **asked)["changes"] == {}
+    (plain.root / "f").unlink()
+    assert plain.state("file.managed", show_changes=False, **asked)["changes"] == {"diff": "New file"}
+    plain.write("binary", "\0\1")
+    assert (
+        plain.state("file.managed", name="/b", source="salt://binary", new_file_diff=True)["changes"]["diff"]
+        == "New file"
+    )

@@ -130,9 +130,7 @@ def test_a_url_cannot_leave_the_cache(tmp_path):
     assert ".." not in place.parts
 
 
-@pytest.mark.parametrize(
-    "argument", ["attrs", "selinux", "use_etag", "signature", "ignore_ordering", "new_file_diff", "win_owner"]
-)
+@pytest.mark.parametrize("argument", ["attrs", "selinux", "use_etag", "signature", "ignore_ordering", "win_owner"])
 def test_what_is_not_supported_says_so_and_touches_nothing(argument, ours_mounted):
     args = {"contents": "x", argument: True}
     told = ours_mounted.apply(Case(f"remote/{argument}", "file.managed", args, {}, {}))

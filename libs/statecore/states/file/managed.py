@@ -87,6 +87,8 @@ def managed(
         a digest (``sha256=…``), or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
     contents, contents_pillar, contents_grains
         the content itself, or where it is
+    new_file_diff
+        all of a new text file is shown as its difference, unless ``show_changes`` is off
     mode
         octal digits, or ``keep``: the source's own
     """
@@ -108,7 +110,6 @@ def managed(
                 "ignore_ordering": ignore_ordering,
                 "ignore_whitespace": ignore_whitespace,
                 "ignore_comment_characters": ignore_comment_characters,
-                "new_file_diff": new_file_diff,
             }
         )
         place, real = place_of(ctx, name, follow=follow_symlinks), place_of(ctx, name)
@@ -156,6 +157,7 @@ def managed(
             check_cmd=check_cmd,
             tmp_dir=tmp_dir,
             tmp_ext=tmp_ext,
+            new_file_diff=new_file_diff,
         ).plan()
     except (Refused, InvocationError, HostError) as error:
         return Plan.failed(str(error))

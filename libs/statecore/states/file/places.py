@@ -24,7 +24,7 @@ _UNSUPPORTED = {
         "signatures are not verified here",
     ),
     **dict.fromkeys(
-        ("ignore_ordering", "ignore_whitespace", "ignore_comment_characters", "new_file_diff"),
+        ("ignore_ordering", "ignore_whitespace", "ignore_comment_characters"),
         "the difference of two files is shown whole",
     ),
 }
