@@ -16,6 +16,7 @@ from statecore.states.file import (
     keyvalue,
     managed,
     nodes,
+    patching,
     placement,
     presence,
     pruning,
@@ -45,5 +46,6 @@ PARTS = (
     decoded,
     tidying,
     pruning,
+    patching,
     nodes,
 )
