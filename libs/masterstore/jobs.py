@@ -148,6 +148,23 @@ class Jobs:
         jid, _, stream_id = text(answer).partition(" ")
         return Published(jid, stream_id, outcome == 1)
 
+    def claim(self, request_id: str, jid: str) -> str:
+        """The JID of the request: this one, or the one that it got when it was sent before, so that nothing runs twice."""
+        name = keys.request(request_id)
+        while True:
+            if self._client.call("set", name, jid, ex=keys.REQUEST_TTL, nx=True):
+                return jid
+            known = self._client.call("get", name)
+            if known is not None:
+                return text(known).partition(" ")[0]
+
+    def unclaim(self, request_id: str, jid: str) -> None:
+        """Forgets a request that came to nothing under this JID, so that it may be asked again."""
+        name = keys.request(request_id)
+        known = self._client.call("get", name)
+        if known is not None and text(known) == jid:
+            self._client.call("delete", name)
+
     def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0) -> Recorded:
         """Stores a minion's return, unless it has returned before. ``now_ms`` 0: the JID's own place in time is left alone."""
         jid, minion = str(ret["jid"]), str(ret["id"])

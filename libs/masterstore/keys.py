@@ -43,7 +43,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
     KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
-    KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got"),
+    KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "the number of publishers ever started", "publisher -> stream id of what it sent last"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),

@@ -120,7 +120,9 @@ class Reactor:
     def runner(self, reaction: Reaction) -> None:
         """Starts a runner; its result comes as an event."""
         fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
-        self.control.call("runner", timeout=_PATIENCE, fun=reaction.fun, **fields)
+        # With an id of its own, so that a request that is sent again does not start it twice.
+        request_id = os.urandom(16).hex()
+        self.control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
 
     def wheel(self, reaction: Reaction) -> None:
         """Administers keys."""

@@ -23,6 +23,8 @@ LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
 VERBS: dict[str, Callable[[Store], Any]] = {
     "ping": lambda store: store.ping(),
     "jobs.publish": lambda store: store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1),
+    "jobs.claim": lambda store: store.jobs.claim("r", JID),
+    "jobs.unclaim": lambda store: store.jobs.unclaim("r", JID),
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
     "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
     "jobs.load": lambda store: store.jobs.load(JID),

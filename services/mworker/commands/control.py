@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from masterstore.errors import JidTaken
+from masterstore.errors import JidTaken, StoreUnavailable
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
 from services.kit.control import ControlError
@@ -137,7 +137,10 @@ def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str,
 
 
 def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache."""
+    """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache.
+
+    Asked twice with one ``request_id`` it answers the same JID and starts it once.
+    """
     fun = str(fields.get("fun", ""))
     # As on minions a user's module goes before ours of the same name.
     function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
@@ -148,9 +151,25 @@ def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]
     jid = next_jid(time.time(), "")
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
     call = RunnerCall(jid=jid, fun=fun, function=function, arg=arg, kwarg=kwarg, user=str(fields.get("user") or client))
-    options, key_dir = desk.options, desk.key_dir
+    request_id = str(fields.get("request_id") or "")
+    claimed = _claimed(desk, request_id, jid)
+    if claimed == jid:
+        options, key_dir = desk.options, desk.key_dir
+        try:
+            desk.start_runner(lambda: run_runner(call, options, key_dir))
+        except TooManyRunners as error:
+            if request_id:
+                desk.store.jobs.unclaim(request_id, jid)
+            raise ControlError("TooManyRunners", str(error)) from error
+    return {"tag": tags.run(claimed), "jid": claimed}
+
+
+def _claimed(desk: Desk, request_id: str, jid: str) -> str:
+    """The JID that the request got first. Without the store a runner is started all the same: some need none."""
+    if not request_id:
+        return jid
     try:
-        desk.start_runner(lambda: run_runner(call, options, key_dir))
-    except TooManyRunners as error:
-        raise ControlError("TooManyRunners", str(error)) from error
-    return {"tag": tags.run(jid), "jid": jid}
+        return desk.store.jobs.claim(request_id, jid)
+    except StoreUnavailable as error:
+        desk.log.warning("a runner is started though nobody can know whether it was before: %s", error)
+        return jid

@@ -151,12 +151,25 @@ class TestRunner:
         assert worker.control("runner", **fields) == (name, says)
         assert worker.runners == []
 
+    def test_a_request_that_is_sent_again_starts_nothing_twice(self, worker: Worker) -> None:
+        first, again = (worker.control("runner", fun="test.arg", request_id="r") for _ in range(2))
+        assert first == again
+        assert len(worker.runners) == 1
+        other = worker.control("runner", fun="test.arg", request_id="another")
+        assert other["jid"] != first["jid"]
+        assert len(worker.runners) == 2
+
     def test_too_many(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(work: Callable[[], None]) -> None:
             raise TooManyRunners("32 runners run already")
 
-        monkeypatch.setattr(worker.desk, "start_runner", refuse)
-        assert worker.control("runner", fun="test.arg") == ("TooManyRunners", "32 runners run already")
+        with monkeypatch.context() as patch:
+            patch.setattr(worker.desk, "start_runner", refuse)
+            said = worker.control("runner", fun="test.arg", request_id="r")
+            assert said == ("TooManyRunners", "32 runners run already")
+        # Sent again when there is room, it is started.
+        assert worker.control("runner", fun="test.arg", request_id="r")["jid"]
+        assert len(worker.runners) == 1
 
 
 class TestWheel:
