@@ -54,23 +54,30 @@ class Arguments(NamedTuple):
 
 def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
     """Sorts a chunk's keys into the parameters of the function."""
-    named = parameters.named
+    named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
-    values = {key: _text(low[key], parameters.plain.get(key)) for key in named if key in low}
+    values = {key: low[key] for key in named if key in low}
+    # A text where a text is meant, as nearly all are, need not be looked at further.
+    doubtful = [
+        key for key, value in values.items() if key in plain and not (type(value) is str and "str" in plain[key])
+    ]
+    for key in doubtful:
+        values[key] = _text(values[key], plain[key])
+    wrong = _wrong({key: values[key] for key in doubtful}, plain) if doubtful else None
     extra = [key for key in low if key in others and key not in named and not key.startswith("__")]
     if extra and parameters.takes_any:
         values |= {key: low[key] for key in extra}
         extra = []
     missing = tuple([key for key in parameters.required if key not in low])
     unknown = {key: _nearest(key, [*named, *INTERNAL]) for key in extra} if extra else None
-    return Arguments(values, missing, unknown, _wrong(values, parameters.plain))
+    return Arguments(values, missing, unknown, wrong)
 
 
 #: What an argument allows that is a text, or left out.
 _TEXTS = (frozenset({"str"}), frozenset({"str", "None"}))
 
 
-def _text(value: Any, kinds: frozenset[str] | None) -> Any:
+def _text(value: Any, kinds: frozenset[str]) -> Any:
     """Where nothing but a text is meant, a number is its digits: nobody quotes ``version: 7``."""
     return str(value) if kinds in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool) else value
 

@@ -42,6 +42,8 @@ def provider(opts: Mapping[str, Any], module: str) -> str:
 def choice(opts: Mapping[str, Any]) -> Choice:
     """(module, file) of all that was chosen."""
     named = opts.get("providers")
+    if not named:
+        return ()
     return tuple(sorted((str(key), str(value)) for key, value in named.items())) if isinstance(named, Mapping) else ()
 
 
