@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import signal
@@ -233,9 +234,12 @@ def test_signals_of_the_terminal_are_the_main_processes(live: Live) -> None:
 def test_a_killed_jobber_takes_nobody_along(live: Live) -> None:
     live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
     live.hear(lambda one: one.startswith(TAKEN))
-    (job,) = live.run("saltutil.is_running", "test.sleep", number=2)["return"] or [{}]
-    os.kill(job["pid"], signal.SIGKILL)
-    assert live.run("test.ping", number=3)["return"] is True
+    numbers, deadline = itertools.count(2), time.monotonic() + PATIENCE
+    # It is taken before it runs.
+    while not (running := live.run("saltutil.is_running", "test.sleep", number=next(numbers))["return"]):
+        assert time.monotonic() < deadline
+    os.kill(running[0]["pid"], signal.SIGKILL)
+    assert live.run("test.ping", number=next(numbers))["return"] is True
 
 
 def test_refreshes_are_taken_once(tmp_path: Path) -> None:
