@@ -61,6 +61,7 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "accumulated": {"name": "one", "filename": "/srv/d/f", "text": "{n}"},
     "pruned": {"name": "/srv/d/hollow", "recurse": True},
     "shortcut": {"name": "/srv/d/s", "target": "/srv/d/f"},
+    "patch": {"name": "/srv/d/f", "source": "salt://patch"},
     "cached": {"name": "/srv/d/f"},
     "not_cached": {"name": "/srv/d/f"},
 }
@@ -83,6 +84,7 @@ class World:
         self.targets = (str(self.outside), "../../outside", "../../../../../../../.." + str(self.outside), "d")
         self.swaps = 0
         minion.write("tree/one", "1\n")
+        minion.write("patch", "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a = 1\n-b\n+B\n #c\n")
         self.fill()
 
     def fill(self) -> None:
