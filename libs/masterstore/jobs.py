@@ -148,23 +148,6 @@ class Jobs:
         jid, _, stream_id = text(answer).partition(" ")
         return Published(jid, stream_id, outcome == 1)
 
-    def claim(self, request_id: str, jid: str) -> str:
-        """The JID of the request: this one, or the one that it got when it was sent before, so that nothing runs twice."""
-        name = keys.request(request_id)
-        while True:
-            if self._client.call("set", name, jid, ex=keys.REQUEST_TTL, nx=True):
-                return jid
-            known = self._client.call("get", name)
-            if known is not None:
-                return text(known).partition(" ")[0]
-
-    def unclaim(self, request_id: str, jid: str) -> None:
-        """Forgets a request that came to nothing under this JID, so that it may be asked again."""
-        name = keys.request(request_id)
-        known = self._client.call("get", name)
-        if known is not None and text(known) == jid:
-            self._client.call("delete", name)
-
     def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0) -> Recorded:
         """Stores a minion's return, unless it has returned before. ``now_ms`` 0: the JID's own place in time is left alone."""
         jid, minion = str(ret["jid"]), str(ret["id"])
@@ -177,13 +160,13 @@ class Jobs:
             keys.JOBS,
             *keys.last_jid(minion, _shown(ret.get("fun"))),
         ]
-        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(_failed(ret)), now_ms or _made_ms(jid)]
+        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(failed(ret)), now_ms or made_ms(jid)]
         with self._client.calling():
             first, known, complete = self._return(keys=names, args=arguments)
         return Recorded(bool(first), bool(known), bool(complete))
 
     def store_external(self, jid: str, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int = 86400) -> None:
-        """A job that was not published: a runner's, or one that a minion started itself."""
+        """A job that was not published: one that a minion started itself."""
         minion = str(ret["id"])
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
@@ -193,17 +176,17 @@ class Jobs:
             pipe.hset(
                 keys.job(jid),
                 mapping={
-                    "created": _made_ms(jid),
+                    "created": made_ms(jid),
                     "expected": 1,
                     "answered": 1,
                     "returned": 1,
-                    "failed": int(_failed(ret)),
+                    "failed": int(failed(ret)),
                 },
             )
             pipe.expire(keys.job(jid), ttl)
             pipe.sadd(keys.job_minions(jid), minion)
             pipe.expire(keys.job_minions(jid), ttl)
-            pipe.zadd(keys.JOBS, {jid: _made_ms(jid)})
+            pipe.zadd(keys.JOBS, {jid: made_ms(jid)})
             pipe.execute()
 
     def load(self, jid: str) -> dict[str, Any] | None:
@@ -294,7 +277,8 @@ def _count(job: Job, name: str) -> int:
         raise StoreCorrupt(keys.job(job.jid), f"{name} is no number: {job.meta[name]!r}") from error
 
 
-def _failed(ret: Mapping[str, Any]) -> bool:
+def failed(ret: Mapping[str, Any]) -> bool:
+    """Whether a return says that something failed."""
     retcode = ret.get("retcode", 0)
     codes: Iterable[Any] = retcode.values() if isinstance(retcode, Mapping) else [retcode]
     return ret.get("success") is False or any(code not in (0, None) for code in codes)
@@ -304,7 +288,7 @@ def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _made_ms(jid: str) -> int:
+def made_ms(jid: str) -> int:
     """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
     try:
         return int(datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp() * 1000)

@@ -41,9 +41,10 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
     KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
-    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt"),
+    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt; of a runner where it works"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
+    KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners that give no sign of life", "JIDs of runners that work by milliseconds of their last sign of life"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "the number of publishers ever started", "publisher -> stream id of what it sent last"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
@@ -64,6 +65,7 @@ _FUNCTIONS = re.compile(r"[\w-]+\.[\w.-]+(,[\w-]+\.[\w.-]+)*")
 
 JOBS = "salt:jobs"
 MINIONS = "minions"
+RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
 KEYS_VERSION = "salt:keys:version"

@@ -11,6 +11,7 @@ from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
 from masterstore.presence import Presence
 from masterstore.publications import Publications
+from masterstore.runner_jobs import RunnerJobs
 
 
 class Store:
@@ -19,6 +20,7 @@ class Store:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.jobs = Jobs(client)
+        self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client)
         self.cache = Cache(client)
         self.publications = Publications(client)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import zmq
 
 from masterstore.errors import StoreUnavailable
+from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltwire import tags
 from services.kit.bus import EventSender
@@ -40,6 +41,8 @@ class Chores:
     fire: Callable[[str, Mapping[str, object]], bool]
     #: Minions that were present at the last round; None before the first.
     present: frozenset[str] | None = None
+    #: JID -> last sign of life of runners that were silent at the last round.
+    silent: Mapping[str, int] = field(default_factory=dict)
 
 
 Work: TypeAlias = Callable[[Chores], None]
@@ -70,9 +73,21 @@ def rotate_keys(chores: Chores) -> None:
 
 def expire_jobs(chores: Chores) -> None:
     """Trims indexes of jobs whose time to live is over; Redis itself drops the jobs."""
-    trimmed = chores.store.jobs.expire(int(time.time() * 1000))
+    trimmed = chores.store.jobs.expire(int(time.time() * 1000), chores.role.options.keep_jobs_seconds)
     if trimmed:
         chores.role.log.info("%d jobs left the job cache", trimmed)
+
+
+def end_lost_runners(chores: Chores) -> None:
+    """Ends jobs of runners that died with their worker. Twice silent: while Redis was away nobody could give a sign."""
+    now = chores.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
+    before, chores.silent = chores.silent, now
+    why = f"nothing was heard of it for more than {SILENT_AFTER:g} seconds; its process was killed, or its machine is gone"
+    for jid in [jid for jid, sign in now.items() if before.get(jid) == sign]:
+        lost = chores.store.runner_jobs.lose(jid, why, ttl=chores.role.options.keep_jobs_seconds)
+        if lost is not None:
+            chores.fire(tags.run_ret(jid), lost)
+            chores.role.log.error("a runner was lost", extra={"jid": jid})
 
 
 def presence(chores: Chores) -> None:
@@ -95,6 +110,7 @@ def count_keys(chores: Chores) -> None:
 
 TASKS: Mapping[str, Task] = {
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
+    "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
     "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
     "presence": Task(lambda options: options.loop_interval, presence),
     "count_keys": Task(lambda options: _COUNT_EVERY, count_keys),

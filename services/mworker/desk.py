@@ -37,8 +37,8 @@ class Desk:
     files: LocalFiles
     metrics: Metrics
     log: logging.Logger
-    #: Starts a runner in a process of its own.
-    start_runner: Callable[[Callable[[], None]], None]
+    #: Starts a runner in a process of its own; the second is told how the process ended, where it did not end well.
+    start_runner: Callable[[Callable[[], None], Callable[[str], None]], None]
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
     #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.

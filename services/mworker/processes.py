@@ -19,20 +19,30 @@ class TooManyRunners(Exception):
     """The worker runs as many runners as it may."""
 
 
+#: Seconds for a runner to end once it was told to; then it is killed.
+_GRACE = 1.0
+
+
 @dataclass
 class Processes:
     """The children that live now."""
 
-    pids: set[int] = field(default_factory=set)
+    #: Process id -> who is told how it ended, where it did not end well.
+    lost: dict[int, Callable[[str], None]] = field(default_factory=dict)
 
-    def start(self, work: Callable[[], None]) -> None:
-        """Runs ``work`` in a forked child. Raises TooManyRunners."""
+    @property
+    def pids(self) -> set[int]:
+        """The children's process ids."""
+        return set(self.lost)
+
+    def start(self, work: Callable[[], None], lost: Callable[[str], None]) -> None:
+        """Runs ``work`` in a forked child. ``lost`` is called when the child failed or was killed. Raises TooManyRunners."""
         self.reap()
-        if len(self.pids) >= MAX_RUNNERS:
+        if len(self.lost) >= MAX_RUNNERS:
             raise TooManyRunners(f"{MAX_RUNNERS} runners run on this worker already; try again when one has ended")
         pid = os.fork()
         if pid:
-            self.pids.add(pid)
+            self.lost[pid] = lost
             return
         # The child. Nothing of the parent's sockets is used or closed here: ZeroMQ and Redis clients belong to a process.
         code = 1
@@ -47,17 +57,35 @@ class Processes:
             os._exit(code)
 
     def reap(self) -> None:
-        """Forgets children that have ended."""
-        for pid in list(self.pids):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                self.pids.discard(pid)
+        """Forgets children that have ended; tells of those that did not end well."""
+        for pid in list(self.lost):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                lost = self.lost.pop(pid)
+                if how := _how(os.waitstatus_to_exitcode(status)):
+                    lost(how)
 
     def drain(self, seconds: float) -> None:
         """Waits for the children, then ends those that are left."""
-        deadline = time.monotonic() + seconds
-        while self.pids and time.monotonic() < deadline:
-            self.reap()
-            time.sleep(0.02)
-        for pid in self.pids:
+        self._wait(seconds)
+        for pid in self.lost:
             _LOG.warning("runner %d is ended: it did not finish within %g s", pid, seconds)
             os.kill(pid, signal.SIGTERM)
+        self._wait(_GRACE)
+        for pid in self.lost:
+            os.kill(pid, signal.SIGKILL)
+        self._wait(_GRACE)
+
+    def _wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        self.reap()
+        while self.lost and time.monotonic() < deadline:
+            time.sleep(0.02)
+            self.reap()
+
+
+def _how(code: int) -> str:
+    """How a child ended, as one says it; empty when it ended well."""
+    if code < 0:
+        return f"was killed by signal {-code} ({signal.strsignal(-code) or 'unknown'})"
+    return f"ended with exit code {code}, see the worker's log" if code else ""

@@ -23,8 +23,12 @@ LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
 VERBS: dict[str, Callable[[Store], Any]] = {
     "ping": lambda store: store.ping(),
     "jobs.publish": lambda store: store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1),
-    "jobs.claim": lambda store: store.jobs.claim("r", JID),
-    "jobs.unclaim": lambda store: store.jobs.unclaim("r", JID),
+    "runner_jobs.begin": lambda store: store.runner_jobs.begin("r", LOAD, "master", ttl=60),
+    "runner_jobs.drop": lambda store: store.runner_jobs.drop("r", JID),
+    "runner_jobs.alive": lambda store: store.runner_jobs.alive(JID, "here"),
+    "runner_jobs.silent": lambda store: store.runner_jobs.silent(1),
+    "runner_jobs.lose": lambda store: store.runner_jobs.lose(JID, "why", ttl=60),
+    "runner_jobs.end": lambda store: store.runner_jobs.end(LOAD, {"id": "master", "return": 1}, ttl=60),
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
     "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
     "jobs.load": lambda store: store.jobs.load(JID),
@@ -345,8 +349,10 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
     for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", "salt:jobs", "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
-                 "salt:epochs", "salt:lock:l", "salt:fences"):  # fmt: skip
-        raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen") else raw.rpush(name, "x")
+                 "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners"):  # fmt: skip
+        raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen", "salt:runners") else raw.rpush(
+            name, "x"
+        )
     with pytest.raises(StoreError):
         VERBS[verb](store)
 

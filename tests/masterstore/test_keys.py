@@ -14,6 +14,7 @@ from masterstore.keys import KEYS, KeySpec
 from masterstore.store import Store
 
 JID, RUNNER, LATE = "20260101000000000000", "20260101000001000000", "20260101000002000000"
+BEGUN = "20260101000003000000"
 
 #: What a part of a pattern may be.
 PARTS = {
@@ -50,6 +51,8 @@ def everything(store: Store) -> None:
         store.jobs.record_return({**ret, "id": minion}, ttl=1000)
     store.jobs.record_return({**ret, "jid": LATE}, ttl=1000)
     store.jobs.store_external(RUNNER, {**load, "jid": RUNNER}, {**ret, "jid": RUNNER}, ttl=1000)
+    store.runner_jobs.begin("r2", {**load, "jid": BEGUN}, "master", ttl=1000)
+    store.runner_jobs.alive(BEGUN, "here")
     store.publications.save_cursor("publisher-1", "1-1")
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
@@ -120,7 +123,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "mine",
-                    "mine_functions", "seen", "epochs", "fences"}  # fmt: skip
+                    "mine_functions", "seen", "epochs", "fences", "runners"}  # fmt: skip
 
 
 def test_rows_are_unlike_each_other() -> None:
@@ -140,6 +143,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "job": keys.job(JID),
         "job_minions": keys.job_minions(JID),
         "request": keys.request("r1"),
+        "runners": keys.RUNNERS,
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
         "minion_keys": keys.minion_keys("accepted"),

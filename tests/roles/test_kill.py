@@ -218,3 +218,18 @@ def test_every_role_is_rolled_while_jobs_go_on(breakable: Lab) -> None:
     assert [lab.processes[minion].pid for minion in lab.minions] == minions
     assert lab.dead() == {}
     assert lab.tracebacks() == []
+
+
+def test_a_killed_runner_ends_for_those_who_wait(breakable: Lab) -> None:
+    lab = breakable
+    waiting = lab.started("salt-run", "test.sleep", "60")
+    (jid,) = until(lambda: lab.redis().zrange("salt:runners", 0, -1), SOON, "the runner works")
+    where = until(lambda: lab.redis().hget(f"salt:job:{jid}", "where"), SOON, "the runner gives a sign of life")
+    os.kill(int(where.split()[1]), signal.SIGKILL)
+    answer = lab.finished(waiting)
+    assert answer.code == 1, answer
+    for part in ("The runner test.sleep has no result", "was killed by signal 9 (Killed)", where, "jobs.active"):
+        assert part in answer.out, answer
+    found = lab.runner("jobs.list_job", jid)
+    assert found["Result"]["master"]["success"] is False
+    assert lab.redis().zrange("salt:runners", 0, -1) == []

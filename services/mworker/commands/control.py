@@ -6,16 +6,17 @@ import difflib
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from masterstore.errors import JidTaken, StoreUnavailable
+from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
 from services.kit.control import ControlError
 from services.mworker.desk import Desk
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
-from services.mworker.runners.runner import RunnerCall, run_runner
+from services.mworker.runners.runner import RunnerCall, load_of, run_runner
 from services.mworker.targets import resolve
 from statecore.match import TargetError, spelled_out
 
@@ -151,25 +152,34 @@ def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]
     jid = next_jid(time.time(), "")
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
     call = RunnerCall(jid=jid, fun=fun, function=function, arg=arg, kwarg=kwarg, user=str(fields.get("user") or client))
-    request_id = str(fields.get("request_id") or "")
-    claimed = _claimed(desk, request_id, jid)
-    if claimed == jid:
+    request_id = str(fields.get("request_id") or os.urandom(16).hex())
+    begun = _begun(desk, request_id, call)
+    if begun == jid:
         options, key_dir = desk.options, desk.key_dir
         try:
-            desk.start_runner(lambda: run_runner(call, options, key_dir))
+            desk.start_runner(lambda: run_runner(call, options, key_dir), partial(_end_lost, desk, jid))
         except TooManyRunners as error:
-            if request_id:
-                desk.store.jobs.unclaim(request_id, jid)
+            desk.store.runner_jobs.drop(request_id, jid)
             raise ControlError("TooManyRunners", str(error)) from error
-    return {"tag": tags.run(claimed), "jid": claimed}
+    return {"tag": tags.run(begun), "jid": begun}
 
 
-def _claimed(desk: Desk, request_id: str, jid: str) -> str:
+def _begun(desk: Desk, request_id: str, call: RunnerCall) -> str:
     """The JID that the request got first. Without the store a runner is started all the same: some need none."""
-    if not request_id:
-        return jid
     try:
-        return desk.store.jobs.claim(request_id, jid)
+        ttl = desk.options.keep_jobs_seconds
+        return desk.store.runner_jobs.begin(request_id, load_of(call, desk.options), desk.options.id, ttl=ttl)
     except StoreUnavailable as error:
         desk.log.warning("a runner is started though nobody can know whether it was before: %s", error)
-        return jid
+        return call.jid
+
+
+def _end_lost(desk: Desk, jid: str, how: str) -> None:
+    """The process of a runner has ended: its job too, if it brought no result."""
+    try:
+        lost = desk.store.runner_jobs.lose(jid, f"its process {how}", ttl=desk.options.keep_jobs_seconds)
+        if lost is not None:
+            desk.fire(tags.run_ret(jid), lost)
+            desk.log.error("a runner %s without a result", how, extra={"jid": jid})
+    except StoreError as error:
+        desk.log.error("a runner %s; maintenance will end its job: %s", how, error, extra={"jid": jid})

@@ -35,7 +35,8 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         # A job that the minion started itself (salt-call, schedule): it has no load yet.
         jid = new_jid(time.time())
         result["jid"] = jid
-        desk.store.jobs.store_external(jid, _load_of(result, minion_id), result)
+        load = _load_of(result, minion_id)
+        desk.store.jobs.store_external(jid, load, result, ttl=desk.options.keep_jobs_seconds)
         outcome = "external"
     elif result["jid"] == _UNKEPT:
         # Listeners hear of it; nothing is kept.

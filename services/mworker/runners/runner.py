@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import zmq
 
-from masterstore.errors import StoreError
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.runner_jobs import SIGN_EVERY
 from masterstore.store import Store
 from saltwire import tags
 from services.kit.arguments import on_the_wire
@@ -27,6 +30,9 @@ _LOG = logging.getLogger("saltern.runner")
 
 #: Seconds that a runner waits until the event publisher hears it; without the bus it still has the job cache.
 _BUS_PATIENCE = 2.0
+
+#: Seconds for which a result is kept for a job cache that is away, and between two tries.
+_STORE_PATIENCE, _STORE_PAUSE = 300.0, 0.5
 
 #: A runner: (tools, arguments...) -> what it returns.
 Runner: TypeAlias = Callable[..., Any]
@@ -136,36 +142,80 @@ class _Found:
         """A minion that did not return is not in the map."""
 
 
+def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:
+    """The load of a runner's job, as the job cache keeps it."""
+    return {
+        "jid": call.jid,
+        "fun": f"runner.{call.fun}",
+        "arg": [*call.arg, *_kwargs_shown(call)],
+        "tgt": options.id,
+        "tgt_type": "list",
+        "user": call.user,
+        "ret": "",
+    }
+
+
 def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
     """Runs the call and reports it. To be called in a process of its own."""
     with contextlib.ExitStack() as stack:
         tools = _opened(call, options, key_dir, stack)
-        sender = tools.sender
-        base = {
-            "fun": f"runner.{call.fun}",
-            "jid": call.jid,
-            "user": call.user,
-            "fun_args": [*call.arg, *_kwargs_shown(call)],
-        }
-        sender.fire(tags.run_new(call.jid), base)
-        value, success = _run(call, tools)
-        retcode = retcode_of(value) if success else 1
-        success = not retcode
-        result = {**base, "return": value, "success": success}
-        load = {
-            "jid": call.jid,
-            "fun": base["fun"],
-            "arg": list(call.arg),
-            "tgt": options.id,
-            "tgt_type": "list",
-            "user": call.user,
-            "ret": "",
-        }
+        load = load_of(call, options)
+        base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
+        tools.sender.fire(tags.run_new(call.jid), base)
+        with _signs_of_life(call.jid, options):
+            value, success = _run(call, tools)
+            retcode = retcode_of(value) if success else 1
+            result = {**base, "return": value, "success": success and not retcode}
+            kept = {**result, "id": options.id, "retcode": retcode}
+            _report(tools, load, kept, result)
+
+
+def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Into the job cache, then onto the bus. While Redis is away the bus goes first, and the job cache is tried again."""
+    jid, ttl = str(load["jid"]), tools.options.keep_jobs_seconds
+    deadline, told = time.monotonic() + _STORE_PATIENCE, False
+    while True:
         try:
-            tools.store.jobs.store_external(call.jid, load, {**result, "id": options.id, "retcode": retcode})
+            if not tools.store.runner_jobs.end(load, kept, ttl=ttl):
+                _LOG.error("the runner was given up before its result came", extra={"jid": jid})
+                return
+            break
         except StoreError as error:
-            _LOG.error("the result of %s is not in the job cache: %s", call.fun, error, extra={"jid": call.jid})
-        sender.fire(tags.run_ret(call.jid), result)
+            if not told:
+                _LOG.error("the result is not in the job cache yet: %s", error, extra={"jid": jid})
+                tools.sender.fire(tags.run_ret(jid), result)
+            told = True
+            if not isinstance(error, StoreUnavailable) or time.monotonic() > deadline:
+                return
+            time.sleep(_STORE_PAUSE)
+    if not told:
+        tools.sender.fire(tags.run_ret(jid), result)
+
+
+@contextlib.contextmanager
+def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
+    """Tells every few seconds that this process works on the job, whatever the runner is busy with."""
+    ended = threading.Event()
+    where = f"process {os.getpid()} of worker {socket.gethostname()}"
+
+    def signs() -> None:
+        store = Store.open(options.redis_url, client_name="runner")
+        while True:
+            try:
+                store.runner_jobs.alive(jid, where)
+            except StoreError as error:
+                # Nobody can miss a runner either while the store is away.
+                _LOG.info("no sign of life: %s", error, extra={"jid": jid})
+            if ended.wait(SIGN_EVERY):
+                return
+
+    thread = threading.Thread(target=signs, name="signs", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(2 * SIGN_EVERY)
 
 
 def _run(call: RunnerCall, tools: RunnerTools) -> tuple[Any, bool]:

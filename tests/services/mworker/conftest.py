@@ -160,7 +160,7 @@ def new_worker(
             files=LocalFiles(chosen.file_roots, chosen.hash_type),
             metrics=new_metrics("mworker"),
             log=logging.getLogger("saltern.mworker"),
-            start_runner=runners.append,
+            start_runner=lambda work, lost: runners.append(work),
         )
         return Worker(desk, Door(desk), minion_keys, events, runners)
 

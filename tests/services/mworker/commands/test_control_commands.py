@@ -160,7 +160,7 @@ class TestRunner:
         assert len(worker.runners) == 2
 
     def test_too_many(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(work: Callable[[], None]) -> None:
+        def refuse(work: Callable[[], None], lost: Callable[[str], None]) -> None:
             raise TooManyRunners("32 runners run already")
 
         with monkeypatch.context() as patch:

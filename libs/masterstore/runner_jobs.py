@@ -1,0 +1,147 @@
+"""Jobs of runners: recorded when they begin, ended once, and missed when their process is gone without a word.
+
+A runner gives a sign of life while it works. Who looks after them (its worker, maintenance) ends those that died, so that nobody
+waits for a result that nobody makes. Times are Redis's own: workers may be on machines with other clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from masterstore import keys, values
+from masterstore.client import Client, text
+from masterstore.jobs import Jobs, failed, made_ms
+
+#: Seconds between two signs of life of a runner.
+SIGN_EVERY = 5.0
+
+#: Seconds of silence after which a runner is looked at: several signs may be late on a busy machine.
+SILENT_AFTER = 20.0
+
+#: KEYS: request, load, job, job_minions, runners. ARGV: jid, load JSON, ttl, master's id, request ttl, user, fun, ms of the jid.
+_BEGIN = """
+local seen = redis.call('GET', KEYS[1])
+if seen then return string.match(seen, '^[^ ]*') end
+local time = redis.call('TIME')
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[5])
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+redis.call('HSET', KEYS[3], 'created', ARGV[8], 'expected', 1, 'answered', 0, 'returned', 0, 'failed', 0,
+           'user', ARGV[6], 'fun', ARGV[7], 'tgt', ARGV[4])
+redis.call('EXPIRE', KEYS[3], ARGV[3])
+redis.call('SADD', KEYS[4], ARGV[4])
+redis.call('EXPIRE', KEYS[4], ARGV[3])
+redis.call('ZADD', KEYS[5], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+return ARGV[1]
+"""
+
+#: KEYS: runners, job. ARGV: jid, where.
+_ALIVE = """
+local time = redis.call('TIME')
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) == false then return 0 end
+redis.call('ZADD', KEYS[1], 'XX', time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'where', ARGV[2]) end
+return 1
+"""
+
+#: KEYS: runners. ARGV: milliseconds. Answers jid, last sign, jid, last sign...
+_SILENT = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for _, jid in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, 1000)) do
+  local sign = redis.call('ZSCORE', KEYS[1], jid)
+  table.insert(found, jid)
+  table.insert(found, sign)
+end
+return found
+"""
+
+#: KEYS: runners, ret, job, job_minions, load, jobs.
+#: ARGV: jid, master's id, return JSON, load JSON, ttl, failed (0/1), ms of the jid.
+_END = """
+redis.call('ZREM', KEYS[1], ARGV[1])
+if redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) == 0 then return 0 end
+redis.call('SET', KEYS[5], ARGV[4], 'EX', ARGV[5])
+redis.call('SADD', KEYS[4], ARGV[2])
+local time = redis.call('TIME')
+redis.call('HSETNX', KEYS[3], 'created', ARGV[7])
+redis.call('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6],
+           'ended', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('ZADD', KEYS[6], 'NX', ARGV[7], ARGV[1])
+for i = 2, 4 do redis.call('EXPIRE', KEYS[i], ARGV[5]) end
+return 1
+"""
+
+
+class RunnerJobs:
+    """Verbs on runners' jobs. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client, jobs: Jobs) -> None:
+        self._client = client
+        self._jobs = jobs
+        register = client.redis.register_script
+        self._begin, self._alive, self._silent, self._end = map(register, (_BEGIN, _ALIVE, _SILENT, _END))
+
+    def begin(self, request_id: str, load: Mapping[str, Any], master: str, *, ttl: int) -> str:
+        """Records a runner's job; the JID of the request: the load's own, or the one that it got when it was sent before.
+
+        It is not among the newest jobs before it ends: it would find itself when it asks for them.
+        """
+        jid = str(load["jid"])
+        names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.RUNNERS]
+        arguments: list[str | int] = [jid, values.dumps(load), ttl, master, keys.REQUEST_TTL, str(load.get("user", ""))]
+        with self._client.calling():
+            return text(self._begin(keys=names, args=[*arguments, str(load.get("fun", "")), made_ms(jid)]))
+
+    def drop(self, request_id: str, jid: str) -> None:
+        """Forgets a job that came to nothing under this JID, so that the request may be sent again."""
+        known = self._client.call("get", keys.request(request_id))
+        names = [keys.load(jid), keys.job(jid), keys.job_minions(jid)]
+        if known is not None and text(known) == jid:
+            names.append(keys.request(request_id))
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            pipe.delete(*names)
+            pipe.zrem(keys.RUNNERS, jid)
+            pipe.execute()
+
+    def alive(self, jid: str, where: str) -> bool:
+        """A sign of life; False when the job has ended, or was given up. ``where``: the process, for those who miss it."""
+        with self._client.calling():
+            return bool(self._alive(keys=[keys.RUNNERS, keys.job(jid)], args=[jid, where]))
+
+    def silent(self, for_ms: int) -> dict[str, int]:
+        """{JID: milliseconds since 1970 of its last sign} of runners that gave none for so many milliseconds."""
+        with self._client.calling():
+            found = self._silent(keys=[keys.RUNNERS], args=[for_ms])
+        return {text(jid): int(float(text(sign))) for jid, sign in zip(found[::2], found[1::2], strict=True)}
+
+    def end(self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int) -> bool:
+        """Keeps the result, ``ret`` with id, return, success, retcode; False when the job had one already, which stays."""
+        jid, master = str(load["jid"]), str(ret["id"])
+        names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.JOBS]
+        arguments: list[str | int] = [
+            jid,
+            master,
+            values.dumps(ret),
+            values.dumps(load),
+            ttl,
+            int(failed(ret)),
+            made_ms(jid),
+        ]
+        with self._client.calling():
+            return bool(self._end(keys=names, args=arguments))
+
+    def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, Any] | None:
+        """Ends the job of a runner that died; ``why`` is what it returned. What listeners are to hear; None: it had a result."""
+        load = self._jobs.load(jid) or {"jid": jid}
+        fun, where = str(load.get("fun", "runner.unknown")), self._jobs.meta(jid).get("where", "")
+        said = (
+            f"The runner {fun.removeprefix('runner.')} has no result: {why}{f' ({where})' if where else ''}. What it began on"
+            " minions may go on: salt-run jobs.active shows it. Run it again once you know how far it came."
+        )
+        names = {"fun": fun, "jid": jid, "user": load.get("user", ""), "fun_args": load.get("arg", [])}
+        result = {**names, "return": said, "success": False}
+        kept = {**result, "id": str(load.get("tgt", "master")), "retcode": 1}
+        return result if self.end(load, kept, ttl=ttl) else None
