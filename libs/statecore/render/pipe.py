@@ -15,7 +15,7 @@ from statecore.render.jinja import Jinja, whitespace
 from statecore.render.limit import seconds_of, told
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
 from statecore.render.stage import Renderer, Source, Stage
-from statecore.time_limit import ComputedTooLong, computing_limit
+from statecore.time_limit import ComputedTooMuch, computing_limit
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class Pipes:
                     return made.read() if hasattr(made, "read") else made
             except SlsError:
                 raise
-            except ComputedTooLong as error:
+            except ComputedTooMuch as error:
                 raise DataFault(f"the renderer '{name}': {told(error)} ({error.place})", 0) from error
             except Exception as error:
                 place = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from statecore import time_limit
 from statecore.errors import SlsError
 from statecore.runtime import Runtime
 
@@ -123,6 +124,43 @@ UNTURNED: dict[str, tuple[str, int, str]] = {
     ),
     "a user's": ("#!spin|yaml\nx: 1\n", 3, "the renderer 'spin': rendering takes longer"),
 }
+
+#: What grows without end: text -> its line, and what is told.
+GROWING: dict[str, tuple[str, int, str]] = {
+    "a text, doubled": (
+        "{% set n = namespace(x='abcdefgh' * 100000) %}\n{% for i in range(99999) %}\n{% set n.x = n.x ~ n.x %}\n{% endfor %}",
+        3,
+        "Jinja error: rendering takes more than 64 MiB of memory: a text or a list that grows without end?",
+    ),
+    "a text, added": (
+        "{% set n = namespace(x='abcdefgh' * 100000) %}\n{% for i in range(99999) %}{% set n.x = n.x + n.x %}{% endfor %}",
+        2,
+        "Jinja error: rendering takes more than 64 MiB",
+    ),
+    "a list": (
+        "{% set x = [1] * 100000 %}\n\n{% for i in range(99999) %}{% do x.extend(x) %}{% endfor %}",
+        3,
+        "Jinja error: rendering takes more than 64 MiB",
+    ),
+    "py": ("#!py\ndef run():\n    x = ['a']\n    while True:\n        x += x\n", 5, "rendering takes more than 64 MiB"),
+    "mako": (
+        "#!mako|yaml\n<% x = ['a'] %>\n% for i in range(99999):\n<% x += x %>\n% endfor\n",
+        5,
+        "Mako error: rendering takes more than 64 MiB",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "told"), GROWING.values(), ids=GROWING)
+def test_memory_without_end(own_runtime: Any, monkeypatch: pytest.MonkeyPatch, text: str, line: int, told: str) -> None:
+    monkeypatch.setattr(time_limit, "_GROWTH", 64 << 20)
+    runtime: Runtime = own_runtime({"a.sls": text, "b.sls": "{{ 'b' }}: test.nop\n"})
+    (said,) = runtime.call("state.show_sls", ["a"]).value
+    assert told in said
+    # A loop of several lines may be in any of them.
+    assert line - 1 <= int(re.findall(r"a\.sls:(\d+)", said)[-1]) <= line
+    assert list(runtime.call("state.show_sls", ["b"]).value) == ["b"]
+
 
 _SPINS = "def render(data, saltenv='base', sls='', **kwargs):\n    while True:\n        pass\n"
 

@@ -23,8 +23,8 @@ from statecore.render.faults import TemplateFault
 from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
-from statecore.render.limit import seconds_of
-from statecore.time_limit import ComputedTooLong, computing_limit
+from statecore.render.limit import seconds_of, told
+from statecore.time_limit import ComputedTooLarge, ComputedTooMuch, computing_limit
 
 log = logging.getLogger(__name__)
 
@@ -100,15 +100,15 @@ class Engine:
                 return env.template(text, name or None, str(path) if path is not None else None, names).render()
         except SlsError:
             raise
-        except ComputedTooLong as error:
+        except ComputedTooMuch as error:
             env.count_anew()
-            raise self._fault(TimeLimit().with_traceback(error.__traceback__), text, name) from error
+            raise self._fault(error, text, name) from error
         except Exception as error:
             raise self._fault(error, text, name) from error
         finally:
             env.rendering = outer
 
-    def _fault(self, error: Exception, text: str, name: str) -> TemplateFault:
+    def _fault(self, error: BaseException, text: str, name: str) -> TemplateFault:
         file, line = _place(error, name)
         reason = self._reason(error)
         if isinstance(error, RecursionError) and not line:
@@ -120,8 +120,10 @@ class Engine:
         source = path.read_text("utf-8", "replace") if path.is_file() else text
         return TemplateFault(reason, Mark(self._files.shown(path), line), source)
 
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, TimeLimit):
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, ComputedTooLarge):
+            return f"Jinja error: {told(error)}"
+        if isinstance(error, TimeLimit | ComputedTooMuch):
             return (
                 f"Jinja error: rendering takes longer than {self._limit:g} seconds: a loop or a macro without end?"
                 " (jinja_time_limit)"

@@ -13,7 +13,7 @@ from statecore.ports import Files
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
-from statecore.time_limit import ComputedTooLong, computing_limit
+from statecore.time_limit import ComputedTooMuch, computing_limit
 
 if TYPE_CHECKING:
     from mako.template import Template
@@ -46,7 +46,7 @@ def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, An
     except (CompileException, SyntaxException) as error:
         where = path if error.filename is None else str(error.filename)
         raise TemplateFault(f"Mako error: {error}", Mark(where, error.lineno), _source(text, where)) from error
-    except ComputedTooLong as error:
+    except ComputedTooMuch as error:
         raise _fault(f"Mako error: {told(error)}", error, text, path) from error
     except Exception as error:
         raise _fault(f"Mako error: {error} ({type(error).__name__})", error, text, path) from error

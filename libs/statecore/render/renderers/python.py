@@ -10,7 +10,7 @@ from statecore.errors import Mark
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
-from statecore.time_limit import ComputedTooLong, computing_limit
+from statecore.time_limit import ComputedTooMuch, computing_limit
 
 #: Names as Salt's modules know them -> names of templates.
 _DUNDERS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
         raise
     except SyntaxError as error:
         raise TemplateFault(f"{error.msg} (SyntaxError)", Mark(file, error.lineno or 0), text) from error
-    except ComputedTooLong as error:
+    except ComputedTooMuch as error:
         raise TemplateFault(told(error), _mark(error, file), text) from error
     except (Exception, SystemExit) as error:
         raise TemplateFault(f"{error} ({type(error).__name__})", _mark(error, file), text) from error
