@@ -14,6 +14,9 @@ PRESENCE_PRESENT = "salt/presence/present"
 PRESENCE_CHANGE = "salt/presence/change"
 MINION_START_LEGACY = "minion_start"
 
+#: Prefix of orders to the reactor, and of its answers.
+REACTOR_ORDERS = "salt/reactors/manage/"
+
 #: Prefix of all job events, for subscriptions.
 JOBS = "salt/job/"
 
@@ -121,6 +124,7 @@ _MASTERS_OWN = (
     "salt/cloud/*",
     "salt/run/*",
     "salt/cluster/*",
+    "*salt/reactors/manage/*",
     "salt/wheel/*/new",
     "salt/wheel/*/return",
 )

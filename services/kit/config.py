@@ -247,7 +247,12 @@ class MasterOptions(StateOptions):
     loop_interval: int = option(60, "seconds between the rounds of maintenance")
     presence_events: bool = option(False, "salt/presence events are fired each loop_interval")
     presence_window: int = option(180, "seconds since its last request for which a minion counts as present")
-    reactor: list[dict[str, list[str]]] = option([], "tag glob -> reactor SLS files")
+    reactor: list[dict[str, Any]] | str = option(
+        [], "list of `tag glob: reactor SLS files`, or a YAML file that holds one"
+    )
+    reactor_worker_threads: int = option(10, "reactions that are asked for at once")
+    reactor_worker_hwm: int = option(10000, "events whose reactions may wait; more are dropped, with an error")
+    reactor_niceness: int = option(0, "by how much the reactor gives way to other processes of its machine")
     control_acl: dict[str, list[str]] = option(
         {"*": [".*", "@runner", "@wheel", "@jobs"]},
         "client key name -> what it may do: function patterns, @runner, @wheel",

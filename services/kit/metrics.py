@@ -31,6 +31,7 @@ class Metrics:
     events: Counter
     subscribers: Gauge
     reactions: Counter
+    reactor_backlog: Gauge
     aes_rotations: Counter
     minions: Gauge
     redis_up: Gauge
@@ -51,6 +52,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "events": frozenset({"eventpublisher"}),
     "subscribers": frozenset({"publisher", "eventpublisher"}),
     "reactions": frozenset({"reactor"}),
+    "reactor_backlog": frozenset({"reactor"}),
     "aes_rotations": frozenset({"mworker", "maintenance"}),
     "minions": frozenset({"maintenance"}),
     "redis_up": frozenset({"mworker", "publisher", "maintenance"}),
@@ -97,6 +99,7 @@ def new_metrics(role: str) -> Metrics:
         events=counter("events", "salt_events_fired", "Events, by first part of the tag after salt/", "prefix"),
         subscribers=gauge("subscribers", "salt_subscribers", "Connected subscriptions"),
         reactions=counter("reactions", "salt_reactions", "Reactions carried out, by outcome", "outcome"),
+        reactor_backlog=gauge("reactor_backlog", "salt_reactor_backlog", "Events whose reactions wait"),
         aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
         minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),
         redis_up=gauge("redis_up", "salt_redis_up", "1 while Redis answers"),

@@ -1,4 +1,8 @@
-"""The reactor: events in, reactor SLS by the tag, reactions out through the control link (seed 004)."""
+"""The reactor: events in, reactor SLS by the tag, reactions out through the control link (seed 004).
+
+The loop reads events and renders; a few threads ask the master, each over a link of its own, so that a slow answer holds no
+event. Reactions of one event go to one thread, in their order. ``caller`` runs in the loop: modules belong to one thread.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,21 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import zmq
 
 from services.kit.arguments import on_the_wire
-from services.kit.bus import EventSubscriber
+from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import MasterOptions, as_opts
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
-from services.kit.service import Role, run_role
-from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, prefixes, reactions
+from services.kit.service import DRAIN_SECONDS, Role, run_role
+from services.reactor.pool import Pool, Worker
+from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
+from services.reactor.table import ReactorTable, rows_of
 from statecore.compile import compile_sls
 from statecore.errors import SlsError
 from statecore.files import LocalFiles
@@ -36,22 +43,39 @@ _ENVIRONMENT = "base"
 
 @dataclass
 class Reactor:
-    """Performs what reactor SLS ask for."""
+    """Reads what reactor SLS ask for, and hands it on."""
 
     role: Role
-    control: ControlClient
     runtime: Runtime
+    table: ReactorTable
+    #: Takes reactions of one event that the master is to be asked for; False when there is no place for them.
+    hand_on: Callable[[Sequence[tuple[Reaction, str]]], bool]
 
-    def react(self, tag: str, data: Mapping[str, Any]) -> int:
-        """Does everything that the event calls for; the number of reactions done. What fails is logged, and the rest goes on."""
-        if is_own(data):
-            return 0
-        done = 0
-        for pattern in files_for(tag, self.role.options.reactor):
+    def react(self, tag: str, data: Mapping[str, Any]) -> None:
+        """Begins everything that the event calls for. What fails is logged, and the rest goes on."""
+        if is_own(data) or not self.table.is_leader:
+            return
+        asked: list[tuple[Reaction, str]] = []
+        for pattern in files_for(tag, self.table.files()):
             for path in self._paths(pattern):
                 for reaction in self._read(path, tag, data):
-                    done += self._perform(reaction, tag)
-        return done
+                    if reaction.client == "caller":
+                        perform(self.role, partial(self.caller, reaction), reaction, tag)
+                    else:
+                        asked.append((reaction, tag))
+        if asked and not self.hand_on(asked):
+            self.role.metrics.reactions.labels("dropped").inc(len(asked))
+            self.role.log.error(
+                "%d reactions to %s are not carried out: the queue is full (reactor_worker_hwm, reactor_worker_threads)",
+                len(asked),
+                tag,
+            )
+
+    def caller(self, reaction: Reaction) -> None:
+        """Runs an execution function here, in the reactor's own container."""
+        returned = self.runtime.call(reaction.fun, reaction.arg, reaction.kwarg)
+        if not returned.success:
+            raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
     def _paths(self, pattern: str) -> list[Path]:
         """Files of a path, glob or salt:// URL."""
@@ -90,57 +114,66 @@ class Reactor:
             raise SlsError(compiled.faults)
         return tuple(compiled.graph.chunks[node.position] for node in compiled.graph.order if not node.check)
 
-    def _perform(self, reaction: Reaction, tag: str) -> int:
-        try:
-            _CLIENTS[reaction.client](self, reaction)
-        except (ControlError, ControlTimeout, ReactionError) as error:
-            self.role.log.error("reaction %s to %s: %s", reaction.id, tag, error)
-            self.role.metrics.reactions.labels("failed").inc()
-            return 0
-        self.role.metrics.reactions.labels("done").inc()
-        self.role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, tag)
-        return 1
 
-    def local(self, reaction: Reaction) -> None:
-        """Publishes a job."""
-        job = self.control.call(
-            "publish",
-            timeout=_PATIENCE,
-            tgt=reaction.tgt,
-            tgt_type=reaction.tgt_type,
-            fun=reaction.fun,
-            arg=on_the_wire(list(reaction.arg), dict(reaction.kwarg)),
-            ret=reaction.ret,
-            user=USER,
-            request_id=os.urandom(16).hex(),
-        )
-        if not job.get("jid"):
-            raise ReactionError(str(job.get("error") or f"no minion matches {reaction.tgt}"))
-
-    def runner(self, reaction: Reaction) -> None:
-        """Starts a runner; its result comes as an event."""
-        fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
-        # With an id of its own, so that a request that is sent again does not start it twice.
-        request_id = os.urandom(16).hex()
-        self.control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
-
-    def wheel(self, reaction: Reaction) -> None:
-        """Administers keys."""
-        self.control.call("wheel", timeout=_PATIENCE, fun=reaction.fun, kwarg=dict(reaction.kwarg))
-
-    def caller(self, reaction: Reaction) -> None:
-        """Runs an execution function here, in the reactor's own container."""
-        returned = self.runtime.call(reaction.fun, reaction.arg, reaction.kwarg)
-        if not returned.success:
-            raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
+def perform(role: Role, work: Callable[[], None], reaction: Reaction, tag: str) -> None:
+    """Does one reaction; counts and logs what became of it."""
+    try:
+        work()
+    except (ControlError, ControlTimeout, ReactionError) as error:
+        role.log.error("reaction %s to %s: %s", reaction.id, tag, error)
+        role.metrics.reactions.labels("failed").inc()
+        return
+    except Exception:
+        role.log.exception("reaction %s to %s failed", reaction.id, tag)
+        role.metrics.reactions.labels("failed").inc()
+        return
+    role.metrics.reactions.labels("done").inc()
+    role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, tag)
 
 
-_CLIENTS: Mapping[str, Callable[[Reactor, Reaction], None]] = {
-    "local": Reactor.local,
-    "runner": Reactor.runner,
-    "wheel": Reactor.wheel,
-    "caller": Reactor.caller,
-}
+def local(control: ControlClient, reaction: Reaction) -> None:
+    """Publishes a job."""
+    job = control.call(
+        "publish",
+        timeout=_PATIENCE,
+        tgt=reaction.tgt,
+        tgt_type=reaction.tgt_type,
+        fun=reaction.fun,
+        arg=on_the_wire(list(reaction.arg), dict(reaction.kwarg)),
+        ret=reaction.ret,
+        user=USER,
+        request_id=os.urandom(16).hex(),
+    )
+    if not job.get("jid"):
+        raise ReactionError(str(job.get("error") or f"no minion matches {reaction.tgt}"))
+
+
+def runner(control: ControlClient, reaction: Reaction) -> None:
+    """Starts a runner; its result comes as an event."""
+    fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
+    # With an id of its own, so that a request that is sent again does not start it twice.
+    request_id = os.urandom(16).hex()
+    control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
+
+
+def wheel(control: ControlClient, reaction: Reaction) -> None:
+    """Administers keys and trees."""
+    fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
+    control.call("wheel", timeout=_PATIENCE, fun=reaction.fun, **fields)
+
+
+#: Client of a reaction -> what asks the master for it.
+_CLIENTS: Mapping[str, Callable[[ControlClient, Reaction], None]] = {"local": local, "runner": runner, "wheel": wheel}
+
+
+def asker(role: Role, control: ControlClient) -> Worker[tuple[Reaction, str]]:
+    """What a thread of the pool does, over a link of its own."""
+
+    def work(asked: tuple[Reaction, str]) -> None:
+        reaction, tag = asked
+        perform(role, partial(_CLIENTS[reaction.client], control, reaction), reaction, tag)
+
+    return work, control.close
 
 
 def runtime_of(options: MasterOptions) -> Runtime:
@@ -150,28 +183,46 @@ def runtime_of(options: MasterOptions) -> Runtime:
 
 
 def _loop(role: Role) -> None:
-    wanted = prefixes(role.options.reactor)
+    options = role.options
+    table = ReactorTable(rows_of(options.reactor), options.id)
+    if options.reactor_niceness:
+        os.nice(options.reactor_niceness)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
-    subscriber = EventSubscriber(context, role.options, keys)
-    control = ControlClient(context, role.options, keys)
+    subscriber = EventSubscriber(context, options, keys)
+    sender = EventSender(context, options, keys)
+    pool = Pool(
+        options.reactor_worker_threads,
+        options.reactor_worker_hwm,
+        lambda: asker(role, ControlClient(context, options, keys)),
+    )
+    role.metrics.reactor_backlog.set_function(pool.waiting)
     heard = False
     role.health.check("events", lambda: None if heard else f"no echo from the event publisher at {subscriber.endpoint}")
-    reactor = Reactor(role, control, runtime_of(role.options))
-    for prefix in wanted:
-        subscriber.subscribe(prefix)
+    reactor = Reactor(role, runtime_of(options), table, pool.submit)
+    listening: set[str] = set()
     try:
         while role.running():
+            for prefix in set(table.wanted()) - listening:
+                subscriber.subscribe(prefix)
+                listening.add(prefix)
             if not heard:
                 # Events that come while the echo is waited for belong to nobody yet: the role is not ready.
                 heard = subscriber.ready(_TURN)
                 continue
             event = subscriber.next(_TURN)
-            if event is not None:
+            if event is None:
+                continue
+            answer = table.obey(*event)
+            if answer is not None:
+                sender.fire(*answer)
+            else:
                 reactor.react(*event)
     finally:
         subscriber.close()
-        control.close()
+        if left := pool.close(DRAIN_SECONDS):
+            role.log.error("reactions to %d events are not carried out: the reactor ends", left)
+        sender.close()
         context.term()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.roles.lab import Lab
+from tests.roles.lab import SOON, Lab, until
 
 pytestmark = pytest.mark.roles
 
@@ -120,3 +120,23 @@ def test_what_runners_refuse(lab: Lab, words: tuple[str, ...], said: str) -> Non
     answer = lab.run("salt-run", *words)
     assert answer.code == 1, answer
     assert said in answer.out + answer.err
+
+
+def test_reactions_are_added_to_the_running_reactor_and_taken_away(lab: Lab) -> None:
+    before = lab.runner("reactor.list")
+    sls = lab.root / "live.sls"
+    sls.write_text(
+        "note:\n  local.file.write:\n    - tgt: web1\n    - args:\n      - path: /tmp/live\n      - args: {{ data.word }}\n"
+    )
+    assert lab.runner("reactor.add", "site/live/*", f"reactors={sls}")["status"] is True
+    assert lab.runner("reactor.list") == [*before, {"site/live/*": [str(sls)]}]
+    assert lab.runner("reactor.set_leader", "False") is False
+    lab.runner("event.send", "site/live/1", "data={word: first}")
+    assert lab.runner("reactor.set_leader", "True") is True
+    assert lab.runner("reactor.is_leader") is True
+    lab.runner("event.send", "site/live/1", "data={word: second}")
+    place = lab.host("web1") / "tmp/live"
+    until(place.exists, SOON, "the reaction")
+    assert place.read_text().strip() == "second"
+    assert lab.runner("reactor.delete", "site/live/*")["status"] is True
+    assert lab.runner("reactor.list") == before

@@ -61,7 +61,8 @@ def test_any_text_may_be_a_tag(tag: str) -> None:
 @pytest.mark.parametrize(
     "tag",
     [f"salt/job/{JID}/publish", f"salt/job/{JID}/new", f"salt/job/{JID}/return", "salt/key", "salt/cloud/x/created",
-     "salt/run/1/ret", "salt/cluster/x", "salt/wheel/1/new", "salt/wheel/1/return"],
+     "salt/run/1/ret", "salt/cluster/x", "salt/wheel/1/new", "salt/wheel/1/return", "salt/reactors/manage/add",
+     "x/salt/reactors/manage/add"],
 )  # fmt: skip
 def test_the_masters_own(tag: str) -> None:
     assert not minion_may_fire(tag)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from services.kit.config import MasterOptions
-from services.kit.control import ControlClient
+from services.kit.control import ControlClient, ControlError
 from services.kit.service import Role
-from services.reactor.main import Reactor, runtime_of
+from services.reactor.main import Reactor, asker, runtime_of
+from services.reactor.reactions import Reaction
+from services.reactor.table import ReactorTable, rows_of
 
 #: A user's renderer: lines of "ID: function target".
 LINES = """
@@ -41,7 +43,14 @@ class Heard:
 
     def call(self, command: str, **fields: Any) -> dict[str, Any]:
         self.asked.append((command, fields))
+        if fields["fun"] == "test.bug":
+            raise RuntimeError("broken")
+        if fields["fun"] == "test.refused":
+            raise ControlError("UnknownFunction", "no")
         return {"jid": "1"}
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -64,8 +73,16 @@ def react(
             **more,
         )
         heard = Heard()
-        reactor = Reactor(new_role("reactor", options), cast(ControlClient, heard), runtime_of(options))
-        reactor.react("site/up", {"id": "web1"})
+        role = new_role("reactor", options)
+        work, _ = asker(role, cast(ControlClient, heard))
+
+        def at_once(asked: Sequence[tuple[Reaction, str]]) -> bool:
+            for each in asked:
+                work(each)
+            return True
+
+        table = ReactorTable(rows_of(options.reactor), options.id)
+        Reactor(role, runtime_of(options), table, at_once).react("site/up", {"id": "web1"})
         return heard.asked
 
     return run
@@ -102,3 +119,17 @@ def test_a_renderer_that_fails_is_told_with_its_reason(
     caplog.set_level(logging.ERROR)
     assert react("#!lines\ngreet test.echo\n", {"extmods/renderers/lines.py": LINES}) == []
     assert "not enough values to unpack" in caplog.text
+
+
+def test_a_failing_reaction_stops_none_of_the_next(react: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    text = "".join(f"{name}:\n  local.{fun}:\n    - tgt: web1\n" for name, fun in (
+        ("a", "test.refused"), ("b", "test.bug"), ("c", "test.ping")))  # fmt: skip
+    text += "d:\n  caller.test.no_such: []\ne:\n  runner.test.arg:\n    - args:\n      - x: 1\n"
+    text += "f:\n  wheel.key.accept:\n    - match: {{ data['id'] }}\n"
+    asked = react(text)
+    assert [fields["fun"] for _, fields in asked] == ["test.refused", "test.bug", "test.ping", "test.arg", "key.accept"]
+    assert asked[3][1]["kwarg"] == {"x": 1}
+    assert asked[4][1]["kwarg"] == {"match": "web1"}
+    for said in ("reaction a to site/up", "reaction b to site/up", "reaction d to site/up"):
+        assert said in caplog.text

@@ -1,0 +1,68 @@
+"""Who carries reactions out: a few threads behind a queue that has an end, so that a slow master never holds the events."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+Work = TypeVar("Work")
+
+#: Made by each thread for itself: does one piece of work, and is closed with the thread.
+Worker: TypeAlias = tuple[Callable[[Work], None], Callable[[], None]]
+
+#: Seconds between looks of an idle thread at whether the pool ends.
+_TURN = 0.2
+
+
+class Pool(Generic[Work]):
+    """Pieces of work, each a list that one thread does in its order."""
+
+    def __init__(self, threads: int, places: int, worker: Callable[[], Worker[Work]]) -> None:
+        """``places``: how many pieces may wait."""
+        self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, places))
+        self._ended = threading.Event()
+        self._worker = worker
+        self._threads = [
+            threading.Thread(target=self._work, name=f"reaction-{number}", daemon=True)
+            for number in range(max(1, threads))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, work: Sequence[Work]) -> bool:
+        """False when the queue is full: the work is not done."""
+        try:
+            self._queue.put_nowait(work)
+        except queue.Full:
+            return False
+        return True
+
+    def waiting(self) -> int:
+        """Pieces that no thread has begun."""
+        return self._queue.qsize()
+
+    def close(self, seconds: float) -> int:
+        """Gives what waits so long to be done; the number of pieces that were not begun."""
+        deadline = time.monotonic() + seconds
+        while self._queue.qsize() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()) + _TURN)
+        return self._queue.qsize()
+
+    def _work(self) -> None:
+        perform, close = self._worker()
+        try:
+            while not self._ended.is_set():
+                try:
+                    pieces = self._queue.get(timeout=_TURN)
+                except queue.Empty:
+                    continue
+                for piece in pieces:
+                    perform(piece)
+        finally:
+            close()
