@@ -111,7 +111,7 @@ def load() -> list[Case]:
     """All cases, ids "file/case"."""
     found = []
     for path in sorted((_HERE / "cases").glob("*.yaml")):
-        for name, case in yaml.safe_load(path.read_text()).items():
+        for name, case in yaml.load(path.read_text(), yaml.CSafeLoader).items():
             found.append(Case(id=f"{path.stem}/{name}", **{**case, "without": tuple(case.get("without", ()))}))
     return found
 
@@ -152,32 +152,38 @@ class PlayedHost(Host):
 def play(case: Case, directory: Path, tree: Path) -> dict[str, Any]:
     """What our states tell of a case."""
     before = lay_out(case, directory)
-    host, files, unused = PlayedHost(directory, case.without), LocalFiles({"base": [tree]}), _UNUSED
-    grains = {**GRAINS, **case.grains}
-    opts = {"id": "web1", "cachedir": str(directory.with_name("cache"))}
+    host = PlayedHost(directory, case.without)
     told: dict[str, Any] = {}
     for phase, test in PHASES.items():
-        ctx = Context(
-            host=host,
-            grains=grains,
-            pillar={},
-            opts=opts,
-            files=files,
-            templates=SlsTree(files, opts=opts, grains=grains, pillar={}, functions={}).templates,
-            events=NoEvents(),
-            jobs=NoJobs(),
-            minion=LocalMinion(),
-            catalog=unused,
-            state_system=unused,
-            functions={},
-            states={},
-            test=test,
-        )
-        ctx = attached(ctx, Loader(), finish)
+        ctx = context(case, host, tree, test=test)
         told[phase] = shown(ctx.states[case.state](**case.args), directory)
         if test:
             assert changed(before, directory) == {}, "test mode has changed something"
     return told | {"left": changed(before, directory)}
+
+
+def context(case: Case, host: PlayedHost, tree: Path, *, test: bool) -> Context:
+    """What the case's state finds around it; each is a new run."""
+    files, unused = LocalFiles({"base": [tree]}), _UNUSED
+    grains = {**GRAINS, **case.grains}
+    opts = {"id": "web1", "cachedir": str(host.root.with_name("cache"))}
+    ctx = Context(
+        host=host,
+        grains=grains,
+        pillar={},
+        opts=opts,
+        files=files,
+        templates=SlsTree(files, opts=opts, grains=grains, pillar={}, functions={}).templates,
+        events=NoEvents(),
+        jobs=NoJobs(),
+        minion=LocalMinion(),
+        catalog=unused,
+        state_system=unused,
+        functions={},
+        states={},
+        test=test,
+    )
+    return attached(ctx, Loader(), finish)
 
 
 def lay_out(case: Case, directory: Path) -> dict[str, str]:
