@@ -1,8 +1,8 @@
 """No state of a whole host is led out of it by a link that takes the place of /etc (or another directory) while the state runs.
 
-The cases of ``cases`` are played once more, with an adversary: each time a state has found a place, before it uses it, the directory may
-be another: a link that leads out of the host, where files of the same names hold a secret, or the directory again. What lies outside
-must be as it was, and nothing of it may be read: not into the host, nor into what states tell.
+The cases of ``cases`` are played once more, with an adversary: each time a state has found a place, before it uses it, the
+directory may be another: a link that leads out of the host, where files of the same names hold a secret, or the directory again.
+What lies outside must be as it was, and nothing of it may be read: not into the host, nor into what states tell.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ SWAPPED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pkgrepo_rpm": (("etc",), ("dnf",)),
     "timezone": (("etc", "usr"), ("timedatectl",)),
     "locale": (("etc",), ("update-locale", "locale-gen")),
-    "alternatives": (("etc",), ("update-alternatives",)),
     "ssh_auth": (("home", "root"), ()),
     "ssh_known_hosts": (("etc", "home"), ("ssh-keygen",)),
     "ini": (("etc", "tmp"), ()),
@@ -163,6 +162,6 @@ def test_the_adversary_gets_through_paths_that_are_plain(tmp_path: Path) -> None
 
 
 def test_every_file_of_cases_that_writes_to_the_host_is_swapped() -> None:
-    """Others are about programs alone: packages, packet filters."""
-    programs = {"iptables", "nftables", "pkg_apt", "pkg_rpm"}
+    """Others are about programs alone: links, packages, packet filters."""
+    programs = {"alternatives", "iptables", "nftables", "pkg_apt", "pkg_rpm"}
     assert {case.id.partition("/")[0] for case in load() if case.left} - programs == SWAPPED.keys()
