@@ -228,7 +228,7 @@ ROOMS: Mapping[str, Room] = {
         },
         open_inside=False,
     ),
-    "statecore.inotify": Room(),
+    "statecore.inotify": Room({}, {"statecore.rooted_path": "what a path leads to, in a mounted host too"}),
     "statecore.beacon_config": Room(),
     "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
     "statecore.beacons": Room(
@@ -236,6 +236,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.beacon_config": _BEACON_CONFIG,
             "statecore.inotify": "what the kernel tells of files",
+            "statecore.hostfiles": _HOSTFILES,
         },
         open_inside=False,
     ),

@@ -6,12 +6,13 @@ Source: inotify(7).
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from statecore.rooted_path import located
 
 #: Salt's names of what can be asked for.
 MASKS: Mapping[str, int] = {
@@ -62,8 +63,8 @@ class _Root:
     mask: int
     recurse: bool
     auto_add: bool
-    #: Where it is for us, where the host names it ``name``.
-    place: str
+    #: Where it is for us.
+    place: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Watcher:
         self._roots: dict[str, _Root] = {}
         self._watches: dict[int, _Watch] = {}
 
-    def watch(self, path: str, place: str, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
+    def watch(self, path: str, place: Path, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
         """Watches the host's ``path``, which we reach at ``place``. What is watched so already is left."""
         mask = 0
         for name in masks:
@@ -132,27 +133,34 @@ class Watcher:
             return []
         is_directory = bool(mask & _IS_DIRECTORY)
         if root.auto_add and is_directory and mask & (_CREATE | _MOVED_TO):
-            self._add(watch.root, path, root.place + path.removeprefix(watch.root))
+            self._add(watch.root, path, root.place / path.removeprefix(watch.root).lstrip("/"))
         wanted = [text for bit, text in _HAPPENED.items() if mask & bit & root.mask]
         if not wanted:
             return []
         return [Change(watch.root, watch.path, path, "|".join([*wanted, *(["IN_ISDIR"] if is_directory else [])]))]
 
-    def _add(self, root: str, path: str, place: str) -> None:
+    def _add(self, root: str, path: str, place: Path) -> None:
         made = self._roots[root]
         # To notice directories that come, their creation must be seen whatever is asked for.
         mask = made.mask | (_CREATE | _MOVED_TO if made.auto_add else 0)
-        number = self._libc.inotify_add_watch(self._handle, os.fsencode(place), mask & 0xFFFFFFFF)
-        if number < 0 and ctypes.get_errno() in (errno.ENOENT, errno.ENOTDIR):
+        try:
+            self._watches[self._begun(place, mask & 0xFFFFFFFF)] = _Watch(root, path)
+        except (FileNotFoundError, NotADirectoryError):
             # Gone again, or no directory where only those are wanted.
             return
-        self._watches[self._checked(number, place)] = _Watch(root, path)
-        if not made.recurse or not Path(place).is_dir():
+        if not made.recurse or not place.is_dir():
             return
-        with os.scandir(place) as entries:
-            below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for name in below:
-            self._add(root, os.path.join(path, name), os.path.join(place, name))
+        for below in place.iterdir():
+            if below.is_dir() and not below.is_symlink():
+                self._add(root, os.path.join(path, below.name), below)
+
+    def _begun(self, place: Path, mask: int) -> int:
+        """The number of a new watch. Of a mounted host it is begun by the directory's descriptor, and no link is followed: what
+        takes a place meanwhile leads nowhere."""
+        with located(place, follow=True) as (name, way):
+            inside = name if way is None else f"/proc/self/fd/{way}/{name}"
+            wanted = mask if way is None else mask | MASKS["dont_follow"]
+            return self._checked(self._libc.inotify_add_watch(self._handle, os.fsencode(inside), wanted), str(place))
 
     def _forget(self, root: str) -> None:
         self._roots.pop(root, None)

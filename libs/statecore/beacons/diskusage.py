@@ -1,8 +1,7 @@
-"""File systems that are fuller than a percentage."""
+"""File systems of the host that are fuller than a percentage."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 
 from statecore.beacon_config import listed, own, percent
 from statecore.context import Context
-
-#: How the kernel writes spaces and their kin in /proc/mounts.
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+from statecore.hostfiles import mount_table
+from statecore.rooted_path import file_system
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
@@ -43,15 +41,13 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _mounts(ctx: Context) -> Iterator[tuple[str, Path]]:
     """Mount points of the host, each by its own name and as we reach it."""
-    for line in Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines():
-        place = Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split()[1]))
-        if place.is_relative_to(ctx.host.root):
-            yield f"/{place.relative_to(ctx.host.root)}".replace("/.", "/") if ctx.host.mounted else str(place), place
+    for mounted in mount_table.parse(ctx.host.mount_table()).values():
+        yield mounted.point, ctx.host.path(mounted.point)
 
 
 def _used(place: Path) -> float | None:
     try:
-        info = os.statvfs(place)
+        info = file_system(place)
     except OSError:
         # Unmounted meanwhile, or not for us to see.
         return None

@@ -79,7 +79,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
         place = ctx.host.path(str(path))
         if place.exists():
             masks = options.get("mask") or _DEFAULT
-            watcher.watch(str(path), str(place), masks, bool(options.get("recurse")), bool(options.get("auto_add")))
+            watcher.watch(str(path), place, masks, bool(options.get("recurse")), bool(options.get("auto_add")))
     watcher.keep_only(str(path) for path in files)
     return found
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from statecore.beacon_config import listed, merged
 from statecore.context import Context
+from statecore.hostfiles import processes
 
 #: Name -> column of /proc/net/dev behind the interface.
 _COLUMNS: Mapping[str, int] = {
@@ -47,7 +47,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """``{"interface": name, "network_info": counters}`` for each of which one counter is reached."""
-    counters = _counters()
+    counters = _counters(ctx)
     found = []
     for name, options in merged(config).get("interfaces", {}).items():
         reached = _REACHED[options.get("type", "equal")]
@@ -58,8 +58,9 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _counters() -> dict[str, dict[str, int]]:
-    rows = (line.partition(":") for line in Path("/proc/net/dev").read_text("utf-8").splitlines()[2:])
+def _counters(ctx: Context) -> dict[str, dict[str, int]]:
+    table = processes.text(ctx.host, f"{processes.network(ctx.host)}/dev")
+    rows = (line.partition(":") for line in table.splitlines()[2:])
     return {
         name.strip(): {counter: int(values.split()[column]) for counter, column in _COLUMNS.items()}
         for name, _, values in rows

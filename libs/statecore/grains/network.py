@@ -1,19 +1,18 @@
-"""Interfaces, addresses, gateways as the kernel has them for this process; names and name servers as the host's files say.
+"""Interfaces, addresses, gateways as the kernel has them for the managed host; names and name servers as the host's files say.
 
 Nothing here asks a name server: Salt's fqdn_ip4, fqdn_ip6 and fqdns are what the host's own hosts file says.
 """
 
 from __future__ import annotations
 
-import fcntl
 import ipaddress
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from statecore.hostfiles.plain_text import first_line, host_text, text, there
+from statecore.hostfiles import kernel_network, processes
+from statecore.hostfiles.plain_text import first_line, host_text, there
 from statecore.ports import ManagedHost
 
 _GATEWAY = 0x2
@@ -31,14 +30,17 @@ def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     for version in (4, 6):
         listed = [str(address) for address, known in entries if address.version == version and fqdn in known]
         grains[f"fqdn_ip{version}"] = list(dict.fromkeys(listed))
-    outside = {address for _, address in _global_addresses()}
+    outside = set(_global_addresses(host))
     dotted = {name for address, known in entries if str(address) in outside for name in known if "." in name}
     return grains | {"fqdns": sorted(dotted)}
 
 
 def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """Addresses by interface: ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces; all of them: ipv4, ipv6."""
-    four, six, hardware_addresses = _addresses4(), _addresses6(), _hardware_addresses()
+    found = kernel_network.interfaces(host)
+    four = {name: [one.address for one in each.four] for name, each in found.items() if each.four}
+    six = {name: [one.address for one in each.six] for name, each in found.items() if each.six}
+    hardware_addresses = {name: each.hardware for name, each in found.items() if each.hardware}
     every = sorted({*four, *six, *hardware_addresses})
     return {
         "ip4_interfaces": {name: four.get(name, []) for name in every},
@@ -53,7 +55,7 @@ def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 def gateways(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """ip4_gw and ip6_gw: the address of the default gateway, True where the route needs none, False without a route;
     ip_gw: whether there is any."""
-    four, six = _gateway4(), _gateway6()
+    four, six = _gateway4(host), _gateway6(host)
     return {"ip_gw": bool(four or six), "ip4_gw": four, "ip6_gw": six}
 
 
@@ -123,13 +125,12 @@ def _fqdn(host: ManagedHost, node: str) -> str:
     return node
 
 
-def _global_addresses() -> Iterator[tuple[str, str]]:
-    """(interface, address) of those that others can reach."""
-    for found in (_addresses4(), _addresses6()):
-        for name, listed in found.items():
-            for address in listed:
-                if not ipaddress.ip_address(address).is_loopback:
-                    yield name, address
+def _global_addresses(host: ManagedHost) -> Iterator[str]:
+    """The addresses that others can reach."""
+    for each in kernel_network.interfaces(host).values():
+        for address in (*(one.address for one in each.four), *(one.address for one in each.six)):
+            if not ipaddress.ip_address(address).is_loopback:
+                yield address
 
 
 def _in_order(found: Mapping[str, list[str]]) -> list[str]:
@@ -137,46 +138,9 @@ def _in_order(found: Mapping[str, list[str]]) -> list[str]:
     return [str(address) for address in sorted(every, key=int)]
 
 
-def _addresses4() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for _, name in socket.if_nameindex():
-        address = _address4(name)
-        if address:
-            found.setdefault(name, []).append(address)
-    return found
-
-
-def _address4(name: str) -> str:
-    """The interface's first address, by SIOCGIFADDR."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15]))
-        except OSError:
-            return ""
-    return socket.inet_ntoa(answer[20:24])
-
-
-def _addresses6() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in text(Path("/proc/net/if_inet6")).splitlines():
-        fields = line.split()
-        address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(fields[0]))
-        found.setdefault(fields[5], []).append(address)
-    return found
-
-
-def _hardware_addresses() -> dict[str, str]:
-    found = {}
-    for _, name in socket.if_nameindex():
-        address = text(Path(f"/sys/class/net/{name}/address")).strip()
-        if address:
-            found[name] = address
-    return found
-
-
-def _gateway4() -> str | bool:
+def _gateway4(host: ManagedHost) -> str | bool:
     """Of the default route with the smallest metric, as ``ip route`` shows it first."""
-    routes = [line.split() for line in text(Path("/proc/net/route")).splitlines()[1:]]
+    routes = [line.split() for line in _table(host, "route").splitlines()[1:]]
     default = [row for row in routes if len(row) > 7 and row[1] == row[7] == "00000000"]
     if not default:
         return False
@@ -184,14 +148,18 @@ def _gateway4() -> str | bool:
     return socket.inet_ntoa(struct.pack("<I", int(row[2], 16))) if int(row[3], 16) & _GATEWAY else True
 
 
-def _gateway6() -> str | bool:
-    routes = [line.split() for line in text(Path("/proc/net/ipv6_route")).splitlines()]
+def _gateway6(host: ManagedHost) -> str | bool:
+    routes = [line.split() for line in _table(host, "ipv6_route").splitlines()]
     # What rejects packets ("unreachable default") is no way out: its flag is RTF_REJECT.
     default = [row for row in routes if len(row) > 9 and row[1] == "00" and set(row[0]) == {"0"} and not _rejects(row)]
     if not default:
         return False
     row = min(default, key=lambda each: int(each[5], 16))
     return socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[4])) if int(row[8], 16) & _GATEWAY else True
+
+
+def _table(host: ManagedHost, name: str) -> str:
+    return processes.text(host, f"{processes.network(host)}/{name}")
 
 
 def _rejects(row: list[str]) -> bool:

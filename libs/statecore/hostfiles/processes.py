@@ -17,6 +17,9 @@ from statecore.ports import ManagedHost
 
 _OURS = Path("/proc")
 
+#: Where in our own /proc our own network is told of.
+OWN_NETWORK = "net"
+
 #: Letter of a process's state -> its name, as psutil has them.
 _STATES = {
     "R": "running",
@@ -90,9 +93,18 @@ def text(host: ManagedHost, name: str) -> str:
 
 
 def network(host: ManagedHost) -> str:
-    """Where in ``directory`` the host's network is told of: with its first process, where that is the host's own /proc; else
-    our own network is all there is."""
-    return "1/net" if directory(host) != _OURS else "net"
+    """Where in ``directory`` the host's network is told of: with its first process, where that is the host's own /proc, or where
+    our first process is the host's; else our own network is all there is."""
+    if directory(host) != _OURS:
+        return "1/net"
+    return "1/net" if host.mounted and _is_of(_OURS / "1", host) else OWN_NETWORK
+
+
+def _is_of(process: Path, host: ManagedHost) -> bool:
+    try:
+        return _is_below(process, host.root.stat())
+    except OSError:
+        return False
 
 
 def pids(host: ManagedHost) -> list[int]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +15,9 @@ from typing import Any
 import pytest
 
 from statecore.beacons import load as load_beacon
+from statecore.beacons import sh as sh_beacon
+from statecore.errors import CommandError, NotAvailable
+from statecore.host import Host
 from statecore.ports import CommandResult
 from tests.conftest import Oracle
 
@@ -147,7 +153,11 @@ def test_disks(plain):
     ctx = plain.context()
     # A mounted host has what is mounted below its root.
     assert run(plain, "diskusage", "beacon", [{"/": 0}], ctx) == []
-    own = plain.context(host=SimpleNamespace(root=Path("/"), mounted=False))
+    (plain.root / "srv").mkdir()
+    ctx.host.mount_table = lambda: "40 1 0:40 / /srv rw - ext4 /dev/sdb1 rw\n"
+    (event,) = run(plain, "diskusage", "beacon", [{"/srv": 0}], ctx)
+    assert event["mount"] == "/srv"
+    own = plain.context(host=Host("/"))
     (event,) = run(plain, "diskusage", "beacon", [{"/": "0%"}], own)
     assert event["mount"] == "/"
     assert 0 <= event["diskusage"] <= 100
@@ -158,10 +168,13 @@ def test_disks(plain):
 
 def test_processes(plain):
     me = Path(f"/proc/{os.getpid()}/comm").read_text().strip()
+    own = plain.context(host=Host("/"))
     config = [{"processes": {me: "running", "no-such-process": "running"}}]
-    assert run(plain, "ps", "beacon", config) == [{me: "Running"}]
+    assert run(plain, "ps", "beacon", config, own) == [{me: "Running"}]
+    # None of our processes is one of the mounted host.
+    assert run(plain, "ps", "beacon", config) == []
     config = [{"processes": {me: "stopped", "no-such-process": "stopped", "nor-this": "?"}}]
-    assert run(plain, "ps", "beacon", config) == [{"no-such-process": "Stopped"}, {"nor-this": False}]
+    assert run(plain, "ps", "beacon", config, own) == [{"no-such-process": "Stopped"}, {"nor-this": False}]
 
 
 def test_services(plain):
@@ -208,6 +221,13 @@ def test_interfaces(plain):
     assert told(type="greater", bytes_recv=10**18) == []
     (event,) = told(type="equal", errin=0)
     assert event["interface"] == "lo"
+    # A mounted host's own counters, where its /proc is there.
+    (plain.root / "proc/1/net").mkdir(parents=True)
+    (plain.root / "proc/stat").write_text("")
+    (plain.root / "proc/1/net/dev").write_text(f"head\nhead\n  eth7: {' '.join('7' * 16)}\n")
+    config = [{"interfaces": {"eth7": {"bytes_recv": 7}, "lo": {"errin": 0}}}]
+    (theirs,) = run(plain, "network_info", "beacon", config)
+    assert (theirs["interface"], theirs["network_info"]["bytes_sent"]) == ("eth7", 7)
     assert sorted(event["network_info"]) == sorted(
         ["bytes_sent", "bytes_recv", "packets_sent", "packets_recv", "errin", "errout", "dropin", "dropout"]
     )
@@ -301,3 +321,119 @@ def test_files_that_change(plain):
     run(plain, "inotify", "close", config, ctx)
     (directory / "file").write_text("e")
     assert told() == []
+
+
+def test_files_that_change_behind_a_link_of_the_host(plain, tmp_path):
+    """A link of a mounted host means the host's own path, and one that takes a directory's place leads nowhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (plain.root / "srv/real").mkdir(parents=True)
+    (plain.root / "etc").symlink_to("/srv/real")
+    (plain.root / "out").symlink_to(outside)
+    ctx = plain.context()
+    config = [{"files": {path: {"recurse": True, "auto_add": True} for path in ("/etc", "/out")}}]
+    assert run(plain, "inotify", "beacon", config, ctx) == []
+    (plain.root / "srv/real/file").write_text("")
+    (outside / "file").write_text("")
+    told = [event["path"] for event in run(plain, "inotify", "beacon", config, ctx) if event["change"] == "IN_CREATE"]
+    assert told == ["/etc/file"]
+    (plain.root / "srv/real").rename(plain.root / "srv/aside")
+    (plain.root / "srv/real").symlink_to(outside)
+    run(plain, "inotify", "beacon", config, ctx)
+    (outside / "more").write_text("")
+    assert run(plain, "inotify", "beacon", config, ctx) == []
+    run(plain, "inotify", "close", config, ctx)
+
+
+def _until(look, wanted):
+    """Looks until there is as much, and a while at the most."""
+    found: list[Any] = []
+    deadline = time.monotonic() + 20
+    while len(found) < wanted and time.monotonic() < deadline:
+        found += look()
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+def test_commands_in_a_shell(plain, monkeypatch, tmp_path):
+    """A shell that reads from a pipe is one that somebody types into."""
+    ctx = plain.context(host=Host("/"))
+    shell = subprocess.Popen(
+        ["/bin/bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    own = [each for each in sh_beacon.processes.all_of(ctx.host) if each.pid == shell.pid]
+    monkeypatch.setattr(sh_beacon.processes, "all_of", lambda _: own)
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+
+    def look() -> list[Any]:
+        return run(plain, "sh", "beacon", [], ctx)
+
+    try:
+        deadline = time.monotonic() + 20
+        while "TracerPid:\t0" in Path(f"/proc/{shell.pid}/status").read_text() and time.monotonic() < deadline:
+            assert look() == []
+            time.sleep(0.02)
+        shell.stdin.write('/bin/ls \'a b\' "c\\"d" grün 2>&1; /no/such; (/bin/true)\n')
+        shell.stdin.flush()
+        user = ctx.host.user_name(os.geteuid())
+        told = {"tag": str(shell.pid), "user": user}
+        assert _until(look, 2) == [
+            {**told, "cmd": "/bin/ls", "args": ["/bin/ls", "a b", 'c"d', "grün"]},
+            {**told, "cmd": "/bin/true", "args": ["/bin/true"]},
+        ]
+        places = [each.place for each in ctx.scratch["sh.shells"][0].values()]
+        run(plain, "sh", "close", [], ctx)
+        assert [place for place in places if Path(place).exists()] == []
+        while "TracerPid:\t0" not in Path(f"/proc/{shell.pid}/status").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        shell.kill()
+        shell.communicate()
+    assert look() == []
+
+
+def test_the_configuration_of_sh(plain):
+    ctx = plain.context(host=Host("/"))
+    assert sh_beacon.validate(ctx, []) == VALID
+    assert sh_beacon.validate(ctx, {}) == (False, "Configuration for sh beacon must be a list.")
+    with pytest.raises(NotAvailable, match="strace is missing"):
+        run(plain, "sh", "validate", [])
+
+
+def test_a_shell_that_may_not_be_looked_into_is_told_of_once(plain, monkeypatch):
+    monkeypatch.setattr(
+        sh_beacon, "_START", sh_beacon._START.replace("strace", "sh -c 'echo not permitted >&2; exit 1'")
+    )
+    ctx = plain.context(host=Host("/"))
+    (own,) = [each for each in sh_beacon.processes.all_of(ctx.host) if each.pid == os.getpid()]
+    monkeypatch.setattr(sh_beacon.processes, "all_of", lambda _: [replace(own, words=("-bash",))])
+    told = []
+    deadline = time.monotonic() + 20
+    while not told and time.monotonic() < deadline:
+        try:
+            assert run(plain, "sh", "beacon", [], ctx) == []
+            time.sleep(0.02)
+        except CommandError as error:
+            told.append(str(error))
+    assert told == [f"strace of {os.getpid()}: not permitted"]
+    assert run(plain, "sh", "beacon", [], ctx) == []
+    assert ctx.scratch["sh.shells"][0] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-bash"], True),
+        (["/bin/bash", "--login", "-i"], True),
+        (["bash", "-c", "ls"], False),
+        (["sh", "script"], False),
+        (["python3"], False),
+        ([], False),
+    ],
+)
+def test_what_is_a_shell(words, told):
+    process = SimpleNamespace(words=tuple(words))
+    assert sh_beacon._is_shell(process, {"sh", "bash"}) is told

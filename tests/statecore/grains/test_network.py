@@ -8,6 +8,7 @@ import pytest
 
 from statecore.grains import network
 from statecore.host import Host
+from statecore.hostfiles.kernel_network import Address4, Interface
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 
@@ -23,8 +24,11 @@ def test_names_of_the_hosts_file(tmp_path: Path) -> None:
 
 
 def test_further_names_of_own_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_addresses4", lambda: {"lo": ["127.0.0.1"], "eth0": ["10.0.0.1"]})
-    monkeypatch.setattr(network, "_addresses6", dict)
+    found = {
+        name: Interface(four=[Address4(address, "255.0.0.0", None)])
+        for name, address in {"lo": "127.0.0.1", "eth0": "10.0.0.1"}.items()
+    }
+    monkeypatch.setattr(network.kernel_network, "interfaces", lambda _: found)
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/hosts").write_text("127.0.0.1 local.host\n10.0.0.1 b.example.org a.example.org short\n")
     assert network.names(Host(tmp_path), {})["fqdns"] == ["a.example.org", "b.example.org"]
@@ -85,8 +89,8 @@ def test_no_name_servers(tmp_path: Path) -> None:
 def test_gateways(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, four: str, six: str, told: tuple[object, ...]
 ) -> None:
-    files = {"/proc/net/route": ROUTES + four, "/proc/net/ipv6_route": six}
-    monkeypatch.setattr(network, "text", lambda path: files[str(path)])
+    files = {"net/route": ROUTES + four, "net/ipv6_route": six}
+    monkeypatch.setattr(network.processes, "text", lambda _, name: files[name])
     grains = network.gateways(Host(tmp_path), {})
     assert (grains["ip_gw"], grains["ip4_gw"], grains["ip6_gw"]) == told
 

@@ -1,33 +1,27 @@
-"""Interfaces and addresses (Salt's ``network`` module): as the kernel has them for this process, asked without a program.
+"""Interfaces and addresses (Salt's ``network`` module), as the kernel has them for the managed host; asked without a program.
 
-Of an interface its first IPv4 address is told, as in the grains.
+Of an interface of ours its first IPv4 address is told, as in the grains.
 """
 
 from __future__ import annotations
 
-import fcntl
 import ipaddress
 import re
 import socket
-import struct
 from collections.abc import Iterable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError
-from statecore.hostfiles import network_files
-from statecore.modules.network import routes
+from statecore.hostfiles import kernel_network, network_files
+from statecore.modules.network import connections, probing, routes
 
-#: The module whose functions are served with these.
-PARTS = (routes,)
+#: The modules whose functions are served with these.
+PARTS = (routes, connections, probing)
 
-#: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
-_ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913
-_UP = 1
-
-#: Column of /proc/net/if_inet6 -> scope.
-_SCOPES = {"00": "global", "10": "host", "20": "link", "40": "site"}
+#: So many name servers' answers are waited for at once.
+_ASKED_AT_ONCE = 8
 
 
 def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
@@ -38,21 +32,15 @@ def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
         salt '*' network.interfaces
     """
     found: dict[str, dict[str, Any]] = {}
-    for _, name in socket.if_nameindex():
-        flags = _ask(name, _FLAGS)
-        entry: dict[str, Any] = {"up": bool(flags and struct.unpack("H", flags[16:18])[0] & _UP)}
-        if hardware := _text(f"/sys/class/net/{name}/address").strip():
-            entry["hwaddr"] = hardware
-        if (address := _address(name, _ADDRESS)) is not None:
-            mask, broadcast = _address(name, _NETMASK), _address(name, _BROADCAST)
-            inet = {"address": address, "netmask": mask, "label": name}
-            entry["inet"] = [{**inet, "broadcast": None if broadcast in ("0.0.0.0", None) else broadcast}]
-        found[name] = entry
-    for line in _text("/proc/net/if_inet6").splitlines():
-        digits, _, prefix, scope, _, name = line.split()
-        address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
-        inet6 = {"address": address, "prefixlen": str(int(prefix, 16)), "scope": _SCOPES.get(scope, scope)}
-        found.setdefault(name, {"up": True}).setdefault("inet6", []).append(inet6)
+    for name, each in kernel_network.interfaces(ctx.host).items():
+        entry = found[name] = {"up": each.up, **({"hwaddr": each.hardware} if each.hardware else {})}
+        if each.four:
+            entry["inet"] = [
+                {"address": one.address, "netmask": one.netmask, "label": name, "broadcast": one.broadcast}
+                for one in each.four
+            ]
+        if each.six:
+            entry["inet6"] = [{"address": one.address, "prefixlen": one.prefix, "scope": one.scope} for one in each.six]
     return found
 
 
@@ -120,6 +108,37 @@ def subnets(ctx: Context, interfaces: Any = None) -> list[str]:
 def subnets6(ctx: Context) -> list[str]:
     """IPv6 networks that the host is in, but for loopback."""
     return _networks(ctx, "inet6", None)
+
+
+def ip_networks(
+    ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
+) -> Any:
+    """IPv4 networks that the host is in, sorted; with ``verbose`` their address, netmask, num_addresses and prefixlen.
+
+    CLI Example:
+
+        salt '*' network.ip_networks interface=eth0
+    """
+    return _told_networks(ctx, "inet", interface, loopback=include_loopback, verbose=verbose)
+
+
+def ip_networks6(
+    ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
+) -> Any:
+    """IPv6 networks that the host is in, as ``ip_networks`` has those of IPv4."""
+    return _told_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
+
+
+def fqdns(ctx: Context) -> dict[str, list[str]]:
+    """fqdns: the names that name servers have for the host's addresses, sorted. It is the minion's resolver that is asked.
+
+    CLI Example:
+
+        salt '*' network.fqdns
+    """
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        told = list(pool.map(_name_of, [*ip_addrs(ctx), *ip_addrs6(ctx)]))
+    return {"fqdns": sorted({name for name in told if name})}
 
 
 def in_subnet(ctx: Context, cidr: str) -> bool:
@@ -217,26 +236,36 @@ def _networks(ctx: Context, kind: str, names: Any) -> list[str]:
     return sorted(found)
 
 
+def _told_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> Any:
+    chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
+    found = {
+        ipaddress.ip_network(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}", strict=False)
+        for each in chosen
+        for entry in each.get(kind, ())
+    }
+    kept = sorted(
+        (each for each in found if loopback or not each.is_loopback), key=lambda each: each.network_address.packed
+    )
+    if not verbose:
+        return [str(each) for each in kept]
+    return {
+        str(each): {
+            "address": str(each.network_address),
+            "netmask": str(each.netmask),
+            "num_addresses": each.num_addresses,
+            "prefixlen": each.prefixlen,
+        }
+        for each in kept
+    }
+
+
+def _name_of(address: str) -> str:
+    try:
+        return socket.getfqdn(socket.gethostbyaddr(address)[0])
+    except OSError:
+        # Nobody has a name for it.
+        return ""
+
+
 def _sorted(addresses: Iterable[str]) -> list[str]:
     return sorted(addresses, key=lambda each: ipaddress.ip_address(each).packed)
-
-
-def _address(name: str, what: int) -> str | None:
-    answer = _ask(name, what)
-    return socket.inet_ntoa(answer[20:24]) if answer else None
-
-
-def _ask(name: str, what: int) -> bytes:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            return fcntl.ioctl(probe.fileno(), what, struct.pack("256s", name.encode()[:15]))
-        except OSError:
-            return b""
-
-
-def _text(path: str) -> str:
-    # Of the kernel, and so of every root; a mounted one need not have it.
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""

@@ -85,7 +85,25 @@ def arp(ctx: Context) -> dict[str, str]:
     return {row[3]: row[0] for row in rows if len(row) > 3 and int(row[2], 16) & _KNOWN}
 
 
-ip_neighs = arp
+ip_neighs = ipneighs = arp
+
+
+def ip_neighs6(ctx: Context) -> dict[str, str]:
+    """Hardware address -> IPv6 address of the neighbours that have answered, as the host's ip tells.
+
+    CLI Example:
+
+        salt '*' network.ip_neighs6
+    """
+    if ctx.host.which("ip") is None:
+        raise CommandError("the host has no ip")
+    rows = (
+        line.split() for line in ctx.host.run(["ip", "-6", "neigh", "show"], env={"LC_ALL": "C"}).stdout.splitlines()
+    )
+    return {row[row.index("lladdr") + 1]: row[0] for row in rows if "lladdr" in row[:-1]}
+
+
+ipneighs6 = ip_neighs6
 
 
 def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:

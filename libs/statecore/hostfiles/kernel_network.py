@@ -1,0 +1,147 @@
+"""Network interfaces and their addresses, as the kernel has them for the managed host; asked without a program.
+
+Of this machine, and of a host that is mounted without its /proc (a tree that is not booted), they are those of our own network. Of
+one whose /proc is mounted in it, those of its first process are read: /proc/1/net, and /sys where that is there. The kernel's
+tables (proc(5): dev, fib_trie, route, if_inet6) do not say which interface has an IPv4 address; it is the one that its
+network is reached by, lo for an address of loopback, and the first one for a single address that no network is told for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import re
+import socket
+import struct
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from statecore.hostfiles import plain_text, processes
+from statecore.ports import ManagedHost
+
+#: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
+_ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913
+_UP = 1
+
+#: Column of if_inet6 -> scope.
+_SCOPES = {"00": "global", "10": "host", "20": "link", "40": "site"}
+
+#: An address of the machine itself in fib_trie: its line, and the one that says what it is.
+_LOCAL = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
+_BROADCASTS = re.compile(r"\|-- (\S+)\n\s+/32 link BROADCAST")
+
+
+@dataclass(frozen=True, slots=True)
+class Address4:
+    """An IPv4 address; netmask and broadcast as they are written, None for no broadcast."""
+
+    address: str
+    netmask: str
+    broadcast: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Address6:
+    """An IPv6 address, the length of its prefix, and its scope: global, host, link, site, or the kernel's number."""
+
+    address: str
+    prefix: str
+    scope: str
+
+
+@dataclass(slots=True)
+class Interface:
+    """One interface."""
+
+    up: bool = True
+    #: "" where it has none.
+    hardware: str = ""
+    four: list[Address4] = field(default_factory=list)
+    six: list[Address6] = field(default_factory=list)
+
+
+def interfaces(host: ManagedHost) -> dict[str, Interface]:
+    """Name -> interface."""
+    top = processes.network(host)
+    found = _of_this_process() if top == processes.OWN_NETWORK else _of_tables(host, top)
+    for line in processes.text(host, f"{top}/if_inet6").splitlines():
+        digits, _, prefix, scope, _, name = line.split()
+        address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
+        six = Address6(address, str(int(prefix, 16)), _SCOPES.get(scope, scope))
+        found.setdefault(name, Interface()).six.append(six)
+    return found
+
+
+def ipv4_of(digits: str) -> str:
+    """An IPv4 address of the kernel's tables, where its bytes are a number of this machine's. Raises ValueError."""
+    return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder))
+
+
+# ------------------------------------------------------------------------------------------------------------------ our own
+
+
+def _of_this_process() -> dict[str, Interface]:
+    found = {}
+    for _, name in socket.if_nameindex():
+        flags = _ask(name, _FLAGS)
+        made = found[name] = Interface(up=bool(flags and struct.unpack("H", flags[16:18])[0] & _UP))
+        made.hardware = plain_text.text(Path(f"/sys/class/net/{name}/address")).strip()
+        if (address := _address(name, _ADDRESS)) is not None:
+            broadcast = _address(name, _BROADCAST)
+            none = broadcast in ("0.0.0.0", None)
+            made.four.append(Address4(address, _address(name, _NETMASK) or "", None if none else broadcast))
+    return found
+
+
+def _address(name: str, what: int) -> str | None:
+    answer = _ask(name, what)
+    return socket.inet_ntoa(answer[20:24]) if answer else None
+
+
+def _ask(name: str, what: int) -> bytes:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            return fcntl.ioctl(probe.fileno(), what, struct.pack("256s", name.encode()[:15]))
+        except OSError:
+            return b""
+
+
+# -------------------------------------------------------------------------------------------------------------- the host's
+
+
+def _of_tables(host: ManagedHost, top: str) -> dict[str, Interface]:
+    found = {}
+    for line in processes.text(host, f"{top}/dev").splitlines()[2:]:
+        name = line.partition(":")[0].strip()
+        flags = plain_text.host_text(host, f"/sys/class/net/{name}/flags").strip()
+        made = found[name] = Interface(up=bool(int(flags, 16) & _UP) if flags else True)
+        made.hardware = plain_text.host_text(host, f"/sys/class/net/{name}/address").strip()
+    trie = processes.text(host, f"{top}/fib_trie")
+    broadcasts = set(_BROADCASTS.findall(trie))
+    networks = _networks(processes.text(host, f"{top}/route"))
+    # The tables main and local may be one, and are then both shown whole.
+    for text in dict.fromkeys(_LOCAL.findall(trie)):
+        address = ipaddress.IPv4Address(text)
+        reached = [each for each in networks if address in each[0]]
+        if reached:
+            network, name = max(reached, key=lambda each: each[0].prefixlen)
+        elif address.is_loopback:
+            network, name = ipaddress.IPv4Network("127.0.0.0/8"), "lo"
+        else:
+            network, name = ipaddress.IPv4Network(text), next(iter(found), "lo")
+        last = str(network.broadcast_address)
+        broadcast = last if last in broadcasts and not address.is_loopback else None
+        made = found.setdefault(name, Interface())
+        made.four.append(Address4(text, str(network.netmask), broadcast))
+    return found
+
+
+def _networks(table: str) -> list[tuple[ipaddress.IPv4Network, str]]:
+    """The networks that are reached without a gateway, and by which interface."""
+    rows = (line.split() for line in table.splitlines()[1:])
+    return [
+        (ipaddress.IPv4Network(f"{ipv4_of(row[1])}/{ipv4_of(row[7])}"), row[0])
+        for row in rows
+        if len(row) > 7 and int(row[2], 16) == 0 and int(row[7], 16) != 0
+    ]

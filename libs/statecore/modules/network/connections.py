@@ -1,0 +1,131 @@
+"""Sockets: of the mounted host's network where its /proc is mounted in it, else of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.hostfiles import processes
+
+#: Number in the kernel's tables -> its name in netstat(8).
+_STATES: Mapping[int, str] = {
+    1: "ESTABLISHED",
+    2: "SYN_SENT",
+    3: "SYN_RECV",
+    4: "FIN_WAIT1",
+    5: "FIN_WAIT2",
+    6: "TIME_WAIT",
+    7: "CLOSE",
+    8: "CLOSE_WAIT",
+    9: "LAST_ACK",
+    10: "LISTEN",
+    11: "CLOSING",
+    12: "SYN_RECV",
+}
+_ESTABLISHED = 1
+
+_TABLES = ("tcp", "tcp6", "udp", "udp6")
+
+
+def netstat(ctx: Context) -> list[dict[str, str]]:
+    """proto, recv-q, send-q, local-address, remote-address, user (its number), inode and program (``pid/name``, ``-`` for one that
+    may not be looked at) of each socket of TCP and UDP; of TCP its state.
+
+    CLI Example:
+
+        salt '*' network.netstat
+    """
+    owners = _owners(ctx)
+    found = []
+    for proto in _TABLES:
+        for row in _rows(ctx, proto):
+            local, remote = (_netstat_address(each) for each in row[1:3])
+            sending, _, receiving = row[4].partition(":")
+            one = {
+                "proto": proto,
+                "recv-q": str(int(receiving, 16)),
+                "send-q": str(int(sending, 16)),
+                "local-address": local,
+                "remote-address": remote,
+                "user": row[7],
+                "inode": row[9],
+                "program": owners.get(row[9], "-"),
+            }
+            if proto.startswith("tcp"):
+                one["state"] = _STATES.get(int(row[3], 16), row[3])
+            found.append(one)
+    return found
+
+
+def active_tcp(ctx: Context) -> dict[int, dict[str, Any]]:
+    """Number -> local_addr, local_port, remote_addr and remote_port of each established connection of TCP.
+
+    CLI Example:
+
+        salt '*' network.active_tcp
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for proto in ("tcp", "tcp6"):
+        for row in _rows(ctx, proto):
+            if int(row[3], 16) == _ESTABLISHED:
+                (local, local_port), (remote, remote_port) = (_address(each) for each in row[1:3])
+                found[len(found)] = {
+                    "local_addr": _unmapped(local),
+                    "local_port": local_port,
+                    "remote_addr": _unmapped(remote),
+                    "remote_port": remote_port,
+                }
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _rows(ctx: Context, name: str) -> Iterator[list[str]]:
+    table = processes.text(ctx.host, f"{processes.network(ctx.host)}/{name}")
+    return (row for row in (line.split() for line in table.splitlines()[1:]) if len(row) > 9)
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Address and port, which the kernel writes as numbers of this machine's."""
+    digits, _, port = text.partition(":")
+    words = (int(digits[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(digits), 8))
+    family = socket.AF_INET6 if len(digits) > 8 else socket.AF_INET
+    return socket.inet_ntop(family, b"".join(words)), int(port, 16)
+
+
+def _netstat_address(text: str) -> str:
+    address, port = _address(text)
+    return f"{address}:{port or '*'}"
+
+
+def _unmapped(address: str) -> str:
+    """An IPv4 address that a socket of IPv6 has, as what it is."""
+    whole = ipaddress.ip_address(address)
+    return str(getattr(whole, "ipv4_mapped", None) or whole)
+
+
+def _owners(ctx: Context) -> dict[str, str]:
+    """inode of a socket -> ``pid/name`` of a process that has it open, where we may look."""
+    top = processes.directory(ctx.host)
+    found: dict[str, str] = {}
+    for process in processes.all_of(ctx.host):
+        for link in _open_files(top / str(process.pid) / "fd"):
+            if "socket:[" in link:
+                found.setdefault(link.rpartition("[")[2].rstrip("]"), f"{process.pid}/{process.name}")
+    return found
+
+
+def _open_files(place: Path) -> Iterator[str]:
+    """What the descriptors of a process are; nothing where it ended, or is not ours to look into."""
+    with contextlib.suppress(OSError):
+        for each in place.iterdir():
+            # Some are closed meanwhile, first of all the one that this is listed by.
+            with contextlib.suppress(OSError):
+                yield str(each.readlink())
