@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from masterstore import keys
 from masterstore.client import Client, text
@@ -12,12 +13,13 @@ STATES = ("accepted", "pending", "rejected", "denied")
 #: Seconds for which a worker believes what it knows of keys before it looks whether something changed.
 _BELIEVED = 0.5
 
-#: KEYS: version, the states' hashes. ARGV: minion, PEM, index of the new state's key (0: none).
+#: KEYS: version, the states' hashes, that of denied keys last. ARGV: minion, PEM, index of the new state's hash.
 _MOVE = """
-for i = 2, #KEYS do
+for i = 2, #KEYS - 1 do
   if i ~= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[i], ARGV[1]) end
 end
-if tonumber(ARGV[3]) > 0 then redis.call('HSET', KEYS[tonumber(ARGV[3])], ARGV[1], ARGV[2]) end
+if redis.call('HGET', KEYS[#KEYS], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[#KEYS], ARGV[1]) end
+redis.call('HSET', KEYS[tonumber(ARGV[3])], ARGV[1], ARGV[2])
 return redis.call('INCR', KEYS[1])
 """
 
@@ -46,7 +48,8 @@ class MinionKeys:
         return None
 
     def store(self, minion: str, pem: str, state: str) -> None:
-        """Puts the key into a state, out of every other; a denied key stands beside the one that is in force."""
+        """Puts the key into a state, out of every other. A denied key stands beside the one that is in force, until it is
+        itself put into another state."""
         if state == "denied":
             with self._client.calling() as server:
                 server.hset(keys.minion_keys(state), minion, pem)
@@ -54,9 +57,20 @@ class MinionKeys:
             return
         self._moved(minion, pem, 2 + STATES.index(state))
 
-    def delete(self, minion: str) -> None:
-        """Forgets the minion's keys in all states."""
-        self._moved(minion, "", 0)
+    def delete(self, minion: str, state: str = "") -> None:
+        """Forgets the minion's key in one state, or (without one) in all."""
+        with self._client.calling() as server:
+            pipe = server.pipeline()
+            for name in [state] if state else STATES:
+                pipe.hdel(keys.minion_keys(name), minion)
+            pipe.incr(keys.KEYS_VERSION)
+            pipe.execute()
+        self._forget(minion)
+
+    def pems(self, state: str, minions: Sequence[str]) -> dict[str, str]:
+        """{minion: PEM} of those that have a key in this state."""
+        found = self._client.call("hmget", keys.minion_keys(state), list(minions)) if minions else []
+        return {minion: text(pem) for minion, pem in zip(minions, found, strict=True) if pem is not None}
 
     def ids(self, state: str) -> list[str]:
         """Ids in a state, sorted."""
@@ -92,5 +106,8 @@ class MinionKeys:
         names = [keys.KEYS_VERSION, *(keys.minion_keys(state) for state in STATES)]
         with self._client.calling():
             self._move(keys=names, args=[minion, pem, index])
+        self._forget(minion)
+
+    def _forget(self, minion: str) -> None:
         self._accepted.pop(minion, None)
         self._looked = 0.0

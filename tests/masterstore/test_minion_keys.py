@@ -32,7 +32,7 @@ def test_a_key_in_a_state(store: Store, second: Store, state: str) -> None:
     assert second.minion_keys.pem("a") == ("PEM" if state == "accepted" else None)
 
 
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATES, IN_FORCE)))
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(IN_FORCE, IN_FORCE)))
 def test_a_key_has_one_state(store: Store, before: str, after: str) -> None:
     store.minion_keys.store("a", "OLD", before)
     store.minion_keys.store("a", "NEW", after)
@@ -49,6 +49,24 @@ def test_a_denied_key_stands_beside_the_one_in_force(store: Store, raw: redis.Re
     store.minion_keys.delete("a")
     assert store.minion_keys.state_of("a") is None
     assert store.minion_keys.all() == {name: [] for name in STATES}
+
+
+@pytest.mark.parametrize("state", IN_FORCE)
+def test_a_denied_key_stays_until_it_is_in_force_itself(store: Store, state: str) -> None:
+    store.minion_keys.store("a", "EVIL", "denied")
+    store.minion_keys.store("a", "GOOD", state)
+    assert store.minion_keys.pems("denied", ["a", "b"]) == {"a": "EVIL"}
+    store.minion_keys.store("a", "EVIL", state)
+    assert store.minion_keys.pems("denied", ["a"]) == {}
+    assert store.minion_keys.pems(state, ["a"]) == {"a": "EVIL"}
+
+
+def test_one_state_is_forgotten(store: Store, second: Store) -> None:
+    store.minion_keys.store("a", "GOOD", "accepted")
+    store.minion_keys.store("a", "EVIL", "denied")
+    store.minion_keys.delete("a", "denied")
+    assert second.minion_keys.all() == {name: ["a"] if name == "accepted" else [] for name in STATES}
+    assert second.minion_keys.pems("accepted", []) == {}
 
 
 def test_ids_are_sorted(store: Store) -> None:

@@ -1,4 +1,7 @@
-"""Minion keys as operators see them: the ``wheel`` command's ``key.*`` functions, and a minion's revocation of its own."""
+"""Minion keys as operators see them: the ``wheel`` command's ``key.*`` functions, and a minion's revocation of its own.
+
+Names, arguments and answers are those of Salt's wheel/key.py; ``key.import`` is ours.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ from typing import Any, TypeAlias
 
 from saltwire import tags
 from saltwire.errors import PeerFault
-from saltwire.keys import PublicKey
+from saltwire.ids import is_minion_id
+from saltwire.keys import PrivateKey, PublicKey, clean_pem
 from services.kit.control import ControlError
 from services.mworker.desk import Desk
 
 #: State in the store -> name of the list in Salt's answers.
 LISTS: Mapping[str, str] = {
-    "accepted": "minions",
     "pending": "minions_pre",
     "rejected": "minions_rejected",
+    "accepted": "minions",
     "denied": "minions_denied",
 }
+
+#: The same the other way round.
+STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 
 Wheel: TypeAlias = Callable[[Desk, Mapping[str, Any]], Any]
 
@@ -43,124 +50,276 @@ def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does."""
     if not desk.options.allow_minion_key_revoke:
         return dict(load)
-    _change(desk, [minion_id], ("accepted",), None, "delete")
+    _change(desk, {"accepted": [minion_id]}, None, "delete", {})
     return True
 
 
 def list_all(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """All ids by state."""
     everything = desk.store.minion_keys.all()
-    return {name: sorted(everything.get(state, ())) for state, name in LISTS.items()}
+    return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
+
+
+def list_one(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The ids in the state that ``match`` begins: acc, pre, un, rej, den; ``all``: every state."""
+    word = str(kwarg.get("match", ""))
+    everything = list_all(desk, kwarg)
+    if word.startswith("all"):
+        return everything
+    name = list_named(word)
+    if not name:
+        raise ControlError("InvocationError", f"'{word}' names no list of keys: acc, pre, un, rej, den or all")
+    return {name: everything[name]}
 
 
 def list_match(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Ids that match ``match`` (a glob, or several by comma, or a list of ids), by state; states without one are left out."""
-    return {name: ids for name, ids in _matching(desk, kwarg, tuple(LISTS)).items() if ids}
+    return {LISTS[state]: ids for state, ids in _matching(desk, kwarg, tuple(LISTS)).items() if ids}
 
 
 def finger(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Fingerprints of the matching keys by state; the master's own under ``local`` when it matches ``master.pub``."""
-    hash_type = str(kwarg.get("hash_type") or desk.options.hash_type)
-    if hash_type not in hashlib.algorithms_guaranteed:
-        known = ", ".join(sorted(hashlib.algorithms_guaranteed))
-        raise ControlError("InvocationError", f"there is no hash_type '{hash_type}'; there are {known}")
-    answer: dict[str, dict[str, str]] = {}
-    for state, name in LISTS.items():
-        found = {}
-        for minion in _matching(desk, kwarg, (state,)).get(name, ()):
-            stored = desk.store.minion_keys.state_of(minion)
-            if stored is not None:
-                found[minion] = _fingerprint(stored[1], hash_type)
-        if found:
-            answer[name] = found
+    hash_type = _hash_type(desk, kwarg)
+    answer = {
+        name: {minion: _fingerprint(pem, hash_type) for minion, pem in pems.items()}
+        for name, pems in key_str(desk, kwarg).items()
+    }
     if any(fnmatch.fnmatchcase("master.pub", pattern) for pattern in _patterns(kwarg)):
-        answer["local"] = {"master.pub": desk.keys.private.public.fingerprint(hash_type)}
+        answer |= finger_master(desk, kwarg)
     return answer
 
 
-def accept(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Accepts pending keys (rejected and denied ones too where asked); returns the changed ids by their new state."""
-    states = ["pending"] + [s for s in ("rejected", "denied") if kwarg.get(f"include_{s}")]
-    ids = _ids(desk, kwarg, states)
-    return {"minions": _change(desk, ids, states, "accepted", "accept")} if ids else {}
-
-
-def reject(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Rejects pending keys (accepted and denied ones too where asked)."""
-    states = ["pending"] + [s for s in ("accepted", "denied") if kwarg.get(f"include_{s}")]
-    ids = _ids(desk, kwarg, states)
-    return {"minions_rejected": _change(desk, ids, states, "rejected", "reject")} if ids else {}
-
-
-def delete(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Deletes keys in whatever state; returns the deleted ids by the state they had."""
-    before = _matching(desk, kwarg, tuple(LISTS))
-    names = {name: state for state, name in LISTS.items()}
-    return {name: _change(desk, ids, (names[name],), None, "delete") for name, ids in before.items() if ids}
+def finger_master(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The fingerprint of the master's own key."""
+    return {"local": {"master.pub": desk.keys.private.public.fingerprint(_hash_type(desk, kwarg))}}
 
 
 def key_str(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The keys themselves (PEM), by state."""
-    answer: dict[str, dict[str, str]] = {}
-    for name, ids in list_match(desk, kwarg).items():
-        stored = {minion: desk.store.minion_keys.state_of(minion) for minion in ids}
-        answer[name] = {minion: entry[1] for minion, entry in stored.items() if entry is not None}
+    found = _matching(desk, kwarg, tuple(LISTS))
+    return {LISTS[state]: desk.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
+
+
+def master_key_str(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The master's own public key (PEM)."""
+    return {"local": {"master.pub": desk.keys.private.public.pem}}
+
+
+def accept(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Accepts pending keys (rejected and denied ones too where asked); returns the changed ids by their new state.
+
+    A denied key takes the place of the one that is in force.
+    """
+    states = ["pending"] + [s for s in ("rejected", "denied") if kwarg.get(f"include_{s}")]
+    return _moved(desk, _found(desk, kwarg, states), "accepted", kwarg)
+
+
+def reject(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Rejects pending keys (accepted and denied ones too where asked)."""
+    states = ["pending"] + [s for s in ("denied", "accepted") if kwarg.get(f"include_{s}")]
+    return _moved(desk, _found(desk, kwarg, states), "rejected", kwarg)
+
+
+def delete(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Deletes keys in whatever state; returns the deleted ids by the state they had.
+
+    ``rotate_aes_key: False``: the key of publications stays though somebody lost access. ``preserve_minions: True``: grains,
+    pillar and mine of the minion are kept.
+    """
+    changed = _change(desk, _found(desk, kwarg, tuple(LISTS)), None, "delete", kwarg)
+    return {LISTS[state]: ids for state, ids in changed.items() if ids}
+
+
+def bring(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes keys from elsewhere: ``keys`` is {list: {id: PEM}}, ``replace`` whether they count more than what is here.
+
+    Answers ``stored`` ({list: ids}), ``same`` (ids), and with a reason each ``kept`` (another key is here) and ``refused``.
+    Importing the same twice changes nothing; a key that waits here and is accepted there is accepted.
+    """
+    given = kwarg.get("keys")
+    if not isinstance(given, Mapping) or not all(isinstance(pems, Mapping) for pems in given.values()):
+        raise ControlError("InvocationError", "keys must be a map of lists (minions, minions_pre, ...), each id: PEM")
+    if unknown := sorted(set(given) - set(STATES)):
+        raise ControlError("InvocationError", f"there is no list {', '.join(map(str, unknown))}: {', '.join(STATES)}")
+    stored: dict[str, list[str]] = {}
+    answer: dict[str, Any] = {"stored": stored, "same": [], "kept": {}, "refused": {}}
+    lost_access = False
+    for name, pems in given.items():
+        for minion, pem in pems.items():
+            verdict, why = _judged(desk, minion, pem, STATES[name], replace=bool(kwarg.get("replace")))
+            if verdict == "same":
+                answer["same"].append(minion)
+            elif verdict != "stored":
+                answer[verdict][str(minion)] = why
+            else:
+                lost_access = lost_access or why == "accepted"
+                desk.store.minion_keys.store(minion, clean_pem(pem), STATES[name])
+                stored.setdefault(name, []).append(minion)
+                desk.fire(tags.KEY, {"result": True, "act": _IMPORTED[name], "id": minion, "pub": clean_pem(pem)})
+    if lost_access:
+        _rotate(desk, kwarg)
     return answer
+
+
+def generate(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
+    """A new key pair, ``pub`` and ``priv``, of which the master keeps nothing. ``keysize`` in bits."""
+    bits = kwarg.get("keysize", _SMALLEST)
+    if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
+        raise ControlError("InvocationError", f"keysize must be {_SMALLEST} to {_LARGEST} bits, not {bits!r}")
+    private = PrivateKey.generate(bits)
+    return {"priv": private.to_pem().decode(), "pub": private.public.pem + "\n"}
+
+
+def generate_accepted(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
+    """A new key pair whose public key is accepted for ``id_``; {} where that id has a key and ``force`` is not set."""
+    minion = kwarg.get("id_")
+    if not is_minion_id(minion):
+        raise ControlError("InvocationError", f"{minion!r} is no minion id: name it with id_")
+    made = generate(desk, kwarg)
+    brought = bring(desk, {"keys": {"minions": {minion: made["pub"]}}, "replace": bool(kwarg.get("force"))})
+    return made if brought["stored"] else {}
+
+
+def _by_name(function: Wheel) -> Wheel:
+    """The function for keys that are named by the list they are in: ``match`` is {list: ids}."""
+
+    def run(desk: Desk, kwarg: Mapping[str, Any]) -> Any:
+        match = kwarg.get("match")
+        if not isinstance(match, Mapping) or not set(match) <= set(STATES):
+            raise ControlError("InvocationError", f"match must be a map of lists ({', '.join(STATES)}) to ids")
+        return function(desk, kwarg)
+
+    return run
 
 
 #: Wheel function -> what does it.
 WHEELS: Mapping[str, Wheel] = {
+    "key.list": list_one,
     "key.list_all": list_all,
     "key.name_match": list_match,
     "key.list_match": list_match,
     "key.finger": finger,
+    "key.finger_master": finger_master,
     "key.key_str": key_str,
+    "key.print": key_str,
+    "key.master_key_str": master_key_str,
     "key.accept": accept,
+    "key.accept_dict": _by_name(accept),
     "key.reject": reject,
+    "key.reject_dict": _by_name(reject),
     "key.delete": delete,
+    "key.delete_dict": _by_name(delete),
+    "key.gen": generate,
+    "key.gen_accept": generate_accepted,
+    "key.import": bring,
 }
 
 #: Functions that change keys; none of them takes a missing ``match`` for all.
-_CHANGES = frozenset({"key.accept", "key.reject", "key.delete"})
+_CHANGES = frozenset(f"key.{verb}{kind}" for verb in ("accept", "reject", "delete") for kind in ("", "_dict"))
+
+#: First letters of the word that names a list -> the list.
+_WORDS: Mapping[str, str] = {
+    "acc": "minions",
+    "pre": "minions_pre",
+    "un": "minions_pre",
+    "rej": "minions_rejected",
+    "den": "minions_denied",
+}
 
 #: What was done -> act of the ``salt/key`` event.
 _ACTS: Mapping[str, str] = {"accept": "accept", "reject": "reject", "delete": "delete"}
+_IMPORTED: Mapping[str, str] = {
+    "minions": "accept",
+    "minions_pre": "pend",
+    "minions_rejected": "reject",
+    "minions_denied": "denied",
+}
+
+#: Bits of a key pair that the master makes.
+_SMALLEST, _LARGEST = 2048, 16384
 
 
-def _change(desk: Desk, ids: Sequence[str], states: Sequence[str], to: str | None, act: str) -> list[str]:
-    changed = []
-    lost_access = False
-    for minion in ids:
-        stored = desk.store.minion_keys.state_of(minion)
-        if stored is None or stored[0] not in states:
-            continue
-        lost_access = lost_access or stored[0] == "accepted"
-        if to is None:
-            desk.store.minion_keys.delete(minion)
-            desk.store.cache.forget(minion)
-            desk.store.presence.forget(minion)
-        else:
-            desk.store.minion_keys.store(minion, stored[1], to)
-        changed.append(minion)
-        desk.fire(tags.KEY, {"result": True, "act": _ACTS[act], "id": minion, "pub": stored[1]})
+def list_named(word: str) -> str:
+    """The list that a word (acc, accepted, pre, un, ...) means; empty: none."""
+    return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
+
+
+def _judged(desk: Desk, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
+    """What becomes of a key that is brought: stored, same, kept or refused; and why, or (stored) the state it had here."""
+    if not is_minion_id(minion):
+        return "refused", "no minion id of this master"
+    try:
+        PublicKey.from_pem(pem if isinstance(pem, str) else "")
+    except PeerFault as error:
+        return "refused", str(error)
+    if desk.store.minion_keys.pems(state, [minion]).get(minion) == clean_pem(pem):
+        return "same", ""
+    here = desk.store.minion_keys.state_of(minion)
+    if here is None or state == "denied" or here[0] == "denied":
+        return "stored", ""
+    same = clean_pem(here[1]) == clean_pem(pem)
+    if replace or (same and here[0] == "pending"):
+        return "stored", "" if same and state == "accepted" else here[0]
+    return "kept", f"the same key is {here[0]} here" if same else f"another key is {here[0]} here"
+
+
+def _moved(desk: Desk, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+    changed = _change(desk, found, to, {"accepted": "accept", "rejected": "reject"}[to], kwarg)
+    ids = list(dict.fromkeys(minion for minions in changed.values() for minion in minions))
+    return {LISTS[to]: ids} if any(found.values()) else {}
+
+
+def _change(
+    desk: Desk, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """Moves or (``to`` None) deletes the keys of these ids in these states; the ids that were still in them."""
+    changed: dict[str, list[str]] = {}
+    store = desk.store
+    for state, ids in found.items():
+        for minion, pem in store.minion_keys.pems(state, ids).items():
+            if to is not None:
+                store.minion_keys.store(minion, pem, to)
+            else:
+                store.minion_keys.delete(minion, state)
+                if not kwarg.get("preserve_minions") and store.minion_keys.state_of(minion) is None:
+                    store.cache.forget(minion)
+                    store.presence.forget(minion)
+            changed.setdefault(state, []).append(minion)
+            desk.fire(tags.KEY, {"result": True, "act": _ACTS[act], "id": minion, "pub": pem})
     # One rotation for all keys of one command: a minion that lost its key can read no further publication.
-    if lost_access and to != "accepted" and desk.options.rotate_aes_key:
-        desk.store.epochs.rotate_aes()
-        desk.metrics.aes_rotations.inc()
-        desk.fire("key", {"rotate_aes_key": True})
+    if "accepted" in changed and to != "accepted":
+        _rotate(desk, kwarg)
     return changed
 
 
-def _ids(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> list[str]:
-    return [minion for ids in _matching(desk, kwarg, states).values() for minion in ids]
+def _rotate(desk: Desk, kwarg: Mapping[str, Any]) -> None:
+    wanted = kwarg.get("rotate_aes_key")
+    if desk.options.rotate_aes_key if wanted is None else wanted:
+        desk.store.epochs.rotate_aes()
+        desk.metrics.aes_rotations.inc()
+        desk.fire("key", {"rotate_aes_key": True})
+
+
+def _found(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+    """Ids by state: those that match, or those that are named by their lists."""
+    match = kwarg.get("match")
+    if isinstance(match, Mapping):
+        named = {STATES[name]: list(map(str, ids)) for name, ids in match.items()}
+        return {state: named[state] for state in states if state in named}
+    return _matching(desk, kwarg, states)
 
 
 def _matching(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
     patterns = _patterns(kwarg)
     everything = desk.store.minion_keys.all()
     return {
-        LISTS[state]: sorted(
-            minion for minion in everything.get(state, ()) if any(fnmatch.fnmatchcase(minion, one) for one in patterns)
+        state: sorted(
+            (
+                minion
+                for minion in everything.get(state, ())
+                if any(fnmatch.fnmatchcase(minion, one) for one in patterns)
+            ),
+            key=str.lower,
         )
         for state in states
     }
@@ -174,6 +333,14 @@ def _patterns(kwarg: Mapping[str, Any]) -> list[str]:
         # Names that somebody has found already: one that looks like a glob stands for itself.
         return [glob.escape(str(part)) for part in match]
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
+
+
+def _hash_type(desk: Desk, kwarg: Mapping[str, Any]) -> str:
+    hash_type = str(kwarg.get("hash_type") or desk.options.hash_type)
+    if hash_type not in hashlib.algorithms_guaranteed:
+        known = ", ".join(sorted(hashlib.algorithms_guaranteed))
+        raise ControlError("InvocationError", f"there is no hash_type '{hash_type}'; there are {known}")
+    return hash_type
 
 
 def _fingerprint(pem: str, hash_type: str) -> str:
