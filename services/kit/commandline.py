@@ -11,9 +11,9 @@ import io
 import os
 import pwd
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from services.kit.config import ConfigError
 
@@ -45,6 +45,29 @@ class CommandError(Exception):
         self.code = code
 
 
+class Refused(NamedTuple):
+    """An option of Salt's command that is not here: its names, whether a word follows, and what to do instead."""
+
+    names: tuple[str, ...]
+    takes_word: bool
+    instead: str
+
+
+_NOT_SUPPORTED = (Refused(("--saltfile",), True, "give the options on the command line or in the configuration"),)
+
+#: Those of commands that speak to a master about its minions.
+EXTERNAL_AUTH = (
+    Refused(("-a", "--auth", "--eauth", "--external-auth"), True, "who may do what is said by keys: control_acl"),
+    Refused(("-T", "--make-token"), False, "who may do what is said by keys: control_acl"),
+    Refused(("--username",), True, "who may do what is said by keys: control_acl"),
+    Refused(("--password",), True, "who may do what is said by keys: control_acl"),
+)
+PROFILING = (
+    Refused(("--profiling-path",), True, "use `python -m cProfile`"),
+    Refused(("--enable-profiling",), False, "use `python -m cProfile`"),
+)
+
+
 class CommandParser(argparse.ArgumentParser):
     """Options and words in any order, as Salt takes them; a wrong command line ends with 64 and the usage on stderr."""
 
@@ -69,8 +92,20 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument(
             "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
         )
+        self.add_argument("-V", "--versions-report", action=_Versions, nargs=0, help="show all versions and exit")
         self.add_argument(*log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="accepted for Salt's sake")
+        self.add_argument("--log-file", metavar="FILE", help=argparse.SUPPRESS)
+        self.add_argument("--log-file-level", choices=LOG_LEVELS, metavar="LEVEL", help=argparse.SUPPRESS)
+        # Whatever no command expects shows its traceback anyway.
+        self.add_argument("--hard-crash", action="store_true", help=argparse.SUPPRESS)
+        self.refuse(_NOT_SUPPORTED)
         self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+    def refuse(self, options: Iterable[Refused]) -> None:
+        """Knows options of Salt's command that are not here: they end with 64 and say so, not "unrecognized arguments"."""
+        for row in options:
+            nargs = 1 if row.takes_word else 0
+            self.add_argument(*row.names, action=_Refuses, nargs=nargs, const=row.instead, help=argparse.SUPPRESS)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The options; ``words`` is what is left."""
@@ -89,6 +124,39 @@ class _Version(argparse.Action):
 
         sys.stdout.write(f"{parser.prog} {version('saltern-services')} (Saltern)\n")
         parser.exit(0)
+
+
+class _Refuses(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        parser.error(f"not supported: {option_string}; {self.const}")
+
+
+class _Versions(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        # Only here, as for _Version.
+        from importlib.metadata import PackageNotFoundError, version
+
+        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {version('saltern-services')}\n\nIt stands on:\n")
+        for name in _STANDS_ON:
+            try:
+                found = version(name)
+            except PackageNotFoundError:
+                found = "Not Installed"
+            sys.stdout.write(f"{'':>4}{name}: {found}\n")
+        sys.stdout.write(f"{'':>4}Python: {sys.version.split()[0]}\n")
+        parser.exit(0)
+
+
+#: Packages whose version a report of a fault should name.
+_STANDS_ON = ("cryptography", "Jinja2", "msgpack", "prometheus-client", "PyYAML", "pyzmq", "redis")
+
+
+def words_of_stdin(words: Sequence[str]) -> list[str]:
+    """The command line with what ``--args-stdin`` says to read: one option or argument a line of standard input."""
+    if "--args-stdin" not in words:
+        return list(words)
+    kept = [word for word in words if word != "--args-stdin"]
+    return [*kept, *sys.stdin.read().splitlines()]
 
 
 def run_command(body: Callable[[], int]) -> int:

@@ -233,6 +233,12 @@ class MasterOptions(StateOptions):
     rotate_aes_key: bool = option(True, "deleting or rejecting a key changes the key of publications")
     sign_pub_messages: bool = option(True, "publications are signed with the master's key")
     publish_signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
+    master_sign_pubkey: bool = option(
+        False, "the master's public key is signed with <master_sign_key_name>.pem, for minions that verify it"
+    )
+    master_sign_key_name: str = option("master_sign", "name of that key's files, in this role's keys")
+    master_use_pubkey_signature: bool = option(False, "the signature is read from the file master_pubkey_signature")
+    master_pubkey_signature: str = option("master_pubkey_signature", "file of that signature, in this role's keys")
     zmq_filtering: bool = option(False, "publications carry a topic, so that minions receive their own only")
     allow_minion_key_revoke: bool = option(True, "a minion may delete its own key")
     mine_get: dict[str, list[str]] | None = option(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from saltwire.errors import OwnFault
-from saltwire.keys import PrivateKey
-from services.kit.config import ConfigError
+from saltwire.keys import SIG_ALGOS, PrivateKey
+from services.kit.config import ConfigError, MasterOptions
 
 #: Bytes of ``master.secret``: as strong as the keys that are derived from it.
 SECRET_BYTES = 32
@@ -19,6 +21,32 @@ class MasterKeys:
 
     private: PrivateKey
     secret: bytes
+    #: Algorithm -> the signature of the master's public key in base64, for minions that verify it so (protocol section 4.4);
+    #: empty: there is none.
+    signatures: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load_for(cls, directory: Path, options: MasterOptions) -> MasterKeys:
+        """``load``, and what ``master_sign_pubkey`` asks for."""
+        keys = cls.load(directory)
+        if not options.master_sign_pubkey:
+            return keys
+        signed, path = options.master_use_pubkey_signature, directory / f"{options.master_sign_key_name}.pem"
+        if signed:
+            path = directory / options.master_pubkey_signature
+        try:
+            content = path.read_bytes()
+            if signed:
+                return replace(keys, signatures=dict.fromkeys(SIG_ALGOS, content.decode("ascii").strip() + "\n"))
+            signer, pem = PrivateKey.from_pem(content), keys.private.public.pem.encode()
+            made = {algo: binascii.b2a_base64(signer.sign(pem, algo)).decode("ascii") for algo in SIG_ALGOS}
+            return replace(keys, signatures=made)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {error.strerror}; master_sign_pubkey needs it (`salt-key --gen-signature --auto-create`)"
+            ) from error
+        except (OwnFault, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: {error}") from error
 
     @classmethod
     def load(cls, directory: Path) -> MasterKeys:

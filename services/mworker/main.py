@@ -76,7 +76,7 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
     options = role.options
     return Desk(
         options=options,
-        keys=MasterKeys.load(role.keys),
+        keys=MasterKeys.load_for(role.keys, options),
         key_dir=role.keys,
         store=store,
         fire=sender.fire,

@@ -33,6 +33,7 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
         aes_key_string=desk.aes_key_string(),
         session_key_string=desk.session_key_string(request.id, public),
         publish_port=desk.options.published_port or desk.options.publish_port,
+        pub_sig=desk.keys.signatures.get(request.sig_algo),
     )
 
 

@@ -185,7 +185,8 @@ def _by_name(function: Wheel) -> Wheel:
 
     def run(desk: Desk, kwarg: Mapping[str, Any]) -> Any:
         match = kwarg.get("match")
-        if not isinstance(match, Mapping) or not set(match) <= set(STATES):
+        lists = match if isinstance(match, Mapping) else {"": None}
+        if not all(name in STATES and isinstance(ids, list) for name, ids in lists.items()):
             raise ControlError("InvocationError", f"match must be a map of lists ({', '.join(STATES)}) to ids")
         return function(desk, kwarg)
 

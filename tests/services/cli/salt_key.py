@@ -11,7 +11,10 @@ import sys
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
 
+import salt.cache.localfs_key
 import salt.key
+import salt.output.key
+import salt.wheel
 from salt.cli.key import SaltKey
 
 
@@ -37,7 +40,7 @@ def answered(call):
             SaltKey().run()
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-        except BaseException:
+        except Exception:  # noqa: BLE001 - what Salt dies of is an answer
             traceback.print_exc()
             code = 1
     return {"out": out.getvalue(), "err": err.getvalue(), "code": code}

@@ -109,8 +109,8 @@ def test_reject(salt_key: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 def test_delete_means_every_state(salt_key: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     code, asked = salt_key("-y", "-d", "web1,bad")
     assert code == 0
-    assert asked[-1] == {"fun": "key.delete", "kwarg": {"match": ["web1", "bad"]}}
-    assert capsys.readouterr().out.endswith("Key for minion web1 deleted.\nKey for minion bad deleted.\n")
+    assert asked[-1] == {"fun": "key.delete", "kwarg": {"match": ["bad", "web1"]}}
+    assert capsys.readouterr().out.endswith("Key for minion bad deleted.\nKey for minion web1 deleted.\n")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_delete_means_every_state(salt_key: Callable[..., Any], capsys: pytest.C
         (["-a", "nosuch"], "unaccepted"),
         (["-a", "nosuch", "--include-rejected"], "unaccepted or rejected"),
         (["-r", "nosuch", "--include-accepted", "--include-denied"], "unaccepted, accepted or denied"),
-        (["-d", "nosuch"], "unaccepted, accepted, rejected or denied"),
+        (["-d", "nosuch"], "unaccepted, rejected, accepted or denied"),
     ],
 )
 def test_no_match(

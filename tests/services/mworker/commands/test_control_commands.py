@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from saltwire.jid import is_jid
+from saltwire.keys import PrivateKey
 from services.mworker.processes import TooManyRunners
 
 pytestmark = pytest.mark.redis
@@ -260,6 +261,67 @@ class TestWheel:
         }
         assert not any(keys.store.minion_keys.all().values())
 
+    def test_a_denied_key_takes_the_place_of_the_accepted_one(self, keys: Worker) -> None:
+        """A host was made anew: its new key was denied, and is to be the one."""
+        pem = keys.keys[1].public.pem
+        keys.store.minion_keys.store("web1", pem, "denied")
+        assert self.wheel(keys, "key.finger", match="web1") == {
+            "minions": {"web1": keys.keys[0].public.fingerprint()},
+            "minions_denied": {"web1": keys.keys[1].public.fingerprint()},
+        }
+        assert self.wheel(keys, "key.accept", match=["web1"], include_denied=True) == {"minions": ["web1"]}
+        assert keys.store.minion_keys.state_of("web1") == ("accepted", pem)
+        assert self.wheel(keys, "key.list_match", match="web1") == {"minions": ["web1"]}
+
+    def test_what_is_known_of_a_minion_goes_with_its_last_key(self, keys: Worker) -> None:
+        cache = keys.store.cache
+        keys.store.minion_keys.store("web1", keys.keys[1].public.pem, "denied")
+        for name in ("web1", "web2", "web3"):
+            cache.set_grains(name, {"os": "Debian"})
+        assert self.wheel(keys, "key.delete_dict", match={"minions_denied": ["web1"]}) == {"minions_denied": ["web1"]}
+        assert cache.grains("web1") == {"os": "Debian"}
+        self.wheel(keys, "key.delete", match=["web2"], preserve_minions=True)
+        self.wheel(keys, "key.delete", match=["web1", "web3"], rotate_aes_key=False)
+        assert [cache.grains(name) for name in ("web1", "web2", "web3")] == [None, {"os": "Debian"}, None]
+        assert keys.store.epochs.current().aes == keys.epoch
+
+    def test_keys_by_their_lists(self, keys: Worker) -> None:
+        assert self.wheel(keys, "key.list", match="pre") == {"minions_pre": ["web2"]}
+        assert list(self.wheel(keys, "key.list", match="all")) == [
+            "minions_pre",
+            "minions_rejected",
+            "minions",
+            "minions_denied",
+        ]
+        assert self.wheel(keys, "key.reject_dict", match={"minions_pre": ["web2", "web1"]}) == {
+            "minions_rejected": ["web2"]
+        }
+        assert self.wheel(
+            keys, "key.accept_dict", match={"minions_rejected": ["web2"], "minions_pre": []}, include_rejected=True
+        ) == {"minions": ["web2"]}
+        assert keys.store.minion_keys.ids("accepted") == ["web1", "web2"]
+
+    def test_key_pairs_are_made(self, keys: Worker) -> None:
+        pair = self.wheel(keys, "key.gen")
+        assert PrivateKey.from_pem(pair["priv"].encode()).public.pem == pair["pub"].strip()
+        accepted = self.wheel(keys, "key.gen_accept", id_="web9")
+        assert keys.store.minion_keys.state_of("web9") == ("accepted", accepted["pub"].strip())
+        assert self.wheel(keys, "key.gen_accept", id_="web9") == {}
+        assert self.wheel(keys, "key.gen_accept", id_="web9", force=True)["pub"] != accepted["pub"]
+        own = keys.desk.keys.private.public
+        assert self.wheel(keys, "key.master_key_str") == {"local": {"master.pub": own.pem}}
+        assert self.wheel(keys, "key.finger_master") == {"local": {"master.pub": own.fingerprint()}}
+
+    def test_a_replaced_key_renews_that_of_publications(self, keys: Worker) -> None:
+        given = {"minions": {"web1": keys.keys[1].public.pem}}
+        assert self.wheel(keys, "key.import", keys=given)["kept"] == {"web1": "another key is accepted here"}
+        assert keys.store.epochs.current().aes == keys.epoch
+        assert self.wheel(keys, "key.import", keys=given, replace=True)["stored"] == {"minions": ["web1"]}
+        assert keys.store.epochs.current().aes == keys.epoch + 1
+        refused = self.wheel(keys, "key.import", keys={"minions": {"../x": "PEM", "y": 5}})["refused"]
+        assert refused["../x"] == "no minion id of this master"
+        assert "not a public key" in refused["y"]
+
     def test_fingerprints(self, keys: Worker) -> None:
         public = keys.keys[0].public
         answer = self.wheel(keys, "key.finger", match="*")
@@ -281,6 +343,14 @@ class TestWheel:
             ({}, "UnknownFunction"),
             ({"fun": "key.accept", "kwarg": {"match": 5}}, "InvocationError"),
             ({"fun": "key.finger", "kwarg": {"match": "*", "hash_type": "nonsense"}}, "InvocationError"),
+            ({"fun": "key.list", "kwarg": {"match": "loved"}}, "InvocationError"),
+            ({"fun": "key.accept_dict", "kwarg": {"match": "*"}}, "InvocationError"),
+            ({"fun": "key.accept_dict", "kwarg": {"match": {"loved": ["a"]}}}, "InvocationError"),
+            ({"fun": "key.accept_dict", "kwarg": {"match": {"minions_pre": 5}}}, "InvocationError"),
+            ({"fun": "key.gen", "kwarg": {"keysize": 512}}, "InvocationError"),
+            ({"fun": "key.gen_accept", "kwarg": {"id_": "a/b"}}, "InvocationError"),
+            ({"fun": "key.import", "kwarg": {"keys": ["x"]}}, "InvocationError"),
+            ({"fun": "key.import", "kwarg": {"keys": {"loved": {}}}}, "InvocationError"),
         ],
     )
     def test_what_means_nothing(
