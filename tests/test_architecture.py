@@ -241,6 +241,7 @@ ROOMS: Mapping[str, Room] = {
         open_inside=False,
     ),
     "statecore.downloads": Room(GROUND),
+    "statecore.sent_files": Room(NATIVE),
     "statecore.file_write": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     "statecore.databases": Room(GROUND),
     "statecore.database_roles": Room(NATIVE, {"statecore.databases": _DATABASES}),
@@ -248,6 +249,9 @@ ROOMS: Mapping[str, Room] = {
         GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
     ),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
+    "statecore.modules.cp": Room(
+        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.sent_files": "files that go to the master"}
+    ),
     "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
     "statecore.modules": Room(
         NATIVE,

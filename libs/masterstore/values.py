@@ -1,6 +1,7 @@
 """JSON as Salt's Redis returner writes it, with a way for what JSON does not know.
 
-bytes that are UTF-8 become text; other bytes ``{"__bytes__": base64}``; sets lists; times their ISO form; anything else its text.
+bytes that are UTF-8 become text; other bytes ``{"__bytes__": base64}``, and bytes again when they are read; sets lists; times
+their ISO form; anything else its text.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from datetime import date, datetime
 from typing import Any
 
 from masterstore.errors import StoreCorrupt, StoreError
+
+#: Key of a map that stands for bytes.
+_MARK = "__bytes__"
 
 
 def dumps(value: Any) -> str:
@@ -29,7 +33,9 @@ def dumps(value: Any) -> str:
 def loads(data: bytes | str, key: str) -> Any:
     """The value of JSON text; StoreCorrupt names ``key``."""
     try:
-        return json.loads(data)
+        # A look at the text is cheaper than one at each of its maps.
+        marked = (_MARK.encode() if isinstance(data, bytes) else _MARK) in data  # type: ignore[operator]
+        return json.loads(data, object_hook=_revived if marked else None)
     except (ValueError, RecursionError) as error:
         raise StoreCorrupt(key, f"not JSON: {error}") from error
 
@@ -40,6 +46,16 @@ def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StoreCorrupt(key, f"a {type(value).__name__}, not a map")
     return value
+
+
+def _revived(found: dict[str, Any]) -> Any:
+    """The bytes that a map stands for; any other map as it is."""
+    if found.keys() != {_MARK}:
+        return found
+    try:
+        return base64.b64decode(found[_MARK], validate=True)
+    except (TypeError, ValueError):
+        return found
 
 
 def _encodable(packed: str) -> bool:
@@ -56,7 +72,7 @@ def _fallback(value: Any) -> Any:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            return {"__bytes__": base64.b64encode(value).decode()}
+            return {_MARK: base64.b64encode(value).decode()}
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     if isinstance(value, datetime | date):

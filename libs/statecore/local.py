@@ -79,8 +79,8 @@ class LocalMinion:
         """What tops modules on this host assign."""
         return self._tops() if self._tops is not None else {}
 
-    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
-        """There is nobody to share values with."""
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+        """There is nobody to ask."""
         raise CommandError(f"{cmd}: there is no master")
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:

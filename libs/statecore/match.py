@@ -48,6 +48,8 @@ class _Language(NamedTuple):
     delimiter: str
     nodegroups: Mapping[str, Any]
     depth: int = 0
+    #: Words about pillar mean values as they are written: neither globs nor expressions.
+    exact: bool = False
 
 
 def matches(
@@ -287,12 +289,18 @@ ENGINES: Mapping[str, str] = {
 #: Engines whose words may bring a delimiter.
 _NESTED_ENGINES = frozenset("GPIJ")
 
+_PILLAR_ENGINES = frozenset("IJ")
+
 
 def _compound(tgt: Any, language: _Language) -> Matcher:
     words = tgt if isinstance(tgt, list | tuple) else _split(_text(tgt, "compound"))
     if not words:
         raise TargetError("an empty compound target matches nobody; write '*' for everybody")
     return _Parser([str(word) for word in words], language).parse()
+
+
+def _compound_pillar_exact(tgt: Any, language: _Language) -> Matcher:
+    return _compound(tgt, language._replace(exact=True))
 
 
 def _split(expression: str) -> list[str]:
@@ -384,8 +392,8 @@ def _word(word: str, language: _Language) -> Matcher:
         )
     if delimiter and engine not in _NESTED_ENGINES:
         raise TargetError(f"'{word}': only {', '.join(sorted(_NESTED_ENGINES))} take a delimiter")
-    inner = _Language(delimiter or language.delimiter, language.nodegroups, language.depth)
-    return MATCHERS[ENGINES[engine]](found["rest"], inner)
+    kind = "pillar_exact" if language.exact and engine in _PILLAR_ENGINES else ENGINES[engine]
+    return MATCHERS[kind](found["rest"], language._replace(delimiter=delimiter or language.delimiter))
 
 
 #: Target type -> what compiles its expressions.
@@ -399,7 +407,7 @@ MATCHERS: Mapping[str, Callable[[Any, _Language], Matcher]] = {
     "pillar_pcre": _pillar_pcre,
     "pillar_exact": _pillar_exact,
     "compound": _compound,
-    "compound_pillar_exact": _compound,
+    "compound_pillar_exact": _compound_pillar_exact,
     "nodegroup": _nodegroup,
     "ipcidr": _ipcidr,
 }

@@ -134,8 +134,11 @@ class MinionControl(Protocol):
         """saltenv -> SLS references from the master's tops interface; {} where there is none."""
         ...
 
-    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
-        """The master's answer to a command about the mine (protocol section 7.1). Raises CommandError."""
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+        """The master's answer to a command of a minion (protocol section 7.1). Raises CommandError.
+
+        ``once``: it is not sent again while no answer comes. ``master``: of several, the one with this address.
+        """
         ...
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:

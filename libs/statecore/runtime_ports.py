@@ -84,8 +84,8 @@ class Control:
     def master_tops(self) -> dict[str, list[str]]:
         return self._minion.master_tops()
 
-    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
-        return self._minion.ask_mine(cmd, fields)
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+        return self._minion.ask_master(cmd, fields, once=once, master=master)
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         return self._minion.manage(area, request)

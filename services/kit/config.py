@@ -241,6 +241,15 @@ class MasterOptions(StateOptions):
     master_pubkey_signature: str = option("master_pubkey_signature", "file of that signature, in this role's keys")
     zmq_filtering: bool = option(False, "publications carry a topic, so that minions receive their own only")
     allow_minion_key_revoke: bool = option(True, "a minion may delete its own key")
+    peer: dict[str, list[Any]] = option(
+        {}, "regular expression of minion ids -> functions that they may publish to other minions; empty: none"
+    )
+    peer_run: dict[str, list[str]] = option(
+        {}, "regular expression of minion ids -> runners that they may run on the master; empty: none"
+    )
+    file_recv: bool = option(False, "minions may send files (cp.push), to <cachedir>/minions/<id>/files")
+    file_recv_max_size: int = option(100, "megabytes of the largest file that a minion may send")
+    cachedir: str = option("/var/cache/salt/master", "files that minions send: minions/<id>/files below it")
     mine_get: dict[str, list[str]] | None = option(
         None, "regular expression of minion ids -> of mine functions that they may have; empty: all"
     )
@@ -320,6 +329,7 @@ class MinionOptions(StateOptions):
     request_channel_tries: int = option(3, "how often a request is sent")
     return_retry_timer: int = option(5, "shortest pause before a return is sent again, seconds")
     return_retry_timer_max: int = option(10, "longest pause before a return is sent again, seconds")
+    file_buffer_size: int = option(262144, "bytes of one chunk of a file that cp.push sends")
     minion_jid_queue_hwm: int = option(100, "how many JIDs are remembered against running one twice")
     minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")

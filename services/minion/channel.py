@@ -126,12 +126,12 @@ class Channel:
         self._socket.close()
         self._context.term()
 
-    def ask(self, load: Mapping[str, Any], *, raw: bool = False) -> Any:
-        """The answer's value. Raises ChannelError."""
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
+        """The answer's value; ``once``: the request is not sent again while none comes. Raises ChannelError."""
 
         def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())
-            return self._opened(payload, lambda reply: session.open(reply, nonce, raw=raw))
+            return self._opened(payload, lambda reply: session.open(reply, nonce, raw=raw), once=once)
 
         return self._with_session(str(load.get("cmd")), attempt)
 
@@ -205,7 +205,7 @@ class Channel:
         self._session = session_of(self._options, self._identity, answer.credentials)
         return self._session
 
-    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any]) -> Any:
+    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any], *, once: bool = False) -> Any:
         """Sends, waits, opens; answers to earlier questions are passed over."""
         box: list[Any] = []
 
@@ -215,12 +215,12 @@ class Channel:
                 return True
             return False
 
-        self._socket.ask(payload, self._waits(), wanted)
+        left = float(self._options.request_channel_timeout * self._options.request_channel_tries)
+        self._socket.ask(payload, iter([left]) if once else self._waits(left), wanted)
         return box[0]
 
-    def _waits(self) -> Iterator[float]:
-        """Pauses between sends, up to request_channel_timeout x request_channel_tries in all."""
-        left = float(self._options.request_channel_timeout * self._options.request_channel_tries)
+    def _waits(self, left: float) -> Iterator[float]:
+        """Pauses between sends, up to ``left`` seconds in all."""
         for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
             if left <= 0:
                 return

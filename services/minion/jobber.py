@@ -25,6 +25,9 @@ _LOG = logging.getLogger("saltern.minion")
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
 
+#: By this name functions with ``**kwargs`` know the minion that published a job.
+_PUBLISHER = "__pub_id"
+
 #: Ends of a minion's messages to its main process: a result is in the spool.
 SPOOLED = b"spooled"
 
@@ -91,7 +94,12 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
-    return _guarded(runtime, fun, *split_arguments(args), load)
+    positional, keywords = split_arguments(args)
+    # Only the master can say it: who signs certificates goes by it.
+    keywords = {name: value for name, value in keywords.items() if name != _PUBLISHER}
+    if "id" in load:
+        keywords[_PUBLISHER] = load["id"]
+    return _guarded(runtime, fun, positional, keywords, load)
 
 
 def _guarded(

@@ -40,10 +40,10 @@ class _Master:
             self._owner = os.getpid()
         return self._channel
 
-    def ask(self, load: Mapping[str, Any], *, raw: bool = False) -> Any:
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
         """An answer of the master. Raises CommandError, so that a state or function that needs it fails with words."""
         try:
-            return self.channel().ask(load, raw=raw)
+            return self.channel().ask(load, raw=raw, once=once)
         except ChannelError as error:
             raise CommandError(str(error)) from error
 
@@ -204,9 +204,9 @@ class RemoteMinion(_Master):
             return {}
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
-    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
         """The master's answer."""
-        return self.ask({"cmd": cmd, "id": self._identity.id, **fields})
+        return self.ask({"cmd": cmd, "id": self._identity.id, **fields}, once=once)
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """What the running minion answers."""

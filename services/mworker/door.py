@@ -17,10 +17,11 @@ from saltwire.pack import packb
 from saltwire.pillar_transfer import seal_pillar
 from services.kit.control import ControlError, ok, refused
 from services.mworker import signin
-from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
+from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy
 from services.mworker.commands.control import functions_of
 from services.mworker.commands.pillar import compile_for
 from services.mworker.desk import Desk
+from services.mworker.later import Later, LateReply
 
 #: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
 BAD_LOAD = packb("bad load")
@@ -38,9 +39,10 @@ class Door:
         self._tokens: dict[Any, Any] = {}
         self._away = False
 
-    def answer(self, side: bytes, client: str, payload: bytes) -> bytes:
+    def answer(self, side: bytes, client: str, payload: bytes) -> bytes | LateReply:
         """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``)."""
         started = time.monotonic()
+        reply: bytes | LateReply
         if side == b"control":
             cmd, outcome, reply = self._control(client, payload)
         else:
@@ -52,7 +54,7 @@ class Door:
         self._desk.metrics.request_seconds.labels(cmd).observe(time.monotonic() - started)
         return reply
 
-    def _minion(self, payload: bytes) -> tuple[str, str, bytes]:
+    def _minion(self, payload: bytes) -> tuple[str, str, bytes | LateReply]:
         cmd = "unknown"
         try:
             envelope = parse_request(payload)
@@ -96,14 +98,16 @@ class Door:
             tok_cache=self._tokens,
         )
 
-    def _command(self, cmd: str, opened: OpenedRequest) -> bytes:
+    def _command(self, cmd: str, opened: OpenedRequest) -> bytes | LateReply:
         if cmd == "_pillar":
             return self._pillar(opened)
         row = MINION_COMMANDS.get(cmd)
         if row is None:
             return seal_reply(opened, {})
         try:
-            value = row.handler(self._desk, opened.id, opened.load)
+            # What must not happen twice is known by its message.
+            more = {"nonce": opened.nonce} if row.policy is MinionPolicy.PEER else {}
+            value = row.handler(self._desk, opened.id, opened.load | more)
         except (StoreError, PeerFault):
             # Not sealed: a minion takes a sealed answer to a return for an acknowledgement.
             raise
@@ -111,7 +115,7 @@ class Door:
             # What a stock master answers when a handler fails; minions cope with it (protocol section 13.7).
             self._desk.log.exception("a command failed", extra={"cmd": cmd, "minion": opened.id})
             value = ""
-        return seal_reply(opened, value)
+        return _late(opened, value) if isinstance(value, Later) else seal_reply(opened, value)
 
     def _pillar(self, opened: OpenedRequest) -> bytes:
         public = self._desk.public_key_of(opened.id)
@@ -181,6 +185,15 @@ class Door:
             raise ControlError(
                 "AuthorizationError", f"{client or 'this key'} may not use {policy.value} (option control_acl)"
             )
+
+
+def _late(opened: OpenedRequest, later: Later) -> LateReply:
+    work = later.work
+    return LateReply(
+        work=None if work is None else lambda: seal_reply(opened, work()),
+        refused=seal_reply(opened, later.refused),
+        lost=later.lost,
+    )
 
 
 def _fields(payload: bytes) -> Mapping[str, Any]:

@@ -12,19 +12,25 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import zmq
 
 from masterstore.store import Store
 from services.kit.bus import EventSender
+from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
 from services.kit.service import DRAIN_SECONDS, Role, run_role
-from services.kit.workerlink import ANSWER, BYE, PULSE, PULSE_SECONDS, READY, WORK
+from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from services.mworker.desk import Desk
 from services.mworker.door import Door
-from services.mworker.processes import Processes
+from services.mworker.later import LateReply
+from services.mworker.processes import Processes, TooManyRunners
 from statecore.files import LocalFiles
+
+#: Milliseconds that a late answer has to leave.
+_LATE_LINGER = 10_000
 
 
 def worker_name() -> bytes:
@@ -53,7 +59,7 @@ def _loop(role: Role) -> None:
             link.send(READY)
             while role.running():
                 if link.poll(int(PULSE_SECONDS * 1000)):
-                    _work(link, door)
+                    _work(link, door, partial(_answer_later, link, role, link_keys, processes))
                 else:
                     link.send(READY)
                 processes.reap()
@@ -65,11 +71,48 @@ def _loop(role: Role) -> None:
         context.term()
 
 
-def _work(link: zmq.Socket[bytes], door: Door) -> None:
+def _work(link: zmq.Socket[bytes], door: Door, later: Callable[[bytes, LateReply], None]) -> None:
     kind, *rest = link.recv_multipart()
     if kind == WORK and len(rest) == 4:
         ticket, side, client, payload = rest
-        link.send_multipart([ANSWER, ticket, door.answer(side, client.decode(), payload)])
+        answer = door.answer(side, client.decode(), payload)
+        if isinstance(answer, LateReply):
+            later(ticket, answer)
+        else:
+            link.send_multipart([ANSWER, ticket, answer])
+
+
+def _answer_later(
+    link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: LateReply
+) -> None:
+    """Starts a process that answers, unless one does already."""
+    # First, so that it is there before the answer, which comes by another connection.
+    link.send_multipart([LATER, ticket])
+    work = reply.work
+    if work is None:
+        return
+
+    def lost(how: str) -> None:
+        reply.lost(how)
+        link.send_multipart([ANSWER, ticket, reply.refused])
+
+    try:
+        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost)
+    except TooManyRunners as error:
+        role.log.error("a minion's request is refused: %s", error)
+        lost(f"was not started: {error}")
+
+
+def _send_late(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
+    """In a process of its own: its connections, too, are its own."""
+    answer = work()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    link = context.socket(zmq.DEALER)
+    link.setsockopt(zmq.LINGER, _LATE_LINGER)
+    connect(link, "workers", options, keys)
+    link.send_multipart([ANSWER, ticket, answer])
+    link.close()
+    context.term()
 
 
 def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -> Desk:

@@ -6,6 +6,7 @@ A worker that falls silent, says goodbye or disconnects loses its request to the
 
     worker      unknown --ready--> idle --hand--> busy --reply--> idle
                                                    busy --silence, bye, ready again--> the request goes back to the queue's head
+                                                   busy --later--> idle; the request waits for an answer from whomever it comes
 
 ``Dispatcher`` is fed events with the time and returns instructions; ``main`` moves the bytes.
 """
@@ -30,6 +31,13 @@ WORKERLESS = 5.0
 
 #: A busy worker that says "ready" this long after it was handed a request never got it (seconds).
 HANDOVER_GRACE = 1.0
+
+
+#: Requests that are answered later; with more the oldest is given up.
+MAX_LATER = 1000
+
+#: Seconds for a late answer. Whoever asked has given up long before; this bounds what is remembered.
+LATER_SECONDS = 3600.0
 
 
 class Side(Enum):
@@ -102,6 +110,8 @@ class Dispatcher:
     workers: dict[bytes, Worker] = field(default_factory=dict)
     #: Idle workers in the order they became idle; the last, whose caches are warm, works first.
     idle: dict[bytes, None] = field(default_factory=dict)
+    #: Requests that a process of some worker's answers when it is done: ticket -> when the worker said so, oldest first.
+    parked: dict[int, tuple[float, Request]] = field(default_factory=dict)
     requeued: int = 0
     _tickets: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -135,6 +145,8 @@ class Dispatcher:
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
         """A worker finished a request. A late answer to a request given to another worker is dropped."""
+        if ticket in self.parked:
+            return [Answer(self.parked.pop(ticket)[1], payload)]
         worker = self.workers.get(name)
         if worker is None:
             # Given up in the meantime; it counts again when it says that it is ready.
@@ -146,6 +158,17 @@ class Dispatcher:
         worker.request = None
         self.idle[name] = None
         return [Answer(request, payload), *self._assign(now)]
+
+    def later(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
+        """A worker left a request to a process of its own, which answers when it is done."""
+        worker = self.workers.get(name)
+        if worker is None or worker.request is None or worker.request.ticket != ticket:
+            return []
+        worker.heard = now
+        request, worker.request = worker.request, None
+        self.idle[name] = None
+        self.parked[ticket] = (now, request)
+        return [*self._overdue_later(now), *self._assign(now)]
 
     def pulse(self, name: bytes, now: float) -> list[Instruction]:
         """A busy worker lives."""
@@ -161,7 +184,7 @@ class Dispatcher:
     def tick(self, now: float) -> list[Instruction]:
         """Time passed: silent workers are given up, overdue requests answered."""
         silent = [name for name, worker in self.workers.items() if now - worker.heard > self.silence]
-        instructions = self._lose(silent, now)
+        instructions = [*self._lose(silent, now), *self._overdue_later(now)]
         while self.queue and now - self.queue[0].arrived > self.deadline:
             instructions.append(GiveUp(self.queue.popleft(), self._why_waiting()))
         if not self.workers:
@@ -176,6 +199,16 @@ class Dispatcher:
         if not self.workers:
             return "no worker is connected"
         return f"all {len(self.workers)} workers were busy for {self.deadline:.0f} s"
+
+    def _overdue_later(self, now: float) -> list[Instruction]:
+        gone: list[Instruction] = []
+        while self.parked:
+            ticket, (since, request) = next(iter(self.parked.items()))
+            if len(self.parked) <= MAX_LATER and now - since <= LATER_SECONDS:
+                break
+            del self.parked[ticket]
+            gone.append(GiveUp(request, "the process that was to answer it did not"))
+        return gone
 
     def _lose(self, names: Iterable[bytes], now: float) -> list[Instruction]:
         instructions: list[Instruction] = []

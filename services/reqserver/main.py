@@ -14,7 +14,7 @@ import zmq
 from services.kit import control
 from services.kit.links import Doorkeeper, LinkKeys, bind
 from services.kit.service import DRAIN_SECONDS, Role, run_role
-from services.kit.workerlink import ANSWER, BYE, PULSE, READY, WORK
+from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, READY, WORK
 from services.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Side
 
 #: Milliseconds between looks at the clock when nothing arrives.
@@ -110,6 +110,8 @@ class Server:
         name, kind, *rest = [frame.bytes for frame in frames]
         if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
+        if kind == LATER and rest and rest[0].isdigit():
+            return self._dispatcher.later(name, int(rest[0]), now)
         if kind == READY:
             return self._dispatcher.ready(name, now)
         if kind == PULSE and rest:

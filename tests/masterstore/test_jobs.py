@@ -117,7 +117,7 @@ def test_a_load_of_every_kind_of_value(store: Store) -> None:
     )
     found = store.jobs.load(JID)
     assert found is not None
-    assert found["arg"] == [[], [{"__bytes__": "/w=="}, {"__kwarg__": True, "n": 2**70}]]
+    assert found["arg"] == [[], [b"\xff", {"__kwarg__": True, "n": 2**70}]]
     assert store.jobs.meta(JID)["fun"] == "test.ping,cmd.run"
     assert store.jobs.meta(JID)["tgt"] == "a,b"
 

@@ -31,6 +31,8 @@ class Ports:
         self.compiled: dict[str, Any] = {}
         self.answer: Any = {}
         #: Area -> what the running minion answers.
+        #: Command of the master -> what it answers to its fields.
+        self.masters: dict[str, Any] = {}
         self.managers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {}
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
@@ -69,9 +71,9 @@ class Ports:
     def master_tops(self) -> dict[str, list[str]]:
         return {}
 
-    def ask_mine(self, cmd: str, fields: Mapping[str, Any]) -> Any:
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
         self.asked.append((cmd, dict(fields)))
-        return self.answer
+        return self.masters[cmd](dict(fields)) if cmd in self.masters else self.answer
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         return self.managers[area](request)

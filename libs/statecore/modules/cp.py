@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import managed_file, sent_files
 from statecore.context import Context
 from statecore.errors import CommandError, HostError
 from statecore.managed_file import Attributes
@@ -213,8 +213,26 @@ def envs(ctx: Context) -> list[str]:
 def push(
     ctx: Context, path: str, keep_symlinks: bool = False, upload_path: str | None = None, remove_source: bool = False
 ) -> bool:
-    """Would send a file to the master. Raises CommandError: nothing of ours takes files."""
-    raise CommandError(f"not supported: cp.push ({path}): the master takes no files from minions")
+    """Sends a file to the master, which keeps it below ``minions/<id>/files`` of its ``cachedir`` if its option ``file_recv`` is
+    set; False where it does not take it, or there is no such file. ``upload_path`` is its path there, else that of the file,
+    without links unless ``keep_symlinks``.
+
+    CLI Example:
+
+        salt '*' cp.push /etc/fstab
+        salt '*' cp.push /etc/fstab upload_path='/new/path/fstab' remove_source=True
+    """
+    return sent_files.send(ctx, path, upload_path, keep_symlinks=keep_symlinks, remove=remove_source)
+
+
+def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
+    """Sends the files below a directory to the master, those whose names match ``glob``; see ``cp.push``.
+
+    CLI Example:
+
+        salt '*' cp.push_dir /etc/modprobe.d/ glob='*.conf'
+    """
+    return sent_files.send_directory(ctx, path, glob, upload_path)
 
 
 def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str]:

@@ -116,7 +116,7 @@ def get(ctx: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion
     """
     if ctx.opts.get("file_client") == "local":
         return _own(ctx, tgt, fun, tgt_type)
-    found = ctx.minion.ask_mine("_mine_get", {"tgt": tgt, "fun": fun, "tgt_type": tgt_type})
+    found = ctx.minion.ask_master("_mine_get", {"tgt": tgt, "fun": fun, "tgt_type": tgt_type})
     found = dict(found) if isinstance(found, Mapping) else {}
     if exclude_minion:
         found.pop(ctx.opts["id"], None)
@@ -136,7 +136,7 @@ def delete(ctx: Context, fun: str) -> bool:
         kept = _kept(ctx)
         kept.pop(fun, None)
         return _keep(ctx, kept)
-    return bool(ctx.minion.ask_mine("_mine_delete", {"fun": fun}))
+    return bool(ctx.minion.ask_master("_mine_delete", {"fun": fun}))
 
 
 def flush(ctx: Context) -> bool:
@@ -148,7 +148,7 @@ def flush(ctx: Context) -> bool:
     """
     if ctx.opts.get("file_client") == "local":
         return _keep(ctx, {})
-    return bool(ctx.minion.ask_mine("_mine_flush", {}))
+    return bool(ctx.minion.ask_master("_mine_flush", {}))
 
 
 def valid(ctx: Context) -> dict[str, Any] | None:
@@ -197,7 +197,7 @@ def _offers(ctx: Context, given: Any) -> dict[str, Offer]:
 def _store(ctx: Context, data: Mapping[str, Any], *, clear: bool = False) -> bool:
     if ctx.opts.get("file_client") == "local":
         return _keep(ctx, {**({} if clear else _kept(ctx)), **data})
-    return bool(ctx.minion.ask_mine("_mine", {"data": dict(data), "clear": clear}))
+    return bool(ctx.minion.ask_master("_mine", {"data": dict(data), "clear": clear}))
 
 
 def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:

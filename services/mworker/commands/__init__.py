@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from services.mworker.commands import control, events, files, keys, mine, pillar, returns
+from services.mworker.commands import control, events, files, keys, mine, peers, pillar, received_files, returns
 from services.mworker.desk import Desk
 
 #: (desk, id of the minion, its load) -> what is sealed and sent back.
@@ -30,6 +30,8 @@ class MinionPolicy(Enum):
     SHARED = "shared"
     #: Reads what other minions offer.
     OFFERED = "offered"
+    #: About others: the options peer and peer_run say who may ask for what.
+    PEER = "peer"
 
 
 class ControlPolicy(Enum):
@@ -83,6 +85,11 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "_mine_delete": MinionCommand(MinionPolicy.OWN, mine.delete),
     "_mine_flush": MinionCommand(MinionPolicy.OWN, mine.flush),
     "_register_resources": MinionCommand(MinionPolicy.OWN, events.register_resources),
+    "minion_pub": MinionCommand(MinionPolicy.PEER, peers.pub),
+    "pub_ret": MinionCommand(MinionPolicy.OWN, peers.pub_ret),
+    "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish),
+    "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner),
+    "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),
 }
 

@@ -40,6 +40,11 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     Asked twice with one ``request_id`` it answers the same JID and publishes once. Refuses with TargetError,
     InvocationError or JidError.
     """
+    return published(desk, client, fields, {})
+
+
+def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with more in the load than who asks may put there. Raises ControlError."""
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
@@ -60,7 +65,7 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
         "ret": str(fields.get("ret") or ""),
         "user": str(fields.get("user") or desk.options.user or client),
     }
-    load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs}
+    load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs} | dict(more)
     published = _record(desk, load, target.minions, fields)
     if published.created:
         announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
@@ -142,29 +147,33 @@ def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]
 
     Asked twice with one ``request_id`` it answers the same JID and starts it once.
     """
-    fun = str(fields.get("fun", ""))
-    # As on minions a user's module goes before ours of the same name.
-    function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
-    if function is None:
-        near = difflib.get_close_matches(fun, RUNNERS, n=1)
-        hint = f" The nearest is '{near[0]}'." if near else ""
-        raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
-    jid = next_jid(time.time(), "")
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
-    call = RunnerCall(jid=jid, fun=fun, function=function, arg=arg, kwarg=kwarg, user=str(fields.get("user") or client))
+    call = runner_call(desk, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
+    jid = call.jid
     request_id = str(fields.get("request_id") or os.urandom(16).hex())
-    begun = _begun(desk, request_id, call)
+    begun = begin_runner(desk, request_id, call)
     if begun == jid:
         options, key_dir = desk.options, desk.key_dir
         try:
-            desk.start_runner(lambda: run_runner(call, options, key_dir), partial(_end_lost, desk, jid))
+            desk.start_runner(lambda: run_runner(call, options, key_dir), partial(end_lost, desk, jid))
         except TooManyRunners as error:
             desk.store.runner_jobs.drop(request_id, jid)
             raise ControlError("TooManyRunners", str(error)) from error
     return {"tag": tags.run(begun), "jid": begun}
 
 
-def _begun(desk: Desk, request_id: str, call: RunnerCall) -> str:
+def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str) -> RunnerCall:
+    """A runner with a JID of its own. Raises ControlError where there is none of this name."""
+    # As on minions a user's module goes before ours of the same name.
+    function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
+    if function is None:
+        near = difflib.get_close_matches(fun, RUNNERS, n=1)
+        hint = f" The nearest is '{near[0]}'." if near else ""
+        raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
+    return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
+
+
+def begin_runner(desk: Desk, request_id: str, call: RunnerCall) -> str:
     """The JID that the request got first. Without the store a runner is started all the same: some need none."""
     try:
         ttl = desk.options.keep_jobs_seconds
@@ -174,7 +183,7 @@ def _begun(desk: Desk, request_id: str, call: RunnerCall) -> str:
         return call.jid
 
 
-def _end_lost(desk: Desk, jid: str, how: str) -> None:
+def end_lost(desk: Desk, jid: str, how: str) -> None:
     """The process of a runner has ended: its job too, if it brought no result."""
     try:
         lost = desk.store.runner_jobs.lose(jid, f"its process {how}", ttl=desk.options.keep_jobs_seconds)

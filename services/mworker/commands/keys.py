@@ -47,10 +47,13 @@ def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
 
 
 def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does."""
+    """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does.
+
+    With ``preserve_minion_cache`` the master goes on knowing its grains, pillar and mine.
+    """
     if not desk.options.allow_minion_key_revoke:
         return dict(load)
-    _change(desk, {"accepted": [minion_id]}, None, "delete", {})
+    _change(desk, {"accepted": [minion_id]}, None, "delete", {"preserve_minions": load.get("preserve_minion_cache")})
     return True
 
 

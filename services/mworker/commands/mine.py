@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from services.mworker.desk import Desk
+from services.mworker.peer_rules import matches
 from services.mworker.targets import resolve
 from statecore.match import TargetError
 
@@ -46,15 +46,7 @@ def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:
     rules = desk.options.mine_get
     if rules is None:
         return True
-    return any(_matches(who, minion_id) and any(_matches(what, fun) for what in funs) for who, funs in rules.items())
-
-
-def _matches(pattern: str, text: str) -> bool:
-    try:
-        return re.match(pattern, text) is not None
-    except re.error:
-        # One that is none allows nothing.
-        return False
+    return any(matches(who, minion_id) and any(matches(what, fun) for what in funs) for who, funs in rules.items())
 
 
 def _open_to(desk: Desk, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:

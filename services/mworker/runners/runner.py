@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import zmq
 
@@ -109,9 +109,23 @@ class RunnerTools:
             ret=ret,
             user=self.user,
         )
+        return self.follow(job, timeout=timeout, gather_timeout=gather_timeout, heard=heard)
+
+    def follow(
+        self,
+        job: Mapping[str, Any],
+        *,
+        timeout: float | None = None,
+        gather_timeout: float | None = None,
+        heard: bool | None = None,
+    ) -> Asked:
+        """Waits for the returns of a job that was published, as ``ask`` does. Raises ControlError, ControlTimeout."""
         found: dict[str, dict[str, Any]] = {}
         if not job["jid"]:
             return Asked("", (), found)
+        if heard is None:
+            self.events.subscribe("salt/job/")
+            heard = self.events.ready(_BUS_PATIENCE)
         watch = Watch(self.control, self.events, time.monotonic, self.user, heard=heard)
         watch.follow(
             job,
@@ -155,10 +169,21 @@ def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:
     }
 
 
-def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
-    """Runs the call and reports it. To be called in a process of its own."""
+Result = TypeVar("Result")
+
+
+def with_tools(
+    jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
+) -> Result:
+    """What ``work`` makes with a runner's tools. To be called in a process of its own."""
     with contextlib.ExitStack() as stack:
-        tools = _opened(call, options, key_dir, stack)
+        return work(_opened(jid, user, options, key_dir, stack))
+
+
+def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
+    """Runs the call and reports it; what the runner returned. To be called in a process of its own."""
+    with contextlib.ExitStack() as stack:
+        tools = _opened(call.jid, call.user, options, key_dir, stack)
         load = load_of(call, options)
         base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
         tools.sender.fire(tags.run_new(call.jid), base)
@@ -168,6 +193,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> None:
             result = {**base, "return": value, "success": success and not retcode}
             kept = {**result, "id": options.id, "retcode": retcode}
             _report(tools, load, kept, result)
+        return value
 
 
 def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
@@ -235,7 +261,7 @@ def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
     return [dict(call.kwarg)] if call.kwarg else []
 
 
-def _opened(call: RunnerCall, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
+def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
     """Connections of this process, closed with the stack."""
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -249,9 +275,9 @@ def _opened(call: RunnerCall, options: MasterOptions, key_dir: Path, stack: cont
     store = Store.open(options.redis_url, client_name="runner")
 
     def reopened() -> RunnerTools:
-        return _opened(call, options, key_dir, contextlib.ExitStack())
+        return _opened(jid, user, options, key_dir, contextlib.ExitStack())
 
-    return RunnerTools(options, store, control, events, sender, call.user, call.jid, reopened)
+    return RunnerTools(options, store, control, events, sender, user, jid, reopened)
 
 
 def retcode_of(value: Any) -> int:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from services.reqserver import dispatch
 from services.reqserver.dispatch import (
     HANDOVER_GRACE,
+    LATER_SECONDS,
     MAX_ATTEMPTS,
     MAX_QUEUED,
     WORKERLESS,
@@ -95,6 +96,31 @@ STORIES = (
             (0.1, "ready", (b"w2",), []),
             (0.2, "request", (b"a",), ["hand a to w2"]),
             (0.3, "request", (b"b",), ["hand b to w1"]),
+        ],
+    ),
+    Story(
+        "a request that is answered later leaves its worker free, and is answered by whomever",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "request", (b"b",), []),
+            (0.3, "later", (b"w1", 1), ["hand b to w1"]),
+            (0.4, "later", (b"w1", 1), []),
+            (0.5, "bye", (b"w1",), []),
+            (9.0, "reply", (b"child", 1, b"A"), ["answer from-a A"]),
+            (9.1, "reply", (b"child", 1, b"again"), []),
+        ],
+    ),
+    Story(
+        "what nobody answers later is forgotten at last",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "later", (b"w1", 1), []),
+            (LATER_SECONDS, "ready", (b"w1",), []),
+            (LATER_SECONDS, "tick", (), []),
+            (LATER_SECONDS + 1, "tick", (), ["give up a: the process that was to answer it did not"]),
+            (LATER_SECONDS + 2, "reply", (b"child", 1, b"A"), []),
         ],
     ),
     Story(

@@ -80,9 +80,7 @@ def test_where_things_are(tree):
     assert tree.call("cp.stat_file", "salt://web/conf/a.txt") == "0644"
 
 
-@pytest.mark.parametrize(
-    ("name", "args"), [("get_file_str", ("http://x/y",)), ("push", ("/etc/own",)), ("get_url", ("ftp://x/y", None))]
-)
+@pytest.mark.parametrize(("name", "args"), [("get_file_str", ("http://x/y",)), ("get_url", ("ftp://x/y", None))])
 def test_what_is_not_there_says_so(tree, name, args):
     with pytest.raises(CommandError, match="not supported"):
         tree.call(f"cp.{name}", *args)

@@ -12,7 +12,7 @@ from statecore.certificates import issuing, loading, policies, references, shown
 from statecore.certificates.loading import PrivateKey
 from statecore.certificates.orders import passphrase as password
 from statecore.context import Context
-from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.errors import CommandError, InvocationError
 from statecore.modules.x509.places import put, reader
 
 #: Seconds that a signing minion has to answer.
@@ -50,16 +50,8 @@ def asked(
     """What ``x509.sign_remote_certificate`` of another minion returned as ``data``. Raises CommandError."""
     if not policy:
         raise InvocationError("signing_policy must be specified to request a certificate from a remote ca_server")
-    try:
-        answer = ctx.call(
-            "publish.publish",
-            ca_server,
-            "x509.sign_remote_certificate",
-            arg=[policy, dict(given), only_policy],
-            timeout=_TIMEOUT,
-        )
-    except NotAvailable as missing:
-        raise CommandError(f"not supported: ca_server: {missing}") from missing
+    arguments = [policy, dict(given), only_policy]
+    answer = ctx.call("publish.publish", ca_server, "x509.sign_remote_certificate", arg=arguments, timeout=_TIMEOUT)
     if not answer:
         raise CommandError(
             "ca_server did not respond. Salt master must permit peers to call the sign_remote_certificate function."

@@ -492,6 +492,12 @@ class TestRevoke:
         assert worker.store.epochs.current().aes == epoch + 1
         assert [data["act"] for tag, data in worker.events if tag == "salt/key"] == ["delete"]
 
+    @pytest.mark.parametrize("kept", [True, False])
+    def test_what_is_known_of_it_may_stay(self, worker: Worker, kept: bool) -> None:
+        worker.store.cache.set_grains("web1", {"os": "Debian"})
+        assert worker.minion().ask("revoke_auth", preserve_minion_cache=kept) is True
+        assert ("web1" in worker.store.cache.grains_of(["web1"])) is kept
+
     def test_unless_the_master_forbids_it(self, new_worker: Callable[..., Worker]) -> None:
         worker = new_worker(allow_minion_key_revoke=False)
         assert worker.minion().ask("revoke_auth")["id"] == "web1"

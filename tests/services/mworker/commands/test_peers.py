@@ -1,0 +1,177 @@
+"""Jobs and runners that minions ask for, through the door: who may, what is published, who gets the returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from services.mworker.commands import peers
+from services.mworker.later import LateReply
+
+pytestmark = pytest.mark.redis
+
+Worker = Any
+
+JOB = {
+    "fun": "test.ping",
+    "arg": [],
+    "tgt": "*",
+    "tgt_type": "glob",
+    "ret": "",
+    "tmo": 5,
+    "form": "clean",
+    "no_parse": [],
+}
+
+
+@pytest.fixture
+def worker(new_worker: Callable[..., Worker]) -> Worker:
+    """Its peer rules let web1 call test.*, and run one runner."""
+    made = new_worker(
+        peer={"web1": ["test."]},
+        peer_run={"web1": ["test.arg"]},
+        nodegroups={"all": "web* or db1", "dear": "I@secret:s*"},
+    )
+    made.accept("db1")
+    return made
+
+
+def pillar(worker: Worker, minion: str, **data: Any) -> None:
+    worker.desk.keep_pillar(minion, data)
+
+
+def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
+    minion = worker.minion()
+    answer = minion.ask("minion_pub", **JOB | {"fun": "test.arg", "arg": ["1", "a=b", "c=no"], "no_parse": ["c"]})
+    assert answer["minions"] == ["db1", "web1"]
+    load = worker.store.jobs.load(answer["jid"])
+    assert load == {
+        "jid": answer["jid"],
+        "fun": "test.arg",
+        "arg": [1, {"__kwarg__": True, "a": "b", "c": "no"}],
+        "tgt": "*",
+        "tgt_type": "glob",
+        "ret": "",
+        "user": "web1",
+        "id": "web1",
+    }
+    assert worker.tags() == [f"salt/job/{answer['jid']}/new"]
+
+
+def test_returns_are_for_who_published(worker: Worker) -> None:
+    minion = worker.minion()
+    jid = minion.ask("minion_pub", **JOB)["jid"]
+    minion.ask("_return", jid=jid, fun="test.ping", **{"return": True}, retcode=0, success=True, out="nested")
+    assert minion.ask("pub_ret", jid=jid) == {"web1": {"ret": True, "out": "nested"}}
+    other = worker.minion("web2")
+    for asked in (jid, "20000101000000000000", "", None, ["x"]):
+        assert other.ask("pub_ret", jid=asked) == {}
+    operators = worker.control("publish", fun="test.ping", tgt="*")["jid"]
+    assert minion.ask("pub_ret", jid=operators) == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fun": "cmd.run"},
+        {"fun": "test.ping,cmd.run", "arg": [[], ["id"]]},
+        {"fun": "publish.publish"},
+        {"fun": ""},
+        {"fun": ["test.ping"]},
+        {"fun": None},
+        {"arg": "x"},
+        {"arg": ...},
+        {"tgt": ...},
+        {"ret": ...},
+        {"tgt": "a and and b", "tgt_type": "compound"},
+        {"tgt_type": "nosuch"},
+        {"tgt": "nosuch", "tgt_type": "nodegroup"},
+        {"tgt": "secret:s*", "tgt_type": "pillar"},
+        {"tgt": "secret:s.*", "tgt_type": "pillar_pcre"},
+        {"tgt": "I@secret:s*", "tgt_type": "compound"},
+        {"tgt": "N@dear", "tgt_type": "compound"},
+        {"tgt": "J@secret:s.*", "tgt_type": "compound"},
+    ],
+)
+def test_what_is_refused_is_an_empty_answer(worker: Worker, change: dict[str, Any]) -> None:
+    pillar(worker, "db1", secret="sesame")
+    load = {name: value for name, value in (JOB | change).items() if value is not ...}
+    assert worker.minion().ask("minion_pub", **load) == {}
+    assert worker.minion("web2").ask("minion_pub", **JOB) == {}
+    assert worker.events == []
+
+
+@pytest.mark.parametrize(
+    ("tgt", "tgt_type", "meant"),
+    [
+        ("secret:sesame", "pillar", ["db1"]),
+        ("I@secret:sesame or web1", "compound", ["db1", "web1"]),
+        ("db1,web1", "list", ["db1", "web1"]),
+        ("all", "nodegroup", ["db1", "web1"]),
+        ("dear", "nodegroup", ["db1"]),
+        ("nobody", "glob", []),
+    ],
+)
+def test_targets(worker: Worker, tgt: str, tgt_type: str, meant: list[str]) -> None:
+    pillar(worker, "db1", secret="sesame")
+    answer = worker.minion().ask("minion_pub", **JOB | {"tgt": tgt, "tgt_type": tgt_type})
+    assert answer["minions"] == meant
+    assert bool(answer["jid"]) is bool(meant)
+
+
+def test_several_functions_have_arguments_each(worker: Worker) -> None:
+    answer = worker.minion().ask("minion_pub", **JOB | {"fun": "test.ping,test.arg", "arg": ["", "1 a=2"]})
+    load = worker.store.jobs.load(answer["jid"])
+    assert (load["fun"], load["arg"]) == (["test.ping", "test.arg"], [[], [1, {"__kwarg__": True, "a": 2}]])
+
+
+def test_a_message_that_comes_twice_is_one_job(worker: Worker) -> None:
+    minion = worker.minion()
+    nonce = {"nonce": "n" * 32}
+    first = peers.pub(worker.desk, minion.id, JOB | nonce)
+    assert peers.pub(worker.desk, minion.id, JOB | nonce) == first
+    assert peers.pub(worker.desk, minion.id, JOB | {"nonce": "m" * 32}) != first
+
+
+class TestRunner:
+    """``minion_runner``."""
+
+    def test_it_is_answered_by_a_process_of_its_own(self, worker: Worker) -> None:
+        reply, _ = worker.minion().send(
+            {"cmd": "minion_runner", "id": "web1", "fun": "test.arg", "arg": [1], "no_parse": []}
+        )
+        assert isinstance(reply, LateReply)
+        assert reply.work is not None
+
+    @pytest.mark.parametrize(
+        ("name", "fun", "arg", "answer"),
+        [
+            ("web2", "test.arg", [], {}),
+            ("web1", "manage.up", [], {}),
+            ("web1", None, [], {}),
+            ("web1", "test.arg", "x", {}),
+            ("web1", "test.argument", [], "'test.argument' is not available. The nearest is 'test.arg'."),
+        ],
+    )
+    def test_what_is_not_run(self, worker: Worker, name: str, fun: Any, arg: Any, answer: Any) -> None:
+        assert worker.minion(name).ask("minion_runner", fun=fun, arg=arg) == answer
+
+    def test_a_message_that_comes_twice_is_one_runner(self, worker: Worker) -> None:
+        load = {"fun": "test.arg", "arg": [], "nonce": "n" * 32}
+        assert peers.runner(worker.desk, "web1", load).work is not None
+        assert peers.runner(worker.desk, "web1", load).work is None
+
+
+class TestPublish:
+    """``minion_publish``."""
+
+    def test_the_returns_come_later(self, worker: Worker) -> None:
+        reply, _ = worker.minion().send({"cmd": "minion_publish", "id": "web1", **JOB})
+        assert isinstance(reply, LateReply)
+        assert len(worker.tags()) == 1
+
+    @pytest.mark.parametrize("change", [{"tmo": "soon"}, {"timeout": None}, {"fun": "cmd.run"}, {"tgt": "nobody"}])
+    def test_what_is_refused_is_an_empty_answer(self, worker: Worker, change: dict[str, Any]) -> None:
+        assert worker.minion().ask("minion_publish", **JOB | change) == {}
