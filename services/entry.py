@@ -14,6 +14,8 @@ class Command(NamedTuple):
 
     module: str
     summary: str
+    #: Name of the function there.
+    main: str = "main"
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -25,6 +27,8 @@ COMMANDS: Mapping[str, Command] = {
     "maintenance": Command("services.maintenance.main", "key rotation, expiry, presence"),
     "minion": Command("services.minion.main", "runs jobs on a managed host"),
     "keygen": Command("services.kit.keygen", "makes the keys of all roles"),
+    "import": Command("services.moving.main", "takes configuration and keys of a stock Salt master", "import_main"),
+    "export": Command("services.moving.main", "writes them as a stock Salt master reads them", "export_main"),
     "health": Command("services.kit.probe", "asks the role on this machine whether it is ready"),
     "lab": Command("services.lab.main", "a whole master with two minions on loopback"),
 }
@@ -52,5 +56,5 @@ def main(argv: list[str] | None = None) -> int:
             f"saltern: no command '{name}'" + (f"; the nearest is '{near[0]}'" if near else "") + "\n\n" + usage()
         )
         return EX_USAGE
-    code: int = importlib.import_module(COMMANDS[name].module).main(rest)
+    code: int = getattr(importlib.import_module(COMMANDS[name].module), COMMANDS[name].main)(rest)
     return code

@@ -378,6 +378,7 @@ ROOMS: Mapping[str, Room] = {
             "eventpublisher",
             "lab",
             "maintenance",
+            "moving",
             "mworker",
             "publisher",
             "reactor",

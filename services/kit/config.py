@@ -371,6 +371,13 @@ def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = N
     return dataclasses.replace(options, gpg_keydir=_gpg_keys(options, config_dir, env))
 
 
+def check_master_option(name: str, value: Any) -> None:
+    """Whether a master's file may say this. Raises ConfigError: there is no such option, or it is of another type."""
+    for known, meant in _with_settings(_with_table({name: value})).items():
+        names = {item.name for item in dataclasses.fields(MasterOptions)}
+        _checked(known, meant, typing.get_type_hints(MasterOptions), names, partial(str, name))
+
+
 def load_client(config_dir: str | None = None) -> ClientOptions:
     """Options for the operator's commands; the same file as the master's. Raises ConfigError."""
     return load_master(config_dir)

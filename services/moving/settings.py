@@ -1,0 +1,177 @@
+"""What becomes of the options of a stock master here. Names and meanings are those of Salt's config/__init__.py."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from services.kit.config import ConfigError, check_master_option
+
+#: Options of ours that mean something else in Salt, or nothing.
+_NOT_SALTS = frozenset(
+    (
+        *("aes_rotation_interval", "control_acl", "control_port", "event_pub_port", "event_pull_port"),
+        *("eventpublisher_host", "ext_pillar_timeout", "health_host", "health_port", "internal_interface"),
+        *("jinja_time_limit", "key_dir", "log_format", "max_pending_keys", "max_request_bytes", "module_settings"),
+        *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host"),
+        *("request_deadline", "user", "worker_silence", "workers_port"),
+    )
+)
+
+_PROCESSES = "roles are processes of their own: start more of mworker"
+_PLACES = "roles keep nothing on disk"
+_CACHES = "what a master remembers is in Redis"
+_LOGS = "roles log to stderr"
+_GONE = "roles have no use for it"
+
+#: Glob for names -> why an option is not needed here. The first that fits counts.
+_NOT_NEEDED: Mapping[str, str] = {
+    "worker_threads": _PROCESSES,
+    "worker_pools*": _PROCESSES,
+    "*_niceness": _PROCESSES,
+    "max_open_files": _PROCESSES,
+    "master_*mworker*": _PROCESSES,
+    "maintenance_interval": "loop_interval says it",
+    "user": "a role runs as who starts it",
+    "permissive_pki_access": "a role runs as who starts it",
+    "verify_env": "a role runs as who starts it",
+    "root_dir": _PLACES,
+    "pki_dir": "its keys are imported",
+    "cachedir": _CACHES,
+    "sqlite_queue_dir": _CACHES,
+    "sock_dir": "roles speak over ports",
+    "ipc_*": "roles speak over ports",
+    "tcp_master_*": "roles speak over ports",
+    "sock_pool_size": "roles speak over ports",
+    "pidfile": "what starts a role knows its process",
+    "conf_file": "--config-dir says it",
+    "default_include": "master.d/*.conf is read",
+    "include": "what it names is part of what is imported",
+    "log_file": _LOGS,
+    "key_logfile": _LOGS,
+    "log_level_logfile": _LOGS,
+    "log_rotate_*": _LOGS,
+    "log_fmt_*": "log_format says it",
+    "log_datefmt*": "log_format says it",
+    "job_cache": _CACHES,
+    "job_cache_store_endtime": _CACHES,
+    "key_cache": _CACHES,
+    "keys.cache_driver": _CACHES,
+    "pillar.cache_driver": _CACHES,
+    "cache": _CACHES,
+    "cache.*": _CACHES,
+    "memcache_*": _CACHES,
+    "con_cache": "who is connected is in Redis",
+    "minion_data_cache_events": _GONE,
+    "cache_sreqs": _GONE,
+    "search": _GONE,
+    "serial": _GONE,
+    "dummy_pub": _GONE,
+    "cython_enable": _GONE,
+    "zmq_*": _GONE,
+    "pub_hwm": _GONE,
+    "pub_server_write_queue_size": _GONE,
+    "optimization_order": _GONE,
+    "tcp_keepalive*": "connections are kept alive always",
+    "unique_jid": "JIDs are unique always",
+    "auth_events": "they are always fired",
+    "publish_timeout": "a publication is one transaction",
+    "publish_drain_timeout": "a publication is one transaction",
+    "roots_update_interval": "trees are looked at when they are asked for",
+    "fileserver_interval": "trees are looked at when they are asked for",
+    "fileserver_update_*": "trees are looked at when they are asked for",
+    "require_minion_sign_messages": "messages of minions are bound to their session",
+    "request_server_aes_session": "publish_session says it",
+    "ping_on_rotate": "minions notice a new key by themselves",
+    "enable_gpu_grains": "a master gathers no grains",
+    "master_stats*": "/metrics tells them",
+    "metrics": "/metrics tells them",
+}
+
+#: Glob for names -> what to do about an option that is not here.
+_INSTEAD: Mapping[str, str] = {
+    "gitfs_*": "check the repository out and name the directory in file_roots",
+    "git_pillar_*": "check the repository out and name the directory in pillar_roots",
+    "hgfs_*": "check the repository out and name the directory in file_roots",
+    "svnfs_*": "check the repository out and name the directory in file_roots",
+    "s3fs_*": "bring the files to a directory of file_roots",
+    "minionfs_*": "bring the files to a directory of file_roots",
+    "external_auth": "who may do what is said by keys: control_acl",
+    "publisher_acl*": "who may do what is said by keys: control_acl",
+    "sudo_acl": "who may do what is said by keys: control_acl",
+    "token_expire*": "who may do what is said by keys: control_acl",
+    "eauth_*": "who may do what is said by keys: control_acl",
+    "rest_*": "there is no REST here yet",
+    "netapi_*": "there is no REST here yet",
+    "syndic_*": "there are no syndics here",
+    "order_masters": "there are no syndics here",
+    "cluster_*": "one master has as many roles as it needs",
+    "ext_job_cache": "the job cache is Redis; minions' `return` sends to others, too",
+    "master_job_cache": "the job cache is Redis",
+    "event_return*": "the event bus can be listened to: eventlisten",
+    "ssh_*": "there is no salt-ssh here",
+    "engines": "what is to run beside a master is a process of its own",
+    "winrepo_*": "there are no Windows minions here",
+    "thorium*": "the reactor is here, thorium is not",
+    "schedule": "schedule salt-run with the machine's own timers",
+    "ipv6": "name an address in interface",
+}
+
+#: Options that are here for some values alone: name -> value -> why it is not needed.
+_BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
+    "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
+    "fileserver_backend": (
+        (["roots"], ["root"]),
+        "directories are what there is",
+        "only directories are served; check repositories out and name them in file_roots",
+    ),
+    "file_client": (("remote",), "of minions alone", "a master has its own files"),
+    "file_recv": ((False,), "cp.push is not here", "cp.push is not here"),
+    "ext_job_cache": (("",), "", _INSTEAD["ext_job_cache"]),
+    "master_job_cache": (("local_cache", "redis"), "the job cache is Redis", _INSTEAD["master_job_cache"]),
+    "pillar_cache": ((False,), "as here", "pillar is compiled when it is asked for"),
+    "order_masters": ((False,), "as here", _INSTEAD["order_masters"]),
+    "ipv6": ((False, None), "as here", _INSTEAD["ipv6"]),
+    "preserve_minion_cache": ((False,), "as here", "salt-key --preserve-minions=True says it for one deletion"),
+}
+
+
+class Fate(NamedTuple):
+    """What becomes of an option: ``carries``, ``not needed`` or ``not supported``; why; and what it is here."""
+
+    kind: str
+    why: str = ""
+    #: Our options that say the same.
+    here: Mapping[str, Any] = {}
+
+
+def fate_of(name: str, value: Any) -> Fate:
+    """What becomes of an option of a stock master."""
+    if name in _BY_VALUE:
+        values, why, instead = _BY_VALUE[name]
+        return Fate("not needed", why) if value in values else Fate("not supported", instead)
+    if name == "keep_jobs":
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return Fate("not supported", f"must be a number of hours, not {value!r}")
+        return Fate("carries", "as keep_jobs_seconds", {"keep_jobs_seconds": int(value * 3600)})
+    if why := _said(_NOT_NEEDED, name):
+        return Fate("not needed", why)
+    if instead := _said(_INSTEAD, name):
+        return Fate("not supported", instead)
+    if name in _NOT_SALTS:
+        return Fate("not supported", "means something of its own here; see docs/config.md")
+    try:
+        check_master_option(name, value)
+    except ConfigError as error:
+        return Fate("not supported", str(error).removeprefix(f"{name}: "))
+    return Fate("carries", "", {name: value})
+
+
+def is_salts(name: str) -> bool:
+    """Whether an option of ours means the same to a stock master."""
+    return name not in _NOT_SALTS
+
+
+def _said(table: Mapping[str, str], name: str) -> str:
+    return next((why for pattern, why in table.items() if fnmatch.fnmatchcase(name, pattern)), "")
