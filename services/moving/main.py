@@ -51,7 +51,7 @@ def _import(argv: Sequence[str]) -> int:
     options = read_options(flags.config, "master")
     fates = [(option, fate_of(option.name, option.value)) for option in options]
     config = joined([fate.here for _, fate in fates])
-    pki = flags.pki or Path(str(_last(options, "pki_dir") or flags.config / "pki" / "master"))
+    pki = flags.pki or _pki(options, flags.config)
     found = keys.taken(pki, *_sign_names(config))
     keys.check_empty(flags.keys, found)
     content = _file(config, f"Imported from {flags.config}")
@@ -117,6 +117,15 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory that `master` is written to")
     return parser
+
+
+def _pki(options: Sequence[Option], config: Path) -> Path:
+    """Where Salt has its keys: absolute, and yet below ``root_dir`` (Salt's config/__init__.py, prepend_root_dir)."""
+    named, root = _last(options, "pki_dir"), str(_last(options, "root_dir") or "/")
+    if named is None:
+        return config / "pki" / "master"
+    path = Path(str(named))
+    return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
 
 
 def _last(options: Sequence[Option], name: str) -> Any:

@@ -70,7 +70,10 @@ def stock(tmp_path: Path, private: PrivateKey) -> Path:
     (pki / "master.pem").write_bytes(private.to_pem())
     (pki / "master.pub").write_text(private.public.pem)
     (etc / "master").write_text(MASTER)
-    for name, content in (("more/tree.yaml", "file_roots: {dev: [/srv/dev]}"), ("master.d/late.conf", "interface: '::'")):
+    for name, content in (
+        ("more/tree.yaml", "file_roots: {dev: [/srv/dev]}"),
+        ("master.d/late.conf", "interface: '::'"),
+    ):
         (etc / name).parent.mkdir()
         (etc / name).write_text(content)
     return etc
