@@ -309,7 +309,17 @@ ROOMS: Mapping[str, Room] = {
     ),
     **{
         f"statecore.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
-        for each in ("user", "group", "database", "extension", "schema")
+        for each in [
+            "user",
+            "group",
+            "database",
+            "extension",
+            "schema",
+            "privileges",
+            "tablespace",
+            "language",
+            "initdb",
+        ]
     },
     "statecore.modules.mysql": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from statecore.ports import CommandResult
 from tests.statecore import database_servers
 
 AWKWARD = "o'brien\\ \"; DROP TABLE x; -- %_ü"
+
+#: A role that is no owner, and an object.
+GOODS = {"name": "mine", "object_name": "goods", "maintenance_db": "shop"}
 
 #: One after the other, on one server: Salt's comments and changes, but for those of test mode.
 STEPS = [
@@ -36,6 +40,22 @@ STEPS = [
     ("postgres_extension.present", {"name": "hstore", "maintenance_db": "shop"}),
     ("postgres_extension.absent", {"name": "hstore", "maintenance_db": "shop"}),
     ("postgres_schema.present", {"dbname": "shop", "name": "goods", "owner": "frank"}),
+    ("postgres_privileges.present", {**GOODS, "object_type": "schema", "privileges": ["USAGE"]}),
+    ("postgres_privileges.present", {**GOODS, "object_type": "schema", "privileges": ["USAGE"]}),
+    ("postgres_privileges.absent", {**GOODS, "object_type": "schema", "privileges": ["USAGE"]}),
+    (
+        "postgres_privileges.present",
+        {**GOODS, "object_name": "shop", "object_type": "database", "privileges": ["CREATE"]},
+    ),
+    ("postgres_privileges.present", {**GOODS, "object_name": "staff", "object_type": "group"}),
+    ("postgres_privileges.present", {**GOODS, "object_name": "staff", "object_type": "group"}),
+    ("postgres_privileges.absent", {**GOODS, "object_name": "staff", "object_type": "group"}),
+    (
+        "postgres_privileges.absent",
+        {**GOODS, "object_name": "shop", "object_type": "database", "privileges": ["CREATE"]},
+    ),
+    ("postgres_language.present", {"maintenance_db": "shop", "name": "plpgsql"}),
+    ("postgres_tablespace.absent", {"name": "none"}),
     ("postgres_schema.absent", {"dbname": "shop", "name": "goods"}),
     ("postgres_database.absent", {"name": "shop"}),
     ("postgres_user.absent", {"name": "frank"}),
@@ -159,9 +179,178 @@ def test_all_that_is_in_a_database_changes_hands(server):
     server.ask("db_remove", "shop")
 
 
+#: object_type -> name, privileges, and what the owner has by default on a new one.
+OBJECTS = {
+    "table": ("t x", ["SELECT", "INSERT"]),
+    "sequence": ("s", ["USAGE"]),
+    "function": ("f(integer, text)", ["EXECUTE"]),
+    "schema": ("sch'ema", ["CREATE"]),
+    "language": ("plpgsql", ["USAGE"]),
+    "database": ("shop", ["CREATE", "TEMPORARY"]),
+}
+
+MADE = """CREATE SCHEMA "sch'ema"; CREATE TABLE "sch'ema"."t x" (id int); CREATE TABLE "sch'ema".u (id int);
+CREATE SEQUENCE "sch'ema".s;
+CREATE FUNCTION "sch'ema".f(a int, b text) RETURNS int LANGUAGE sql AS 'SELECT 1';
+REVOKE EXECUTE ON FUNCTION "sch'ema".f(int, text) FROM PUBLIC; REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
+REVOKE TEMPORARY ON DATABASE shop FROM PUBLIC;"""
+
+
+@pytest.fixture
+def shop(server):
+    """A database with objects, and a role that is nobody."""
+    server.ask("db_create", "shop")
+    server.host.run(["psql", "-qh", server.to["host"], "shop"], stdin=MADE, runas="postgres")
+    server.ask("user_create", AWKWARD)
+    yield {"name": AWKWARD, "maintenance_db": "shop", "prepend": "sch'ema"}
+    server.ask("db_remove", "shop")
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_privileges(kind, server, shop):
+    name, privileges = OBJECTS[kind]
+    whole = {**shop, "object_name": name, "object_type": kind}
+    call = {**whole, "privileges": privileges}
+    changed = {AWKWARD: "Present"}
+    for option in (None, True) if kind == "table" else (True,):
+        told = phases(server, "postgres_privileges.present", **call, grant_option=option)
+        assert [each[:2] for each in told] == [[None, changed], [True, changed], [True, {}]], told
+    listed = server.ask("privileges_list", name, kind, prepend=shop["prepend"], maintenance_db="shop")
+    assert listed[AWKWARD] == dict.fromkeys(privileges, True)
+    # What it has in part goes.
+    told = phases(server, "postgres_privileges.absent", **whole, privileges=["ALL"])
+    assert [each[1] for each in told] == [{AWKWARD: "Absent"}, {AWKWARD: "Absent"}, {}]
+    if kind == "table":
+        # The owner may, unless somebody said otherwise.
+        owner = {**call, "name": "postgres"}
+        set_already = "The requested privilege(s) are already set"
+        assert phases(server, "postgres_privileges.present", **owner)[0][2] == set_already
+        assert phases(server, "postgres_privileges.absent", **owner)[2][1] == {}
+        assert phases(server, "postgres_privileges.present", **owner)[1][1] == {"postgres": "Present"}
+
+
+def test_privileges_of_all_and_on_all(server, shop):
+    call = {**shop, "object_name": "ALL", "object_type": "table", "privileges": "ALL"}
+    for name in ("public", AWKWARD):
+        told = phases(server, "postgres_privileges.present", **{**call, "name": name})
+        assert [each[1] for each in told] == [{name: "Present"}, {name: "Present"}, {}]
+        held = server.ask("privileges_list", "u", "table", prepend=shop["prepend"], maintenance_db="shop")
+        assert len(held[name]) >= 7
+    one = {**call, "object_name": "u", "privileges": ["SELECT"], "name": "public"}
+    assert phases(server, "postgres_privileges.absent", **one)[1][0] is True
+    assert server.ask("has_privileges", "public", "ALL", "table", "SELECT", None, "sch'ema", "shop") is False
+    assert (
+        phases(server, "postgres_privileges.present", **{**call, "object_name": "ALL", "prepend": "none"})[0][0] is True
+    )
+
+
+def test_members_of_a_group(server):
+    server.ask("group_create", 'the "staff"')
+    server.ask("user_create", AWKWARD)
+    call = {"name": AWKWARD, "object_name": 'the "staff"', "object_type": "group"}
+    for option in (None, True):
+        told = phases(server, "postgres_privileges.present", **call, grant_option=option)
+        assert [each[1] for each in told] == [{AWKWARD: "Present"}, {AWKWARD: "Present"}, {}]
+    assert server.ask("privileges_list", 'the "staff"', "group") == {AWKWARD: True}
+    assert phases(server, "postgres_privileges.absent", **call)[2][1] == {}
+    assert server.ask("privileges_list", 'the "staff"', "group") == {}
+
+
+def test_tablespaces(server, directory):
+    server.ask("user_create", "o'new")
+    for name in ("one", "two"):
+        place = directory / name
+        place.mkdir()
+        shutil.chown(place, "postgres")
+    call = {"name": 'sp"ace', "directory": str(directory / "one")}
+    for more in ({}, {"owner": "o'new"}, {"options": {"seq_page_cost": "2.0", "random_page_cost": 3}}):
+        told = phases(server, "postgres_tablespace.present", **call, **more)
+        assert [each[0] for each in told] == [None, True, True]
+        assert (told[0][1], told[2][1]) == (told[1][1], {})
+    assert server.ask("tablespace_list")['sp"ace']["Owner"] == "o'new"
+    wrong = phases(server, "postgres_tablespace.present", **{**call, "directory": str(directory / "two")})
+    assert [each[0] for each in wrong] == [False] * 3
+    assert "is not at the right location" in wrong[0][2]
+    assert server.ask("tablespace_alter", 'sp"ace', new_name="b", reset_option="seq_page_cost") is True
+    assert "seq_page_cost" not in server.ask("tablespace_list")["b"]["Opts"]
+    assert [each[1] for each in phases(server, "postgres_tablespace.absent", name="b")] == [
+        {"b": "Absent"},
+        {"b": "Absent"},
+        {},
+    ]
+
+
+def test_languages(server):
+    server.ask("db_create", "shop")
+    for state, wanted in (("absent", "Absent"), ("present", "Present")):
+        told = phases(server, f"postgres_language.{state}", name="plpgsql", maintenance_db="shop")
+        assert [each[1] for each in told] == [{"plpgsql": wanted}, {"plpgsql": wanted}, {}]
+    server.ask("db_remove", "shop")
+
+
+def test_a_data_directory(server, directory):
+    call = {"name": str(directory / "new"), "password": "pa55 word", "user": "boss", "checksums": True}
+    told = []
+    for test in (True, False, False):
+        each = server.fresh(test=test).states["postgres_initdb.present"](**call)
+        told.append([each["result"], each["changes"], each["comment"]])
+    place = call["name"]
+    assert told == [
+        [None, {place: "Present"}, f"Postgres data directory {place} is set to be initialized"],
+        [True, {place: "Present"}, f"Postgres data directory {place} has been initialized"],
+        [True, {}, f"Postgres data directory {place} is already present"],
+    ]
+    assert "password" in (directory / "new/pg_hba.conf").read_text()
+    assert list(Path("/tmp").glob(".saltern-postgres-*")) == []
+    failed = server.fresh().states["postgres_initdb.present"](
+        name=str(directory / "x"), encoding="EBCDIC", auth="trust"
+    )
+    assert failed["result"] is False
+    assert '"EBCDIC" is not a valid server encoding name' in failed["comment"]
+    assert not (directory / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("state", "arguments", "says"),
     [
+        (
+            "postgres_privileges.present",
+            {"object_name": "t", "object_type": "cupboard"},
+            "Invalid object_type: cupboard provided; there are table",
+        ),
+        (
+            "postgres_privileges.present",
+            {"object_name": "t", "object_type": "table", "privileges": ["USAGE"]},
+            "Invalid privilege(s): USAGE provided for object table; there are SELECT",
+        ),
+        (
+            "postgres_privileges.present",
+            {"object_name": "t", "object_type": "table"},
+            "Invalid privilege(s):  provided for object table",
+        ),
+        (
+            "postgres_privileges.present",
+            {"object_name": "t", "object_type": "group", "privileges": ["SELECT"]},
+            "should not be set for object_type group",
+        ),
+        (
+            "postgres_privileges.absent",
+            {"object_name": "t", "object_type": "table", "privileges": ["SELECT"]},
+            "the database has no table t in the schema public",
+        ),
+        (
+            "postgres_privileges.present",
+            {"object_name": "public", "object_type": "schema", "privileges": ["CREATE"], "name": "nobody"},
+            'Failed to grant privilege(s): CREATE to nobody (ERROR:  role "nobody" does not exist)',
+        ),
+        (
+            "postgres_tablespace.present",
+            {"directory": "/none"},
+            'Failed to create tablespace x (ERROR:  directory "/none" does',
+        ),
+        ("postgres_tablespace.present", {"directory": "/none", "options": {"a b": 1}}, "'a b' is no option"),
+        ("postgres_tablespace.present", {"directory": "/none", "options": {"a": "b"}}, "are numbers, not 'b'"),
+        ("postgres_language.present", {"maintenance_db": "postgres"}, "Failed to install language x (ERROR:"),
         ("postgres_user.present", {"encrypted": False}, "not supported: encrypted: False"),
         ("postgres_user.present", {"encrypted": "rot13"}, "Unknown password algorithm: rot13"),
         ("postgres_user.present", {"createdb": "yes"}, "createdb: True or False"),

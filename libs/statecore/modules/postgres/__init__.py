@@ -8,10 +8,20 @@ standard input and files that only the caller can read, never over a command lin
 from __future__ import annotations
 
 from statecore.context import Context
-from statecore.modules.postgres import asking, databases, extensions, roles, schemas
+from statecore.modules.postgres import (
+    asking,
+    databases,
+    directories,
+    extensions,
+    languages,
+    privileges,
+    roles,
+    schemas,
+    tablespaces,
+)
 
 #: The modules whose functions make up this one.
-PARTS = (asking, databases, roles, extensions, schemas)
+PARTS = (asking, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
 
 
 def available(ctx: Context) -> str | None:

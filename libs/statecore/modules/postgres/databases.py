@@ -129,6 +129,25 @@ def db_alter(
     return True
 
 
+def owner_to(
+    ctx: Context,
+    dbname: str,
+    ownername: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Gives a database and all that is in it another owner, all or nothing inside. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.owner_to dbname username
+    """
+    return db_alter(ctx, dbname, user, host, port, None, password, None, ownername, True, runas)
+
+
 def db_remove(
     ctx: Context,
     name: str,

@@ -57,6 +57,49 @@ def is_installed_extension(
     return name in installed_extensions(ctx, user, host, port, maintenance_db, password, runas)
 
 
+def get_available_extension(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> dict[str, str] | None:
+    """What the server tells of an extension that it could have; None where it could not."""
+    return available_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
+
+
+def get_installed_extension(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> dict[str, str] | None:
+    """What the database tells of an extension that it has; None where it has not."""
+    return installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
+
+
+def is_available_extension(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Whether the server could have an extension."""
+    found = available_extensions(ctx, user, host, port, maintenance_db, password, runas)
+    return name.lower() in (each.lower() for each in found)
+
+
 def create_metadata(
     ctx: Context,
     name: str,

@@ -1,0 +1,168 @@
+"""Privileges on the objects of a PostgreSQL database: which there are, and the statements that ask for them and change them. Pure.
+
+Source: PostgreSQL's documentation, ddl-priv; what an object's list leaves out is in the server's acldefault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.databases.postgres import identifier, literal
+from statecore.errors import InvocationError
+
+#: Who stands for all roles.
+PUBLIC = "public"
+
+#: Instead of an object's name: all of a schema.
+EVERY = "ALL"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    #: Letter of the kind in acldefault.
+    letter: str
+    privileges: tuple[str, ...]
+    #: Columns of the access list and of the owner, and where they are.
+    acl: str
+    owner: str
+    source: str
+    #: The object as a statement has it.
+    target: str
+    #: What says that an object has a name.
+    named: str
+    #: Whether it is in a schema.
+    in_schema: bool = False
+
+
+_IN_SCHEMA = "pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
+_WHOLE = "format('%I.%I', n.nspname, o.relname)"
+
+KINDS: Mapping[str, _Kind] = {
+    "table": _Kind(
+        "r",
+        ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"),
+        "relacl",
+        "relowner",
+        f"{_IN_SCHEMA} AND relkind IN ('r', 'v', 'm', 'p', 'f')",
+        _WHOLE,
+        "relname = {}",
+        in_schema=True,
+    ),
+    "sequence": _Kind(
+        "s",
+        ("SELECT", "UPDATE", "USAGE"),
+        "relacl",
+        "relowner",
+        f"{_IN_SCHEMA} AND relkind = 'S'",
+        _WHOLE,
+        "relname = {}",
+        in_schema=True,
+    ),
+    "function": _Kind(
+        "f",
+        ("EXECUTE",),
+        "proacl",
+        "proowner",
+        "pg_proc o JOIN pg_namespace n ON n.oid = o.pronamespace AND prokind <> 'p'",
+        "format('%I.%I(%s)', n.nspname, o.proname, oidvectortypes(o.proargtypes))",
+        "replace(o.proname || '(' || oidvectortypes(o.proargtypes) || ')', ' ', '') = replace({}, ' ', '')",
+        in_schema=True,
+    ),
+    "schema": _Kind(
+        "n", ("USAGE", "CREATE"), "nspacl", "nspowner", "pg_namespace o", "format('%I', nspname)", "nspname = {}"
+    ),
+    "tablespace": _Kind(
+        "t", ("CREATE",), "spcacl", "spcowner", "pg_tablespace o", "format('%I', spcname)", "spcname = {}"
+    ),
+    "language": _Kind("l", ("USAGE",), "lanacl", "lanowner", "pg_language o", "format('%I', lanname)", "lanname = {}"),
+    "database": _Kind(
+        "d",
+        ("CREATE", "TEMPORARY", "CONNECT"),
+        "datacl",
+        "datdba",
+        "pg_database o",
+        "format('%I', datname)",
+        "datname = {}",
+    ),
+}
+
+#: A kind of its own: its objects are roles, and a privilege on one is to be its member.
+GROUP = "group"
+
+
+def kind_of(object_type: Any) -> str:
+    """A kind by its name. Raises InvocationError."""
+    found = str(object_type).lower()
+    if found not in KINDS and found != GROUP:
+        raise InvocationError(f"Invalid object_type: {object_type} provided; there are {', '.join([*KINDS, GROUP])}")
+    return found
+
+
+def wanted(kind: str, privileges: Any) -> list[str]:
+    """Names of privileges, of a list or of a text with commas; ``ALL`` stands alone. Raises InvocationError."""
+    words = privileges.split(",") if isinstance(privileges, str) else privileges or ()
+    if not isinstance(words, Sequence):
+        raise InvocationError(f"privileges is a list of names, not {privileges!r}")
+    names = [str(word).strip().upper() for word in words]
+    if kind == GROUP:
+        if names:
+            raise InvocationError("The privileges option should not be set for object_type group")
+        return []
+    known = KINDS[kind].privileges
+    if not names or not set(names) <= {*known, EVERY}:
+        raise InvocationError(
+            f"Invalid privilege(s): {', '.join(names)} provided for object {kind}; there are {', '.join([*known, EVERY])}"
+        )
+    return [EVERY] if EVERY in names else list(dict.fromkeys(names))
+
+
+def held_query(kind: str, name: str, schema: str, *, defaults: bool) -> str:
+    """A query for ``target``, ``role``, ``privilege`` and ``grantable`` (``t``) of an object, or of all of a schema; of one that
+    nobody has a privilege on, its target alone. ``defaults``: with what its owner and everybody has as long as nothing is said.
+    """
+    of = KINDS[kind]
+    chosen = [] if of.in_schema and name.upper() == EVERY else [of.named.format(literal(name))]
+    chosen += [f"n.nspname = {literal(schema)}"] if of.in_schema else []
+    acl = f"coalesce(o.{of.acl}, acldefault('{of.letter}', o.{of.owner}))" if defaults else f"o.{of.acl}"
+    return (
+        f"SELECT {of.target} AS target, CASE WHEN e.grantee = 0 THEN '{PUBLIC}' ELSE r.rolname END AS role,"
+        f" e.privilege_type AS privilege, e.is_grantable AS grantable FROM {of.source}"
+        f" LEFT JOIN LATERAL aclexplode({acl}) e ON true LEFT JOIN pg_roles r ON r.oid = e.grantee"
+        f" WHERE {' AND '.join(chosen)}"
+    )
+
+
+def all_query(kind: str) -> str:
+    """A query for the ``privilege`` names that this server has for a kind."""
+    return (
+        f"SELECT privilege_type AS privilege FROM aclexplode(acldefault('{KINDS[kind].letter}', 10)) WHERE grantee = 10"
+    )
+
+
+def members_query(group: str) -> str:
+    """A query for ``role`` and ``admin`` (``t``) of the members of a group."""
+    return (
+        "SELECT r.rolname AS role, bool_or(m.admin_option) AS admin FROM pg_auth_members m JOIN pg_roles r ON m.member = r.oid"
+        f" JOIN pg_roles g ON g.oid = m.roleid WHERE g.rolname = {literal(group)} GROUP BY r.rolname"
+    )
+
+
+def grant(kind: str, names: Sequence[str], targets: Sequence[str], role: str, *, option: bool) -> str:
+    """A statement that gives privileges on objects, or membership in a group; ``option``: with the right to give it on."""
+    if kind == GROUP:
+        return f"GRANT {identifier(targets[0])} TO {identifier(role)}{' WITH ADMIN OPTION' if option else ''};\n"
+    on = f"{kind.upper()} {', '.join(targets)}"
+    return f"GRANT {', '.join(names)} ON {on} TO {_role(role)}{' WITH GRANT OPTION' if option else ''};\n"
+
+
+def revoke(kind: str, names: Sequence[str], targets: Sequence[str], role: str) -> str:
+    """A statement that takes them back."""
+    if kind == GROUP:
+        return f"REVOKE {identifier(targets[0])} FROM {identifier(role)};\n"
+    return f"REVOKE {', '.join(names)} ON {kind.upper()} {', '.join(targets)} FROM {_role(role)};\n"
+
+
+def _role(name: str) -> str:
+    return "PUBLIC" if name == PUBLIC else identifier(name)

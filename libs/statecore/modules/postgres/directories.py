@@ -1,0 +1,96 @@
+"""Data directories: what a server keeps, made by the host's initdb before there is a server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+
+#: Who owns a data directory where nobody else is named.
+_OWNER = "postgres"
+
+#: Where Debian has the programs of each version.
+_VERSIONS = "/usr/lib/postgresql"
+
+#: Seconds that it may take, where ``postgres.timeout`` says nothing.
+_TIMEOUT = 300.0
+
+
+def datadir_exists(ctx: Context, name: str) -> bool:
+    """Whether a directory is one that a server can start from.
+
+    CLI Example:
+
+        salt '*' postgres.datadir_exists '/var/lib/pgsql/data'
+    """
+    return all(ctx.host.path(f"{name}/{file}").is_file() for file in ("PG_VERSION", "postgresql.conf"))
+
+
+def datadir_init(
+    ctx: Context,
+    name: str,
+    auth: str = "password",
+    user: str | None = None,
+    password: str | None = None,
+    encoding: str = "UTF8",
+    locale: str | None = None,
+    waldir: str | None = None,
+    checksums: bool = False,
+    runas: str | None = None,
+) -> bool:
+    """Makes a data directory; False where there is one. ``auth`` is how the server lets users in, ``user`` and ``password`` its
+    first one, ``runas`` who owns it (postgres). Raises CommandError with initdb's reason.
+
+    CLI Example:
+
+        salt '*' postgres.datadir_init '/var/lib/pgsql/data'
+    """
+    if datadir_exists(ctx, name):
+        return False
+    owner = runas or _OWNER
+    words = [
+        _initdb(ctx),
+        f"--pgdata={name}",
+        f"--username={user or owner}",
+        f"--auth={auth}",
+        f"--encoding={encoding}",
+    ]
+    words += [f"--locale={locale}"] if locale is not None else []
+    words += ["--waldir", waldir] if waldir is not None else []
+    words += ["--data-checksums"] if checksums else []
+    file: Path | None = None
+    try:
+        if password is not None:
+            shown = f"/tmp/.saltern-postgres-{os.urandom(8).hex()}"
+            file = ctx.host.path(shown)
+            who = owner if os.geteuid() == 0 else None
+            managed_file.replace(ctx.host, file, f"{password}\n".encode(), Attributes(who, None, 0o600))
+            words.append(f"--pwfile={shown}")
+        timeout = float(ctx.call("config.option", "postgres.timeout", None) or _TIMEOUT)
+        done = ctx.host.run(words, runas=owner, cwd="/", timeout=timeout, env={"LC_ALL": "C.UTF-8"})
+    finally:
+        if file is not None:
+            file.unlink(missing_ok=True)
+    if done.retcode or done.timed_out:
+        said = "no end in time" if done.timed_out else done.stderr.strip() or done.stdout.strip()
+        raise CommandError(said.removeprefix("initdb: error: "))
+    return True
+
+
+def _initdb(ctx: Context) -> str:
+    """initdb of the newest version, where none is on the path."""
+    directory = ctx.call("config.option", "postgres.bins_dir", None)
+    if directory:
+        return f"{str(directory).rstrip('/')}/initdb"
+    if found := ctx.host.which("initdb"):
+        return found
+    place = ctx.host.path(_VERSIONS)
+    versions = [each.name for each in place.iterdir() if each.name.isdecimal()] if place.is_dir() else []
+    for version in sorted(versions, key=int, reverse=True):
+        if ctx.host.which(program := f"{_VERSIONS}/{version}/bin/initdb"):
+            return program
+    raise CommandError("the host has no initdb: install postgresql, or say where it is by postgres.bins_dir")

@@ -1,0 +1,75 @@
+"""Languages of a database's functions (Salt's ``postgres_language`` state)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    name: str,
+    maintenance_db: str,
+    user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A language that functions of the database ``maintenance_db`` may be written in."""
+    to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
+    try:
+        there = ctx.call("postgres.language_exists", name, maintenance_db, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if there:
+        return Plan.unchanged(f"Language {name} is already installed")
+    changes = {name: "Present"}
+
+    def install() -> Outcome:
+        try:
+            ctx.call("postgres.language_create", name, maintenance_db, **to)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to install language {name} ({error})", ok=False)
+        return Outcome(f"Language {name} has been installed", changes)
+
+    return Plan.change(f"Language {name} is set to be installed", [Step(f"install language {name}", install)], changes)
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    maintenance_db: str,
+    user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A language that the database ``maintenance_db`` has not. One that functions are written in stays, and the state fails."""
+    to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
+    try:
+        there = ctx.call("postgres.language_exists", name, maintenance_db, **to)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged(f"Language {name} is not present so it cannot be removed")
+    changes = {name: "Absent"}
+
+    def remove() -> Outcome:
+        try:
+            ctx.call("postgres.language_remove", name, maintenance_db, **to)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to remove language {name} ({error})", ok=False)
+        return Outcome(f"Language {name} has been removed", changes)
+
+    return Plan.change(f"Language {name} is set to be removed", [Step(f"remove language {name}", remove)], changes)

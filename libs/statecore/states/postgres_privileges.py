@@ -1,0 +1,109 @@
+"""What roles of PostgreSQL may do with its objects (Salt's ``postgres_privileges`` state)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from statecore import database_roles
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.types import Outcome, Plan, Step
+
+
+def available(ctx: Context) -> str | None:
+    """None where the postgres module works."""
+    return database_roles.module_missing(ctx)
+
+
+def present(
+    ctx: Context,
+    name: str,
+    object_name: str,
+    object_type: str,
+    privileges: Sequence[str] | str | None = None,
+    grant_option: bool | None = None,
+    prepend: str = "public",
+    maintenance_db: str | None = None,
+    user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A role that has privileges on an object, or is a member of a group.
+
+    name
+        the role; ``public`` means all
+    object_name
+        the object; ALL means all tables, sequences or functions of the schema that there are now
+    object_type
+        table (a view is one, too), sequence, function, schema, tablespace, language, database, or group
+    privileges
+        SELECT, INSERT and so on, or ALL; none for a group
+    grant_option
+        the role may give them on; of a group: it may add members
+    prepend
+        the schema of a table, sequence or function
+    """
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    call = {"privileges": privileges, "prepend": prepend, **to}
+    try:
+        there = ctx.call("postgres.has_privileges", name, object_name, object_type, grant_option=grant_option, **call)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if there:
+        return Plan.unchanged("The requested privilege(s) are already set")
+    shown = _shown(privileges) or object_name
+    changes = {name: "Present"}
+
+    def grant() -> Outcome:
+        try:
+            ctx.call("postgres.privileges_grant", name, object_name, object_type, grant_option=grant_option, **call)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to grant privilege(s): {shown} to {name} ({error})", ok=False)
+        return Outcome(f"The privilege(s): {shown} have been granted to {name}", changes)
+
+    would = f"The privilege(s): {shown} are set to be granted to {name}"
+    return Plan.change(would, [Step(f"grant {shown} to {name}", grant)], changes)
+
+
+def absent(
+    ctx: Context,
+    name: str,
+    object_name: str,
+    object_type: str,
+    privileges: Sequence[str] | str | None = None,
+    prepend: str = "public",
+    maintenance_db: str | None = None,
+    user: str | None = None,
+    db_password: str | None = None,
+    db_host: str | None = None,
+    db_port: Any = None,
+    db_user: str | None = None,
+) -> Plan:
+    """A role that has none of these privileges on an object, or is no member of a group. Arguments as for ``present``."""
+    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    call = {"privileges": privileges, "prepend": prepend, **to}
+    try:
+        there = ctx.call("postgres.holds_any_privilege", name, object_name, object_type, **call)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.unchanged("The requested privilege(s) are not set so cannot be revoked")
+    shown = _shown(privileges) or object_name
+    changes = {name: "Absent"}
+
+    def revoke() -> Outcome:
+        try:
+            ctx.call("postgres.privileges_revoke", name, object_name, object_type, **call)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Failed to revoke privilege(s): {shown} from {name} ({error})", ok=False)
+        return Outcome(f"The privilege(s): {shown} have been revoked from {name}", changes)
+
+    would = f"The privilege(s): {shown} are set to be revoked from {name}"
+    return Plan.change(would, [Step(f"revoke {shown} from {name}", revoke)], changes)
+
+
+def _shown(privileges: Sequence[str] | str | None) -> str:
+    return privileges if isinstance(privileges, str) else ",".join(map(str, privileges or ()))
