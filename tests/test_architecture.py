@@ -127,7 +127,8 @@ ROOMS: Mapping[str, Room] = {
     **{name: Room(GROUND) for name in GROUND},
     "statecore.values": Room(GROUND),
     "statecore.context": Room(GROUND),
-    "statecore.match": Room((*GROUND, "statecore.values")),
+    "statecore.nested_match": Room((*GROUND, "statecore.values")),
+    "statecore.match": Room((*GROUND, "statecore.values", "statecore.nested_match")),
     "statecore.files": Room(GROUND),
     "statecore.namespaces": Room(GROUND),
     "statecore.host": Room(GROUND, {"statecore.namespaces": "commands of the host run in its namespaces"}),
@@ -180,6 +181,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.loader.compat": Room(
         (*GROUND, "statecore.context", "statecore.loader"),
         {
+            "statecore.nested_match": "salt.utils.data.subdict_match, as users' modules import it, is this function",
             "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
             "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },

@@ -10,6 +10,7 @@ import msgpack
 from masterstore import keys
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
+from masterstore.tracked import Tracked
 
 #: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Answers how many it offered.
 _FORGET = """
@@ -28,34 +29,36 @@ class Cache:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._forget = client.redis.register_script(_FORGET)
-        #: minion -> (packed, decoded): a target over thousands of minions decodes only what changed.
-        self._decoded: dict[str, tuple[bytes, dict[str, Any]]] = {}
+        self._grains = Tracked(client, keys.GRAINS, _grains_of)
+        self._pillars = Tracked(client, keys.PILLAR, lambda minion, sealed: sealed)
 
     def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
         """Keeps a minion's grains."""
-        self._client.call("hset", keys.GRAINS, minion, _pack(dict(grains)))
+        self._grains.set(minion, _pack(dict(grains)))
 
     def grains(self, minion: str) -> dict[str, Any] | None:
         """A minion's grains, None when it never told any."""
         return self.grains_of([minion]).get(minion)
 
     def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """{minion: grains} of those that told theirs. The maps are shared: read only."""
-        if not minions:
-            return {}
-        packed = self._client.call("hmget", keys.GRAINS, list(minions))
-        return {name: self._grains(name, data) for name, data in zip(minions, packed, strict=True) if data is not None}
+        """{minion: grains} of those that told theirs."""
+        return {name: _grains_of(name, data) for name, data in self._grains.some(minions).items()}
+
+    def all_grains(self) -> Mapping[str, dict[str, Any]]:
+        """{minion: grains} of everybody that ever told some. The maps are shared: read only."""
+        return self._grains.all()
 
     def set_pillar(self, minion: str, sealed: bytes) -> None:
         """Keeps a minion's pillar, as sealed by its writer: what is in Redis tells nothing without the master's secret."""
-        self._client.call("hset", keys.PILLAR, minion, sealed)
+        self._pillars.set(minion, sealed)
 
     def pillars_of(self, minions: Sequence[str]) -> dict[str, bytes]:
         """{minion: sealed pillar} of those whose pillar was compiled."""
-        if not minions:
-            return {}
-        sealed = self._client.call("hmget", keys.PILLAR, list(minions))
-        return {name: data for name, data in zip(minions, sealed, strict=True) if data is not None}
+        return self._pillars.some(minions)
+
+    def all_pillars(self) -> Mapping[str, bytes]:
+        """{minion: sealed pillar} of everybody whose pillar was compiled. The map is shared: read only."""
+        return self._pillars.all()
 
     def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
         """Keeps what a minion offers: {function: value}."""
@@ -96,27 +99,23 @@ class Cache:
 
     def forget_grains(self, minion: str) -> None:
         """Forgets the grains of a minion."""
-        self._client.call("hdel", keys.GRAINS, minion)
-        self._decoded.pop(minion, None)
+        self._grains.forget(minion)
 
     def forget_pillar(self, minion: str) -> None:
         """Forgets the pillar of a minion."""
-        self._client.call("hdel", keys.PILLAR, minion)
+        self._pillars.forget(minion)
 
     def _take_back(self, minion: str, funs: Sequence[str]) -> int:
         names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]
         with self._client.calling():
             return int(self._forget(keys=names, args=[minion, *funs]))
 
-    def _grains(self, minion: str, packed: bytes) -> dict[str, Any]:
-        known = self._decoded.get(minion)
-        if known is not None and known[0] == packed:
-            return known[1]
-        decoded = _unpack(packed, keys.GRAINS)
-        if not isinstance(decoded, dict):
-            raise StoreCorrupt(keys.GRAINS, f"the grains of {minion} are a {type(decoded).__name__}, not a map")
-        self._decoded[minion] = (packed, decoded)
-        return decoded
+
+def _grains_of(minion: str, packed: bytes) -> dict[str, Any]:
+    decoded = _unpack(packed, keys.GRAINS)
+    if not isinstance(decoded, dict):
+        raise StoreCorrupt(keys.GRAINS, f"the grains of {minion} are a {type(decoded).__name__}, not a map")
+    return decoded
 
 
 def _pack(value: Any) -> bytes:

@@ -51,6 +51,8 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counts changes of minion keys, so that workers know when to read again"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
     KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its pillar as compiled last, sealed under the master's secret (targeting by pillar)"),
+    KeySpec("changed", "salt:<cache>:changed", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions, and 1000 that are gone", "minion by the number of its last change, of grains and of pillar"),
+    KeySpec("version", "salt:<cache>:version", "hash", "none: two numbers", "mworker", "mworker, runners", "two numbers", "the number of the last change, and the oldest that a reader can go on from"),
     KeySpec("mine", "salt:mine:<fun>", "hash", "none: minions overwrite theirs", "mworker", "mworker, runners", "minions x mine functions", "minion -> msgpack of what it offers under this function"),
     KeySpec("mine_functions", "salt:mine", "set", "none: one entry a function", "mworker", "mworker, runners", "the number of mine functions", "functions that any minion offers"),
     KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion by milliseconds of its last request"),
@@ -116,6 +118,16 @@ def request(request_id: str) -> str:
 def minion_keys(state: str) -> str:
     """Minion keys in one state."""
     return f"salt:keys:{state}"
+
+
+def changed(cache: str) -> str:
+    """Which minions of a cache (GRAINS, PILLAR) changed when."""
+    return f"{cache}:changed"
+
+
+def version(cache: str) -> str:
+    """How often a cache changed."""
+    return f"{cache}:version"
 
 
 def mine(fun: str) -> str:

@@ -34,6 +34,8 @@ class MinionKeys:
         self._accepted: dict[str, str] = {}
         self._version: bytes | None = None
         self._looked = 0.0
+        #: Ids of accepted keys as of a version.
+        self._ids: tuple[bytes | None, tuple[str, ...]] | None = None
 
     def state_of(self, minion: str) -> tuple[str, str] | None:
         """State and PEM of a minion's key. An accepted or pending key stands before a denied one of the same id."""
@@ -75,6 +77,13 @@ class MinionKeys:
     def ids(self, state: str) -> list[str]:
         """Ids in a state, sorted."""
         return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
+
+    def accepted(self) -> tuple[str, ...]:
+        """Ids of accepted keys, sorted. Read anew when some key changed."""
+        version = self._client.call("get", keys.KEYS_VERSION)
+        if self._ids is None or version is None or self._ids[0] != version:
+            self._ids = (version, tuple(self.ids("accepted")))
+        return self._ids[1]
 
     def all(self) -> dict[str, list[str]]:
         """Ids by state, sorted."""

@@ -11,10 +11,12 @@ import inspect
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from statecore.errors import StatecoreError
+from statecore.nested_match import nested_match
 
 DEFAULT_DELIMITER = ":"
 
@@ -38,6 +40,9 @@ class Subject(NamedTuple):
     grains: Mapping[str, Any]
     pillar: Mapping[str, Any] = MappingProxyType({})
 
+
+#: Grains of a minion that never told any. As in Salt the master expects it where addresses decide, and nowhere else.
+UNKNOWN: Mapping[str, Any] = MappingProxyType({})
 
 Matcher: TypeAlias = Callable[[Subject], bool]
 
@@ -143,21 +148,30 @@ def _ipcidr(tgt: Any, language: _Language) -> Matcher:
     except ValueError as error:
         raise TargetError(f"'{text}' is neither an address nor a network: {error}") from error
     grain = f"ipv{network.version}"
+    version, mask, wanted = network.version, int(network.netmask), int(network.network_address)
 
     def match(subject: Subject) -> bool:
-        return any(address in network for address in _addresses(subject.grains.get(grain)))
+        grains = subject[1]
+        if grains is UNKNOWN:
+            return True
+        value = grains.get(grain)
+        for address in value if isinstance(value, list | tuple) else ():
+            found, number = _address(address if type(address) is str else str(address))
+            if found == version and number & mask == wanted:
+                return True
+        return False
 
     return match
 
 
-def _addresses(value: Any) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    found = []
-    for text in value if isinstance(value, list | tuple) else []:
-        try:
-            found.append(ipaddress.ip_address(str(text)))
-        except ValueError:
-            continue
-    return found
+@lru_cache(maxsize=100_000)
+def _address(text: str) -> tuple[int, int]:
+    """Version and number of an address; (0, 0) for what is none. Kept: minions keep theirs, and there are thousands."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return 0, 0
+    return found.version, int(found)
 
 
 def _nodegroup(tgt: Any, language: _Language) -> Matcher:
@@ -190,6 +204,17 @@ def spelled_out(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> tuple
     return " ".join(_without_groups(words, language)), tgt_type
 
 
+def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> list[str]:
+    """Minions that a compound target asks for by name in its lists, those after a ``not`` left out. Raises TargetError."""
+    tgt, _ = spelled_out(tgt, tgt_type, nodegroups)
+    words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(_text(tgt, tgt_type))
+    found: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if word.startswith("L@") and before != "not":
+            found += [name for name in word[2:].split(",") if name]
+    return found
+
+
 def _without_groups(words: Sequence[str], language: _Language) -> Iterator[str]:
     for word in words:
         if word.startswith("N@"):
@@ -220,46 +245,52 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
     if delimiter not in expression:
         raise TargetError(f"'{expression}' must be KEY{delimiter}VALUE")
     parts = expression.split(delimiter)
-    # Values may hold the delimiter: every place to cut is tried, longest key first, as Salt does.
-    splits = [(parts[:i], make_test(delimiter.join(parts[i:]))) for i in range(len(parts) - 1, 0, -1)]
-    # A last "*" means a map that is not empty, also where values are compared exactly.
-    any_map = parts[-1] == "*"
+    tests = _tests([delimiter.join(parts[at:]) for at in range(1, len(parts))], make_test)
+
+    # Thousands of minions share few values.
+    @cache
+    def text_fits(value: str, pattern: str) -> bool:
+        try:
+            return (tests.get(pattern) or make_test(pattern))(value)
+        except TargetError:
+            # A part of the expression, cut at another delimiter, that is no regular expression of its own.
+            return False
+
+    def fits(value: Any, pattern: str) -> bool:
+        return text_fits(value if type(value) is str else str(value), pattern)
+
+    where_at = Subject._fields.index(where)
+    plain = parts[0] if len(parts) == 2 and parts[0] != "*" else None
+    last = parts[-1]
 
     def match(subject: Subject) -> bool:
-        data = getattr(subject, where)
-        for path, test in splits:
-            found = _walk(data, path)
-            if any(_tested(value, test) for value in found):
-                return True
-        return any_map and any(isinstance(value, Mapping) and bool(value) for value in _walk(data, parts[:-1]))
+        data = subject[where_at]
+        # The commonest question has a short way: a grain that is text, or a list of texts.
+        if plain is not None and type(data) is dict:
+            value = data.get(plain)
+            if type(value) is str:
+                return text_fits(value, last)
+            if type(value) is list and all(type(item) is str for item in value):
+                return any(text_fits(item, last) for item in value)
+        return nested_match(data, expression, fits, delimiter)
 
     return match
 
 
-def _walk(data: Any, path: Sequence[str]) -> list[Any]:
-    """Values at a path; a list on the way is searched, a ``*`` takes every key."""
-    level = [data]
-    for name in path:
-        below: list[Any] = []
-        for value in level:
-            for item in value if isinstance(value, list | tuple) else (value,):
-                if isinstance(item, Mapping):
-                    if name == "*":
-                        below.extend(item.values())
-                    elif name in item:
-                        below.append(item[name])
-                    elif name.isdecimal() and int(name) in item:
-                        below.append(item[int(name)])
-        level = below
-    return level
-
-
-def _tested(value: Any, test: Callable[[str], bool]) -> bool:
-    if isinstance(value, Mapping):
-        return any(test(str(key)) for key in value)
-    if isinstance(value, list | tuple | set):
-        return any(_tested(item, test) for item in value)
-    return test(str(value))
+def _tests(
+    patterns: Sequence[str], make_test: Callable[[str], Callable[[str], bool]]
+) -> dict[str, Callable[[str], bool]]:
+    """Pattern -> its test, of those that can be understood. Raises TargetError where none can."""
+    found: dict[str, Callable[[str], bool]] = {}
+    fault: TargetError | None = None
+    for pattern in patterns:
+        try:
+            found[pattern] = make_test(pattern)
+        except TargetError as error:
+            fault = fault or error
+    if fault is not None and not found:
+        raise fault
+    return found
 
 
 def _regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -393,7 +424,7 @@ def _word(word: str, language: _Language) -> Matcher:
     if delimiter and engine not in _NESTED_ENGINES:
         raise TargetError(f"'{word}': only {', '.join(sorted(_NESTED_ENGINES))} take a delimiter")
     kind = "pillar_exact" if language.exact and engine in _PILLAR_ENGINES else ENGINES[engine]
-    return MATCHERS[kind](found["rest"], language._replace(delimiter=delimiter or language.delimiter))
+    return MATCHERS[kind](found["rest"], language._replace(delimiter=delimiter or DEFAULT_DELIMITER))
 
 
 #: Target type -> what compiles its expressions.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, MutableMapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -32,16 +33,25 @@ def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = D
 
 
 def _in_mapping(value: Any, key: Any) -> Any:
-    if not isinstance(value, Mapping):
+    # Asking whether something is a Mapping takes longer than the look itself.
+    if type(value) is not dict and not isinstance(value, Mapping):
         return _MISSING
     if key in value:
         return value[key]
     if not isinstance(key, str):
         return _MISSING
     try:
-        read = yaml.safe_load(key)
-        return value.get(read, _MISSING)
-    except (yaml.YAMLError, TypeError):
+        return value.get(_as_yaml(key), _MISSING)
+    except TypeError:
+        return _MISSING
+
+
+@lru_cache(maxsize=1000)
+def _as_yaml(key: str) -> Any:
+    """A key as YAML reads it. Kept: one target asks thousands of minions."""
+    try:
+        return yaml.safe_load(key)
+    except yaml.YAMLError:
         return _MISSING
 
 

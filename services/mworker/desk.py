@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,9 @@ class Desk:
     _epochs_read: float = 0.0
     #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.
     _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
-    #: minion id -> (sealed, opened): a pillar is opened once each time that it changes.
-    _pillars: dict[str, tuple[bytes, Mapping[str, Any]]] = field(default_factory=dict)
+    #: minion id -> pillar, and as it was sealed: a pillar is opened once each time that it changes.
+    _pillars: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _sealed: dict[str, bytes] = field(default_factory=dict)
 
     def epochs(self) -> Epochs:
         """The epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if never read."""
@@ -96,20 +97,27 @@ class Desk:
         """Remembers a minion's pillar for targets that ask for it. Redis gets it sealed: it holds no secret in the clear."""
         self.store.cache.set_pillar(minion_id, self._pillar_seal().dumps(pillar))
 
-    def pillars_of(self, minions: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """{minion: pillar} of those whose pillar was compiled under this master's secret."""
-        found: dict[str, Mapping[str, Any]] = {}
-        for minion, sealed in self.store.cache.pillars_of(minions).items():
-            known = self._pillars.get(minion)
-            if known is None or known[0] != sealed:
-                try:
-                    known = (sealed, self._pillar_seal().loads(sealed))
-                except (PeerFault, AuthenticationError):
-                    # Of a master with another secret; it is written anew when the minion asks next.
-                    continue
-                self._pillars[minion] = known
-            found[minion] = known[1]
-        return found
+    def pillars(self) -> Mapping[str, Mapping[str, Any]]:
+        """{minion: pillar} of those whose pillar was compiled under this master's secret. The map is shared: read only."""
+        everybody = self.store.cache.all_pillars()
+        for minion, sealed in everybody.items():
+            known = self._sealed.get(minion)
+            # What did not change is the very same object.
+            if known is not sealed:
+                self._open(minion, sealed)
+        if len(self._sealed) > len(everybody):
+            for minion in self._sealed.keys() - everybody.keys():
+                self._pillars.pop(minion, None)
+                del self._sealed[minion]
+        return self._pillars
+
+    def _open(self, minion: str, sealed: bytes) -> None:
+        self._sealed[minion] = sealed
+        try:
+            self._pillars[minion] = self._pillar_seal().loads(sealed)
+        except (PeerFault, AuthenticationError):
+            # Of a master with another secret; it is written anew when the minion asks next.
+            self._pillars.pop(minion, None)
 
     def _pillar_seal(self) -> Crypticle:
         return Crypticle(derive_key_string(self.keys.secret, purpose="pillar", epoch=0))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from services.mworker.desk import Desk
-from statecore.match import Subject, TargetError, compile_target
+from statecore.match import UNKNOWN, Subject, TargetError, compile_target, names_of
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
+
+#: Target types whose expressions hold lists.
+_OF_WORDS = frozenset({"compound", "compound_pillar_exact", "nodegroup"})
 
 #: Target types that ask for pillar, and those that may, by what is in the expression.
 _BY_PILLAR = frozenset({"pillar", "pillar_pcre", "pillar_exact", "nodegroup"})
@@ -32,17 +35,27 @@ def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pil
 
     Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
     """
-    accepted = desk.store.minion_keys.ids("accepted")
+    accepted = desk.store.minion_keys.accepted()
     if tgt_type == "list":
         return _listed(tgt, accepted)
     matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups)
     if tgt_type in _BY_ID:
         return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
-    grains = desk.store.cache.grains_of(accepted)
+    grains = desk.store.cache.all_grains()
     asked = tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None
-    pillars = desk.pillars_of(accepted) if by_pillar and asked else {}
-    subjects = (Subject(name, grains.get(name) or {"id": name}, pillars.get(name, {})) for name in accepted)
-    return Resolved(tuple(subject.id for subject in subjects if matcher(subject)))
+    pillars = desk.pillars() if by_pillar and asked else {}
+    nothing: Mapping[str, Any] = {}
+    found = [name for name in accepted if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))]
+    return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted))
+
+
+def _missing(desk: Desk, tgt: Any, tgt_type: str, accepted: Sequence[str]) -> tuple[str, ...]:
+    """Names in the lists of a compound target without an accepted key."""
+    if tgt_type not in _OF_WORDS:
+        return ()
+    names = dict.fromkeys(names_of(tgt, tgt_type, desk.options.nodegroups))
+    known = set(accepted) if names else set()
+    return tuple(name for name in names if name not in known)
 
 
 def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:

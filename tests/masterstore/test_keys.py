@@ -24,6 +24,7 @@ PARTS = {
     "state": "accepted|pending|rejected|denied",
     "id": r"\w+",
     "name": r"\w+",
+    "cache": "grains|pillar",
 }
 
 
@@ -122,8 +123,8 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
             raw.pexpire(name, 0)
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
-    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "mine",
-                    "mine_functions", "seen", "epochs", "fences", "runners"}  # fmt: skip
+    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "changed", "version",
+                    "mine", "mine_functions", "seen", "epochs", "fences", "runners"}  # fmt: skip
 
 
 def test_rows_are_unlike_each_other() -> None:
@@ -144,6 +145,8 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "job_minions": keys.job_minions(JID),
         "request": keys.request("r1"),
         "runners": keys.RUNNERS,
+        "changed": keys.changed(keys.GRAINS),
+        "version": keys.version(keys.GRAINS),
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
         "minion_keys": keys.minion_keys("accepted"),

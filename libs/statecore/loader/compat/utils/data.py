@@ -15,6 +15,7 @@ from typing import Any
 from statecore.loader.compat.lent import lend
 from statecore.loader.compat.utils import stringutils
 from statecore.loader.compat.utils import yaml as _yaml
+from statecore.nested_match import nested_match
 from statecore.values import filter_by as _filter_by
 from statecore.values import traverse
 
@@ -169,27 +170,7 @@ def subdict_match(
 
     Every way to part path and value is tried; ``*`` stands for any key.
     """
-    fits = functools.partial(_fits, regex=regex_match, exact=exact_match)
-    parts = expr.split(delimiter)
-    for cut in range(len(parts) - 1, 0, -1):
-        path, wanted = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
-        found = data if path == "*" else traverse(data, path, {}, delimiter)
-        if path == "*":
-            wanted = expr
-        if found == {}:
-            continue
-        if isinstance(found, Mapping):
-            if _in_map(found, wanted, fits, regex_match, exact_match):
-                return True
-        elif isinstance(found, list | tuple):
-            for member in found:
-                if isinstance(member, Mapping) and _in_map(member, wanted, fits, regex_match, exact_match):
-                    return True
-                if fits(member, wanted):
-                    return True
-        elif fits(found, wanted):
-            return True
-    return False
+    return nested_match(data, expr, functools.partial(_fits, regex=regex_match, exact=exact_match), delimiter)
 
 
 def _fits(value: Any, pattern: str, *, regex: bool, exact: bool) -> bool:
@@ -200,22 +181,6 @@ def _fits(value: Any, pattern: str, *, regex: bool, exact: bool) -> bool:
         return re.match(wanted, text) is not None
     except re.error:
         return False
-
-
-def _in_map(found: Mapping[Any, Any], pattern: str, fits: Callable[[Any, str], bool], regex: bool, exact: bool) -> bool:
-    any_key = pattern.startswith("*:")
-    pattern = pattern.removeprefix("*:")
-    if pattern == "*" or pattern in found or any(fits(key, pattern) for key in found):
-        return True
-    if subdict_match(found, pattern, regex_match=regex, exact_match=exact):
-        return True
-    for value in found.values() if any_key else ():
-        if isinstance(value, Mapping):
-            if _in_map(value, pattern, fits, regex, exact):
-                return True
-        elif any(fits(item, pattern) for item in (value if isinstance(value, list) else [value])):
-            return True
-    return False
 
 
 def substr_in_list(string_to_search_for: str, list_to_search: Iterable[str]) -> bool:

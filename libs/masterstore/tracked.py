@@ -1,0 +1,103 @@
+"""A hash of minions that a worker keeps a copy of: it reads what changed since it looked last, and nothing else.
+
+Every change has a number. ``<hash>:changed`` says which number each minion had last; a reader that was away for longer than that
+list goes back (or for a Redis that knows fewer numbers than it) reads the whole hash anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from masterstore import keys
+from masterstore.client import Client, text
+
+Value = TypeVar("Value")
+
+#: Fields read in one go: a reader of tens of thousands keeps nobody else waiting.
+_BATCH = 500
+
+#: Entries of the list of changes beyond those of the hash itself, for minions that are gone; then it begins anew.
+_SPARE = 1000
+
+#: KEYS: hash, changed, version. ARGV: minion, data (left out: the minion is forgotten), spare.
+_CHANGE = """
+if ARGV[3] then
+  if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[3] then return 0 end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+elseif redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
+  return 0
+end
+local now = redis.call('HINCRBY', KEYS[3], 'now', 1)
+redis.call('ZADD', KEYS[2], now, ARGV[1])
+if redis.call('ZCARD', KEYS[2]) > redis.call('HLEN', KEYS[1]) + tonumber(ARGV[2]) then
+  redis.call('DEL', KEYS[2])
+  redis.call('HSET', KEYS[3], 'base', now)
+end
+return 1
+"""
+
+#: KEYS: changed, version. ARGV: number. Answers the number now, the oldest from which one can go on, minions changed since.
+_NEWS = """
+local known = redis.call('HMGET', KEYS[2], 'now', 'base')
+return {tonumber(known[1] or 0), tonumber(known[2] or 0), redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')}
+"""
+
+
+class Tracked(Generic[Value]):
+    """One hash. All verbs raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client, name: str, read: Callable[[str, bytes], Value]) -> None:
+        """``read``: (minion, data) -> what the copy holds of it; may raise StoreCorrupt."""
+        self._client = client
+        self._name = name
+        self._read = read
+        self._change = client.redis.register_script(_CHANGE)
+        self._news = client.redis.register_script(_NEWS)
+        self._copy: dict[str, Value] = {}
+        #: Number of the last change in the copy; -1: there is none yet.
+        self._number = -1
+
+    def set(self, minion: str, data: bytes) -> None:
+        """Keeps a minion's data. The same again is no change."""
+        self._changed([minion, _SPARE, data])
+
+    def forget(self, minion: str) -> None:
+        """Forgets a minion's data."""
+        self._changed([minion, _SPARE])
+
+    def some(self, minions: Sequence[str]) -> dict[str, bytes]:
+        """{minion: data} of these, from Redis."""
+        if not minions:
+            return {}
+        found = self._client.call("hmget", self._name, list(minions))
+        return {name: data for name, data in zip(minions, found, strict=True) if data is not None}
+
+    def all(self) -> Mapping[str, Value]:
+        """{minion: data} of all, as of now. The map is this object's own: read only."""
+        with self._client.calling():
+            now, base, changed = self._news(
+                keys=[keys.changed(self._name), keys.version(self._name)], args=[max(self._number, 0)]
+            )
+        if self._number < max(base, 0) or now < self._number:
+            copy: dict[str, Value] = {}
+            self._load([text(name) for name in self._client.call("hkeys", self._name)], copy)
+            self._copy = copy
+        elif changed:
+            self._load([text(name) for name in changed], self._copy)
+        self._number = now
+        return self._copy
+
+    def _load(self, minions: Sequence[str], copy: dict[str, Value]) -> None:
+        for at in range(0, len(minions), _BATCH):
+            batch = minions[at : at + _BATCH]
+            found = self.some(batch)
+            for minion in batch:
+                if minion in found:
+                    copy[minion] = self._read(minion, found[minion])
+                else:
+                    copy.pop(minion, None)
+
+    def _changed(self, arguments: list[Any]) -> None:
+        with self._client.calling():
+            self._change(keys=[self._name, keys.changed(self._name), keys.version(self._name)], args=arguments)

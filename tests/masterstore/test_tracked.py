@@ -1,0 +1,77 @@
+"""Copies of what minions told: they follow each change, by whoever made it, and survive a Redis that forgot."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from masterstore import tracked
+from masterstore.store import Store
+
+pytestmark = pytest.mark.redis
+
+
+def test_a_copy_follows_changes_and_reads_nothing_else(
+    store: Store, second: Store, raw: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    some = tracked.Tracked.some
+
+    def counted(self: object, minions: list[str]) -> dict[str, bytes]:
+        read.extend(minions)
+        return some(self, minions)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tracked.Tracked, "some", counted)
+    for minion in ("a", "b"):
+        store.cache.set_grains(minion, {"id": minion})
+    assert second.cache.all_grains() == {"a": {"id": "a"}, "b": {"id": "b"}}
+    read.clear()
+    second.cache.all_grains()
+    assert read == []
+    store.cache.set_grains("a", {"id": "a"})
+    second.cache.all_grains()
+    assert read == [], "the same again is no change"
+    store.cache.set_grains("a", {"id": "a", "os": "Debian"})
+    assert second.cache.all_grains()["a"] == {"id": "a", "os": "Debian"}
+    assert read == ["a"]
+    store.cache.forget_grains("b")
+    assert second.cache.all_grains() == {"a": {"id": "a", "os": "Debian"}}
+    assert second.cache.all_pillars() == {}
+    assert raw.exists("salt:pillar:version") == 0
+
+
+def test_the_list_of_changes_has_an_end(
+    store: Store, second: Store, raw: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracked, "_SPARE", 3)
+    store.cache.set_grains("kept", {"n": 0})
+    assert second.cache.all_grains() == {"kept": {"n": 0}}
+    for number in range(10):
+        store.cache.set_grains(f"gone{number}", {})
+        store.cache.forget_grains(f"gone{number}")
+    assert raw.zcard("salt:grains:changed") <= 4
+    store.cache.set_grains("kept", {"n": 1})
+    assert second.cache.all_grains() == {"kept": {"n": 1}}
+
+
+def test_a_redis_that_forgot_is_read_anew(store: Store, second: Store, raw: redis.Redis) -> None:
+    for minion in ("a", "b"):
+        store.cache.set_grains(minion, {})
+    assert sorted(second.cache.all_grains()) == ["a", "b"]
+    raw.flushdb()
+    store.cache.set_grains("c", {})
+    assert sorted(second.cache.all_grains()) == ["c"]
+
+
+def test_what_was_there_before_changes_were_counted_is_read(store: Store, raw: redis.Redis) -> None:
+    raw.hset("salt:pillar", "old", b"sealed")
+    assert store.cache.all_pillars() == {"old": b"sealed"}
+
+
+def test_accepted_keys_are_read_anew_when_one_changed(store: Store, second: Store) -> None:
+    assert second.minion_keys.accepted() == ()
+    store.minion_keys.store("b", "PEM", "accepted")
+    store.minion_keys.store("a", "PEM", "accepted")
+    assert second.minion_keys.accepted() == ("a", "b")
+    store.minion_keys.delete("b")
+    assert second.minion_keys.accepted() == ("a",)
