@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 LAB ?=
 #: Real Salt, for the tests that compare with it; ORACLE= (empty) leaves those out.
 ORACLE ?= .oracle
+#: Releases of Salt, beside the oracle's, whose minions and masters `make interop` starts.
+RELEASES := 3007.17 3006.30
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # Where a newer interpreter is all there is, it will do.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle images container-test userland-test clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop images container-test userland-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,11 +25,11 @@ lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a 
 lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
-test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers and userlands
-	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container and not userland"
+test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
+	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container and not userland and not interop"
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
-	$(BIN)/pytest -q -m "not container and not userland and not oracle and not redis and not roles"
+	$(BIN)/pytest -q -m "not container and not userland and not oracle and not redis and not roles and not interop"
 
 check: $(VENV)/.ready ## ruff and mypy
 	$(BIN)/ruff check .
@@ -58,16 +60,24 @@ container-test: $(VENV)/.ready ## the system in real containers (a Docker engine
 userland-test: $(VENV)/.ready ## package managers of other families, in userlands made by debootstrap (root, a mirror, minutes)
 	$(BIN)/pytest -q -m userland tests/statecore/userlands
 
+interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## stock minions at our master, ours at stock masters, of three releases (root, minutes)
+	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop
+
 lock: ## resolves the newest versions that fit, and pins them with hashes
 	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
 	.ci/requirements | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --upgrade - -o requirements.lock
 	echo salt==3008.3 | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url - -o tests/oracle.lock
+	for release in $(RELEASES); do \
+	    echo salt==$$release | $(VENV)-lock/bin/uv pip compile -q --python-platform linux --python-version 3.11 \
+	        --generate-hashes --no-header --no-annotate --no-emit-index-url --override tests/interop/overrides.txt - \
+	        -o tests/interop/$$release.lock || exit 1; \
+	done
 	rm -rf $(VENV)-lock
 
 clean: ## removes environments and caches; a running lab must be down
-	rm -rf $(VENV) .oracle .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .oracle .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -80,4 +90,10 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 .oracle/.ready: tests/oracle.lock
 	$(PYTHON_FOUND) -m venv .oracle
 	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
+	@touch $@
+
+# A lock names everything that is installed; certifi is another than Salt asks for (tests/interop/overrides.txt).
+.interop/%/.ready: tests/interop/%.lock
+	$(PYTHON_FOUND) -m venv .interop/$*
+	.interop/$*/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@

@@ -19,8 +19,8 @@ from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
 from statecore.files import LocalFiles
 
-#: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. Both the new and the
-#: previous session key are accepted, so that lag costs nothing.
+#: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. The previous session key
+#: is accepted too; where a lag would count, at a sign-in and for what cannot be opened, the newest epochs are asked for.
 _EPOCH_AGE = 2.0
 
 
@@ -49,10 +49,14 @@ class Desk:
 
     def epochs(self) -> Epochs:
         """The epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if never read."""
-        now = time.monotonic()
-        if self._epochs is None or now - self._epochs_read > _EPOCH_AGE:
-            self._epochs = self.store.epochs.current()
-            self._epochs_read = now
+        if self._epochs is None or time.monotonic() - self._epochs_read > _EPOCH_AGE:
+            return self.newest_epochs()
+        return self._epochs
+
+    def newest_epochs(self) -> Epochs:
+        """The epochs as Redis has them now. Raises StoreUnavailable."""
+        self._epochs = self.store.epochs.current()
+        self._epochs_read = time.monotonic()
         return self._epochs
 
     def aes_key_string(self) -> str:

@@ -26,6 +26,8 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
     if not verdict.accepted:
         return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
     public = PublicKey.from_pem(request.pub)
+    # It comes because a publication could not be opened: yesterday's key would lose it that publication.
+    desk.newest_epochs()
     desk.store.presence.seen(request.id, int(time.time() * 1000))
     return handshake.success_reply(
         request,

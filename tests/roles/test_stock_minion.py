@@ -1,25 +1,18 @@
-"""An unmodified salt-minion 3008.3 joins the lab's master and applies the example's base role.
-
-It manages this machine, for a stock minion knows no other host. So it runs in a mount namespace of its own: its /etc is a copy
-in memory, and everything else that it could change is read-only there.
-"""
+"""An unmodified salt-minion 3008.3 joins the lab's master and applies the example's base role. Other releases: tests/interop."""
 
 from __future__ import annotations
 
 import json
-import os
 import select
-import signal
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.conftest import Oracle
+from tests.interop.stock import StockMinion, need_namespace
 from tests.roles.conftest import NewLab
 from tests.roles.lab import STARTUP, Lab, until
 
@@ -28,66 +21,22 @@ pytestmark = [pytest.mark.roles, pytest.mark.oracle]
 MINION = "stock1"
 OURS = "ours1"
 
-#: $1 is a directory of the test's own; the rest is what runs in the namespace.
-NAMESPACE = """\
-set -e
-mount --make-rprivate /
-mkdir "$1/etc"
-mount -t tmpfs tmpfs "$1/etc"
-cp -a /etc/. "$1/etc/"
-mount --bind "$1/etc" /etc
-for directory in /var /root /srv /usr /home /opt /boot; do
-    test -d "$directory" || continue
-    mount --bind "$directory" "$directory"
-    mount -o remount,bind,ro "$directory"
-done
-shift
-exec "$@"
-"""
-
 
 @pytest.fixture(scope="module")
-def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def joined(module_labs: NewLab, oracle: Oracle) -> Iterator[Lab]:
     """A master, and the stock minion signed in there. One of ours may be started beside it."""
-    if os.geteuid():
-        pytest.skip("a mount namespace needs root")
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not let root make a mount namespace")
-    root = tmp_path_factory.mktemp("stock")
+    need_namespace()
     lab = module_labs(minions=(OURS,), options={"auto_accept": False})
     lab.start_all(*lab.roles)
-    config = root / "minion"
-    config.write_text(
-        yaml.safe_dump(
-            {
-                "id": MINION,
-                "master": "127.0.0.1",
-                "master_port": lab.port["ret_port"],
-                "publish_port": lab.port["publish_port"],
-                "root_dir": str(root / "root"),
-                "pki_dir": str(root / "root" / "pki"),
-                "acceptance_wait_time": 1,
-                "log_level": "info",
-                "log_file": str(root / "log"),
-                "user": "root",
-            }
-        )
-    )
-    words = ["unshare", "-m", "sh", "-c", NAMESPACE, "namespace", str(root)]
-    words += [oracle.program("salt-minion"), "-c", str(root)]
-    with (lab.root / "log" / MINION).open("wb") as log:
-        minion = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=lab.environment, start_new_session=True
-        )
+    minion = StockMinion(MINION, oracle.venv, lab)
+    minion.start()
     try:
         until(lambda: lab.keys()["minions_pre"] == [MINION], STARTUP, "the stock minion's key")
         lab.ok("salt-key", "-y", "-a", MINION)
         until(lambda: lab.run("salt", "-t", "2", MINION, "test.ping").code == 0, STARTUP, "the stock minion answers")
         yield lab
     finally:
-        # It takes its time to end; nothing of it is needed any more, and its mounts go with it.
-        os.killpg(minion.pid, signal.SIGKILL)
-        minion.wait(10)
+        minion.end()
 
 
 def test_it_answers(joined: Lab) -> None:

@@ -47,6 +47,36 @@ def test_all_workers_give_the_same_keys(new_worker: NewWorker) -> None:
     assert first.credentials == second.credentials
 
 
+def test_who_comes_because_of_a_rotation_gets_the_new_keys(
+    new_worker: NewWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker remembers the epochs for a while; a minion that could not open a publication must not get the old key again."""
+    monkeypatch.setattr("services.mworker.desk.time.monotonic", lambda: 1000.0)
+    worker = new_worker()
+    minion = worker.minion()
+    before = minion.credentials
+    worker.store.epochs.rotate_aes()
+    worker.store.epochs.rotate_session()
+    minion.sign_in()
+    fresh = new_worker().desk
+    assert minion.credentials != before
+    assert minion.credentials.aes == fresh.aes_key_string()
+    assert minion.credentials.session == fresh.session_key_string("web1", minion.key.public)
+
+
+def test_a_worker_that_lags_behind_a_rotation_opens_what_another_one_gave(
+    new_worker: NewWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.mworker.desk.time.monotonic", lambda: 1000.0)
+    late, current = new_worker(), new_worker()
+    minion = late.minion()
+    late.store.epochs.rotate_session()
+    minion.door = current.door
+    minion.sign_in()
+    minion.door = late.door
+    assert minion.ask("_file_envs") == ["base"]
+
+
 @pytest.mark.parametrize(
     ("state", "same", "outcome", "stored"),
     [
