@@ -134,7 +134,7 @@ def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    send = partial(_send, control, options, outside, watch, follow)
+    send = partial(_send, control, options, outside, watch, follow, flags.delimiter)
     tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
     results: dict[str, dict[str, Any]] = {}
     for item in brought:
@@ -172,6 +172,7 @@ def _send(
     outside: Outside,
     watch: Watch,
     follow: Any,
+    delimiter: str,
     tgt: Any,
     tgt_type: str,
     kwarg: dict[str, Any],
@@ -185,6 +186,7 @@ def _send(
         tgt_type=tgt_type,
         fun="cp.recv_chunked",
         arg=arg,
+        kwargs={} if delimiter == ":" else {"delimiter": delimiter},
         user=outside.user(options),
         request_id=os.urandom(16).hex(),
     )
@@ -196,21 +198,27 @@ def _send(
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(
+    made = parser()
+    flags = made.parse(argv)
+    if len(flags.words) < 3:
+        made.error("a target, a source and a destination are needed, as in: salt-cp '*' app.conf /etc/app.conf")
+    flags.target, *flags.words = flags.words
+    return flags
+
+
+def parser() -> CommandParser:
+    """The options of ``salt-cp``."""
+    made = CommandParser(
         "salt-cp",
         "salt-cp [options] '<target>' SOURCE [SOURCE ...] DEST",
         "Copies files and directories of this machine to the minions that the target matches.",
         _EPILOG,
     )
-    parser.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds before asking who still works")
-    parser.add_argument("-C", "--chunked", action="store_true", help="taken for Salt's sake: files go in chunks anyway")
-    parser.add_argument(
-        "-n", "--no-compression", dest="plain", action="store_true", help="do not compress what is sent"
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds before asking who still works")
+    made.add_argument("-C", "--chunked", action="store_true", help="taken for Salt's sake: files go in chunks anyway")
+    made.add_argument("-n", "--no-compression", dest="plain", action="store_true", help="do not compress what is sent")
+    add_target_flags(made, taken="-C").add_argument(
+        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
     )
-    add_target_flags(parser, taken="-C")
-    add_output_flags(parser)
-    flags = parser.parse(argv)
-    if len(flags.words) < 3:
-        parser.error("a target, a source and a destination are needed, as in: salt-cp '*' app.conf /etc/app.conf")
-    flags.target, *flags.words = flags.words
-    return flags
+    add_output_flags(made)
+    return made

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
-from services.kit.commandline import CommandParser
+from services.kit.commandline import EXTERNAL_AUTH, ROSTER_AND_RANGE, CommandParser
 from services.kit.executors import add_executor_flags, executors
 from services.kit.jobs.batch import batch_size
 from services.kit.output.flags import add_output_flags
@@ -58,11 +58,15 @@ class SaltRequest:
 
 def parse_request(argv: Sequence[str]) -> SaltRequest:
     """Reads the command line. Raises SystemExit 64 for a wrong one, 0 after --help and --version."""
-    parser = _parser()
-    flags = parser.parse(argv)
-    words = _with_doc(parser, flags.words) if flags.doc else flags.words
+    made = parser()
+    flags = made.parse(argv)
+    words = _with_doc(made, flags.words) if flags.doc else flags.words
+    if flags.config_dump:
+        words = ["*", "test.ping"]
+    elif flags.preview and len(words) == 1:
+        words = [*words, "test.ping"]
     if len(words) < 2:
-        parser.error("a target and a function are needed, as in: salt '*' test.ping")
+        made.error("a target and a function are needed, as in: salt '*' test.ping")
     target, fun, *rest = words
     kwargs: dict[str, Any] = {}
     if flags.delimiter != ":":
@@ -73,7 +77,7 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
         if getattr(flags, name):
             kwargs[name] = value_of(getattr(flags, name))
     if not isinstance(kwargs.get("ret_kwargs", {}), dict):
-        parser.error("--return_kwargs takes a map, as in '{db: 2}'")
+        made.error("--return_kwargs takes a map, as in '{db: 2}'")
     if flags.start_event:
         kwargs["start_event"] = True
     kwargs |= executors(flags)
@@ -83,7 +87,7 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
         arg = on_the_wire(*parse_arguments(rest, no_parse))
         return SaltRequest(tgt, flags.tgt_type, fun, arg, kwargs, flags)
     functions = fun.split(",")
-    calls = _calls(parser, functions, rest, flags.args_separator)
+    calls = _calls(made, functions, rest, flags.args_separator)
     arg = [on_the_wire(*parse_arguments(call, no_parse)) for call in calls]
     return SaltRequest(tgt, flags.tgt_type, functions, arg, kwargs, flags)
 
@@ -140,19 +144,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(
+def parser() -> CommandParser:
+    """The options of ``salt``."""
+    made = CommandParser(
         "salt",
         "salt [options] '<target>' <function> [arguments]",
         "Runs a function on the minions that the target matches, and shows what they return.",
         _EPILOG,
     )
-    parser.add_argument(
-        "-t", "--timeout", type=int, metavar="SEC", help="seconds to wait before asking who still works"
-    )
-    parser.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
-    parser.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
-    parser.add_argument(
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds to wait before asking who still works")
+    made.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
+    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    made.add_argument(
         "-b",
         "--batch",
         "--batch-size",
@@ -161,53 +164,59 @@ def _parser() -> CommandParser:
         metavar="N",
         help="so many at once, or N%%",
     )
-    parser.add_argument(
+    made.add_argument(
         "--batch-wait", type=float, default=0, metavar="SEC", help="with --batch: so long before a place is taken again"
     )
-    parser.add_argument(
+    made.add_argument(
         "--batch-safe-limit",
         type=int,
         default=0,
         metavar="N",
         help="run as a batch where at least so many minions match",
     )
-    parser.add_argument("--batch-safe-size", type=_batch, default="8", metavar="N", help="size of such a batch")
-    parser.add_argument(
+    made.add_argument("--batch-safe-size", type=_batch, default="8", metavar="N", help="size of such a batch")
+    made.add_argument(
         "--subset", type=_count, default=0, metavar="N", help="so many of the minions that have the function, at random"
     )
-    parser.add_argument("-p", "--progress", action="store_true", help="show how far the job is, on a terminal")
-    parser.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
-    parser.add_argument("--show-jid", action="store_true", help="show the job's id")
-    parser.add_argument(
+    made.add_argument("-p", "--progress", action="store_true", help="show how far the job is, on a terminal")
+    made.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
+    made.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
+    made.add_argument("--show-jid", action="store_true", help="show the job's id")
+    made.add_argument(
         "--show-timeout", dest="show_timeout", action="store_true", default=None, help="show minions that do not return"
     )
-    parser.add_argument(
+    made.add_argument(
         "--hide-timeout", dest="show_timeout", action="store_false", help="hide minions that do not return"
     )
-    parser.add_argument("--summary", action="store_true", help="show how many returned")
-    parser.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
-    parser.add_argument(
+    made.add_argument("--summary", action="store_true", help="show how many returned")
+    made.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
+    made.add_argument(
         "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
     )
-    parser.add_argument(
+    made.add_argument(
         "--return_config", dest="ret_config", default="", metavar="NAME", help="which settings these returners read"
     )
-    parser.add_argument(
+    made.add_argument(
         "--return_kwargs", dest="ret_kwargs", default="", metavar="YAML", help="settings of these returners"
     )
-    parser.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
-    add_executor_flags(parser)
-    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
-    parser.add_argument(
+    made.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
+    add_executor_flags(made)
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument(
         "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"
     )
-    parser.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
-    add_target_flags(parser).add_argument(
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    add_target_flags(made).add_argument(
         "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
     )
-    add_output_flags(parser)
-    return parser
+    made.add_argument("--config-dump", action="store_true", help="show the options of the master, and end")
+    made.add_argument(
+        "--preview-target", dest="preview", action="store_true", help="show whom the target means, and run nothing"
+    )
+    made.read_stdin()
+    made.refuse(EXTERNAL_AUTH)
+    add_output_flags(made)
+    return made
 
 
 def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:
@@ -217,4 +226,5 @@ def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._Argume
     for short, long, kind, meaning in _TARGETS:
         names = [name for name in (short, long) if name != taken]
         kinds.add_argument(*names, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
+    parser.refuse(ROSTER_AND_RANGE)
     return group

@@ -12,7 +12,7 @@ from services.cli.outside import Outside, no_bus, run_guarded
 from services.cli.watch_events import watch_events
 from services.kit.arguments import parse_arguments
 from services.kit.bus import EventSubscriber
-from services.kit.commandline import CommandError, CommandParser, Exit
+from services.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient
 from services.kit.jobs.runner_results import NotYet, runner_results
@@ -130,26 +130,30 @@ def exit_code(result: Mapping[str, Any]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _parser()
-    flags = parser.parse(argv)
+    made = parser()
+    flags = made.parse(argv)
     if flags.doc and len(flags.words) > 1:
-        parser.error("documentation can be asked for one function or module at a time")
+        made.error("documentation can be asked for one function or module at a time")
     if not flags.words and not flags.doc:
-        parser.error("a function is needed, as in: salt-run jobs.list_jobs")
+        made.error("a function is needed, as in: salt-run jobs.list_jobs")
     return flags
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(
+def parser() -> CommandParser:
+    """The options of ``salt-run``."""
+    made = CommandParser(
         "salt-run",
         "salt-run [options] <function> [arguments]",
         "Runs a runner on the master and shows its result.",
         _EPILOG,
     )
-    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
-    parser.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
-    parser.add_argument("-t", "--timeout", type=int, default=0, metavar="SEC", help="longest wait; 0: until it is done")
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not show the result")
-    parser.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
-    add_output_flags(parser)
-    return parser
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    made.add_argument("-t", "--timeout", type=int, default=0, metavar="SEC", help="longest wait; 0: until it is done")
+    made.add_argument("-q", "--quiet", action="store_true", help="do not show the result")
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
+    made.read_stdin()
+    made.refuse([*EXTERNAL_AUTH, *PROFILING, Refused(("--jid",), True, "the master names its jobs")])
+    add_output_flags(made)
+    return made

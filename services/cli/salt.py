@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import yaml
+
 from services.cli import report
 from services.cli.outside import Outside, no_bus, run_guarded
 from services.cli.progress import Progress
 from services.cli.request import SaltRequest, parse_request
 from services.kit.commandline import CommandError, Exit
-from services.kit.config import ClientOptions
+from services.kit.config import ClientOptions, shown
 from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from services.kit.jobs.batch import run_batch
 from services.kit.jobs.returns import retcode_of
@@ -41,8 +43,13 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     flags = request.flags
     options = outside.load(flags.config_dir)
     printer = Printer(flags, options, outside.env)
+    if flags.config_dump:
+        printer.say(yaml.safe_dump(shown(options), default_flow_style=False).rstrip("\n"))
+        return Exit.OK
     printer.heed(request.arg)
     control = outside.control(options, config_dir=flags.config_dir)
+    if flags.preview:
+        return _preview(request, control, printer)
     publish = partial(_publish, request, control, options, outside)
     if flags.asynchronous:
         job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
@@ -92,6 +99,16 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         hint = f"\n{report.later(watch.jid)}" if watch.jid else ""
         raise CommandError(f"{error}{hint}", Exit.UNAVAILABLE) from error
     return returns.close()
+
+
+def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> int:
+    wanted = {"tgt": request.tgt, "tgt_type": request.tgt_type, "delimiter": request.flags.delimiter}
+    found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
+    minions = sorted({*found["minions"], *found["missing"]})
+    if not minions:
+        return _no_match(printer)
+    printer.show(minions)
+    return Exit.OK
 
 
 def _size_of_batch(flags: argparse.Namespace, control: ControlClient, call: tuple[Any, str, Any, list[Any]]) -> str:

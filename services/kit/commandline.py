@@ -62,6 +62,10 @@ EXTERNAL_AUTH = (
     Refused(("--username",), True, "who may do what is said by keys: control_acl"),
     Refused(("--password",), True, "who may do what is said by keys: control_acl"),
 )
+ROSTER_AND_RANGE = (
+    Refused(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),
+    Refused(("-R", "--range"), True, "there is no range server here; node groups are -N"),
+)
 PROFILING = (
     Refused(("--profiling-path",), True, "use `python -m cProfile`"),
     Refused(("--enable-profiling",), False, "use `python -m cProfile`"),
@@ -88,6 +92,7 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        self._reads_stdin = False
         self.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
         self.add_argument(
             "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
@@ -109,7 +114,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The options; ``words`` is what is left."""
-        return self.parse_intermixed_args(argv)
+        return self.parse_intermixed_args(words_of_stdin(argv) if self._reads_stdin else argv)
+
+    def read_stdin(self) -> None:
+        """Adds ``--args-stdin``."""
+        self._reads_stdin = True
+        meaning = "read more options and arguments from standard input, one a line"
+        self.add_argument("--args-stdin", action="store_true", help=meaning)
 
     def error(self, message: str) -> NoReturn:
         """Usage and ``message`` on stderr, exit code 64."""

@@ -12,6 +12,7 @@ import copy
 import dataclasses
 import difflib
 import os
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -428,6 +429,12 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
     """Options by name, as statecore and templates see them."""
     fields = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
     return {**options.module_settings, **fields, **more}
+
+
+def shown(options: StateOptions) -> dict[str, Any]:
+    """Options by name for people and job caches to see: without the password of the store."""
+    opts = as_opts(options)
+    return {**opts, "redis_url": re.sub(r"//[^@/]*@", "//", opts["redis_url"])} if "redis_url" in opts else opts
 
 
 def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:

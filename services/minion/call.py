@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import importlib
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
-from services.kit.commandline import CommandError, CommandParser, Exit, run_command
+from services.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, run_command
 from services.kit.config import MinionOptions, as_opts, extension_directory, load_minion
 from services.kit.executors import add_executor_flags, executors
 from services.kit.logs import configure
@@ -47,15 +48,15 @@ def main() -> int:
 
 def run(argv: Sequence[str]) -> int:
     """The exit code. Raises CommandError, ConfigError."""
-    parser = _parser()
-    flags = parser.parse(argv)
+    made = parser()
+    flags = made.parse(argv)
     options = _options(flags)
     configure("salt-call", flags.log_level or options.log_level, options.log_format)
     printer = Printer(flags, options)
     if not flags.words and not flags.grains and not flags.doc:
-        parser.error("a function is missing, such as test.ping or state.apply")
+        made.error("a function is missing, such as test.ping or state.apply")
     fun, *words = _words(flags)
-    positional, keywords = parse_arguments(words)
+    positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
     printer.heed([{"__kwarg__": True, **keywords}])
     local = flags.local or options.file_client == "local"
     remote = None if local else importlib.import_module(_REMOTE)
@@ -87,31 +88,57 @@ def run(argv: Sequence[str]) -> int:
     return Exit.GENERIC if returned.retcode else Exit.OK
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
-    parser.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
-    parser.add_argument("--master", help="host name or address of the master")
-    parser.add_argument("--id", help="minion id")
-    parser.add_argument("--file-root", help="directory of the state tree (with --local)")
-    parser.add_argument("--pillar-root", help="directory of the pillar (with --local)")
-    parser.add_argument("--host-root", help="root of the managed host")
-    parser.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
-    parser.add_argument("--no-return", action="store_true", help="do not tell the master what was returned")
-    parser.add_argument(
+def parser() -> CommandParser:
+    """The options of ``salt-call``."""
+    made = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
+    made.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
+    made.add_argument("--master", help="host name or address of the master")
+    made.add_argument("--id", help="minion id")
+    made.add_argument("--file-root", help="directory of the state tree (with --local)")
+    made.add_argument("--pillar-root", help="directory of the pillar (with --local)")
+    made.add_argument("--host-root", help="root of the managed host")
+    made.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
+    made.add_argument(
+        "--no-return", "--no-return-event", action="store_true", help="do not tell the master what was returned"
+    )
+    made.add_argument(
         "--return", dest="returner", default="", metavar="NAME", help="returners that have the result too"
     )
-    parser.add_argument(
+    made.add_argument(
         "--metadata",
         dest="print_metadata",
         action="store_true",
         help="show what comes with the return: jid, retcode, ...",
     )
-    parser.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
-    add_executor_flags(parser)
-    parser.add_argument("-g", "--grains", action="store_true", help="show the grains")
-    parser.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
-    add_output_flags(parser)
-    return parser
+    made.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
+    add_executor_flags(made)
+    made.add_argument("-g", "--grains", action="store_true", help="show the grains")
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument("--cachedir", metavar="DIR", help="where files, pillar and users' modules are kept")
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds that the master has for a sign-in")
+    for names, dest, meaning in (
+        (("-m", "--module-dirs"), "module_dirs", "directory of more execution modules; may be said again"),
+        (("--states-dir",), "states_dirs", "directory of more state modules"),
+    ):
+        made.add_argument(*names, dest=dest, action="append", default=[], metavar="DIR", help=meaning)
+    # They are gathered at each call.
+    made.add_argument("--refresh-grains-cache", action="store_true", help=argparse.SUPPRESS)
+    made.read_stdin()
+    made.refuse([*PROFILING, *_NOT_HERE])
+    add_output_flags(made)
+    return made
+
+
+#: Options of Salt's salt-call that are not here.
+_NOT_HERE = (
+    Refused(("--proxyid",), True, "there are no proxy minions here"),
+    Refused(("--skip-grains",), False, "targets and templates need them"),
+    Refused(("--priv",), True, "run salt-call as that user"),
+    Refused(("-r", "--resources"), False, "there are no resources here"),
+    Refused(("--tgt",), True, "there are no resources here"),
+    Refused(("--tgt-type",), True, "there are no resources here"),
+)
 
 
 def _words(flags: Any) -> list[str]:
@@ -136,6 +163,10 @@ def _options(flags: Any) -> MinionOptions:
         "master": flags.master,
         "id": flags.id,
         "host_root": flags.host_root,
+        "cachedir": flags.cachedir,
+        "auth_timeout": flags.timeout,
+        "module_dirs": [*flags.module_dirs, *options.module_dirs] if flags.module_dirs else None,
+        "states_dirs": [*flags.states_dirs, *options.states_dirs] if flags.states_dirs else None,
         "file_roots": {"base": [str(Path(flags.file_root).absolute())]} if flags.file_root else None,
         "pillar_roots": {"base": [str(Path(flags.pillar_root).absolute())]} if flags.pillar_root else None,
     }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
-from services.kit.config import as_opts
+from services.kit.config import shown
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 
 #: Seconds between the events of ``stream``, and how many there are.
@@ -60,6 +59,5 @@ def config_get(tools: RunnerTools, key: str, default: Any = "", delimiter: str =
 
 
 def _options(tools: RunnerTools) -> dict[str, Any]:
-    opts = as_opts(tools.options)
     # What a runner returns is kept in the job cache, and shown to whoever may ask for jobs.
-    return {**opts, "redis_url": re.sub(r"//[^@/]*@", "//", opts["redis_url"])}
+    return shown(tools.options)
