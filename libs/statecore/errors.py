@@ -6,7 +6,7 @@ A fault of the user's tree is an ``SlsError`` with a place; a fault of a call is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,11 +83,29 @@ class InvocationError(StatecoreError, TypeError):
 
 
 class CommandError(StatecoreError):
-    """An execution module could not do what it was asked (Salt: CommandExecutionError). ``info`` may carry structured detail."""
+    """An execution module could not do what it was asked (Salt: CommandExecutionError). ``info`` may carry structured detail, which
+    is told behind the sentence (``error``), as Salt tells it."""
 
     def __init__(self, message: object = "", info: Any = None) -> None:
         super().__init__(str(message))
+        self.error = str(message)
         self.info = info
+
+    def __str__(self) -> str:
+        return self._with(self.info)
+
+    @property
+    def strerror_without_changes(self) -> str:
+        """The same without the key ``changes`` of the detail: a state has that beside its comment."""
+        if not isinstance(self.info, Mapping):
+            return str(self)
+        return self._with({key: value for key, value in self.info.items() if key != "changes"})
+
+    def _with(self, info: Any) -> str:
+        if not info:
+            return self.error
+        sentence = self.error if self.error[-1:] in ("", ".", "?", "!") else f"{self.error}."
+        return f"{sentence} Additional info follows:\n\n".lstrip(" ") + "\n".join(_lines(info, 0, "")).rstrip()
 
 
 class NotAvailable(StatecoreError):
@@ -117,3 +135,26 @@ class StateFailure(StatecoreError):
 
     def __str__(self) -> str:
         return self.comment
+
+
+def _lines(data: Any, indent: int, prefix: str) -> Iterator[str]:
+    """Data in the look of the outputter ``nested``, without colours."""
+    margin = " " * indent
+    if isinstance(data, Mapping):
+        if indent:
+            yield f"{margin}----------"
+        for key in sorted(data, key=str):
+            yield f"{margin}{prefix}{key}:"
+            yield from _lines(data[key], indent + 4, "")
+    elif isinstance(data, list | tuple):
+        for item in data:
+            if isinstance(item, Mapping | list | tuple):
+                yield f"{margin}|_"
+                yield from _lines(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
+            else:
+                yield from _lines(item, indent, "- ")
+    elif isinstance(data, str):
+        for number, line in enumerate(data.splitlines()):
+            yield f"{margin}{prefix if number == 0 else ' ' * len(prefix)}{line}"
+    else:
+        yield f"{margin}{prefix}{data!r}"

@@ -331,6 +331,7 @@ class MinionOptions(StateOptions):
     return_retry_timer: int = option(5, "shortest pause before a return is sent again, seconds")
     return_retry_timer_max: int = option(10, "longest pause before a return is sent again, seconds")
     file_buffer_size: int = option(262144, "bytes of one chunk of a file that cp.push sends")
+    cache_jobs: bool = option(False, "the minion keeps what its jobs return, below <cachedir>/minion_jobs")
     minion_jid_queue_hwm: int = option(100, "how many JIDs are remembered against running one twice")
     minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")

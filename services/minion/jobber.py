@@ -12,10 +12,13 @@ import os
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from services.minion.pair import Pair
 from services.minion.spool import Spool
+from statecore import kept_files
+from statecore.errors import CommandError
 from statecore.return_delivery import named
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Returned, Runtime
@@ -46,10 +49,24 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
             # Without a main process to tell, the result waits for the next one's look into the spool.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 notify.send(SPOOLED)
+        told = {
+            **{name: value for name, value in result.items() if name != "cmd"},
+            "id": runtime.opts["id"],
+            "jid": load["jid"],
+        }
+        if runtime.opts.get("cache_jobs"):
+            _keep(runtime, load["jid"], told)
         # After the master's: a returner may take long, or fail.
         if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
-            told = {name: value for name, value in result.items() if name != "cmd"}
-            runtime.deliver(names, {**told, "id": runtime.opts["id"], "jid": load["jid"]})
+            runtime.deliver(names, told)
+
+
+def _keep(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
+    """What saltutil.find_cached_job tells. A full disk must not end the job."""
+    try:
+        kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
+    except CommandError as error:
+        _LOG.error("the return of %s is not kept: %s", jid, error)
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:

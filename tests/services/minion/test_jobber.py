@@ -15,6 +15,7 @@ import pytest
 from services.minion.jobber import SPOOLED, run, split_arguments, work
 from services.minion.pair import Pair
 from services.minion.spool import Spool
+from statecore import kept_files
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Returned
 
@@ -239,3 +240,14 @@ def test_without_a_main_process_the_result_waits_in_the_spool(tmp_path: Path) ->
     assert len(Spool(tmp_path / "spool").waiting()) == 1
     os.close(go)
     os.close(said)
+
+
+def test_a_return_is_kept_where_the_minion_is_to_keep_it(tmp_path: Path) -> None:
+    runtime = Functions(test_ping=True)
+    runtime.opts |= {"cache_jobs": True, "cachedir": str(tmp_path)}
+    pid, pair = in_jobber(tmp_path, runtime, load())
+    os.waitpid(pid, 0)
+    pair.close()
+    kept = kept_files.load(tmp_path / "minion_jobs" / load()["jid"] / "return.p")
+    assert (kept["return"], kept["id"], kept["jid"]) == (True, "web1", load()["jid"])
+    assert "cmd" not in kept

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
+from pathlib import Path
 
 import pytest
 
-from statecore.errors import CommandError
+from statecore import kept_files
+from statecore.errors import CommandError, InvocationError
 
 JOB = {"jid": "20260101000000000001", "fun": "state.apply", "pid": 7}
 
@@ -135,3 +138,39 @@ def test_clearing_the_cache_keeps_the_rest(plain):
         (plain.directory / "cache" / name).mkdir(parents=True)
     assert plain.call("saltutil.clear_cache") is True
     assert [each.name for each in (plain.directory / "cache").iterdir()] == ["proc"]
+
+
+def test_returns_that_are_kept(plain):
+    kept = Path(plain.opts["cachedir"]) / "minion_jobs"
+    assert plain.call("saltutil.clear_job_cache") is True
+    assert "you may need to enable cache_jobs" in plain.call("saltutil.find_cached_job", JOB["jid"])
+    plain.opts["cache_jobs"] = True
+    assert plain.call("saltutil.find_cached_job", "1") == f"Local jobs cache directory {kept}/1 not found"
+    for jid, age in ((JOB["jid"], 13), ("2", 11)):
+        kept_files.store(kept / jid / "return.p", {"return": True, "jid": jid})
+        os.utime(kept / jid, (time.time() - age * 3600,) * 2)
+    assert plain.call("saltutil.find_cached_job", int(JOB["jid"])) == {"return": True, "jid": JOB["jid"]}
+    assert plain.call("saltutil.clear_job_cache", hours=12) is True
+    assert [each.name for each in kept.iterdir()] == ["2"]
+    with pytest.raises(InvocationError, match=r"'\.\./2' is no job id"):
+        plain.call("saltutil.find_cached_job", "../2")
+    with pytest.raises(InvocationError, match="hours is a number, not 'x'"):
+        plain.call("saltutil.clear_job_cache", "x")
+
+
+def test_the_minions_own_key(plain, tmp_path):
+    plain.ports.answer = True
+    assert plain.call("saltutil.revoke_auth", preserve_minion_cache=True) is True
+    assert plain.ports.asked == [("revoke_auth", {"preserve_minion_cache": True})]
+    plain.ports.answer = {"cmd": "revoke_auth"}
+    with pytest.raises(CommandError, match="allow_minion_key_revoke"):
+        plain.call("saltutil.revoke_auth")
+    plain.opts["pki_dir"] = str(tmp_path)
+    for name in ("minion.pem", "minion.pub", "minion_master.pub", "other"):
+        (tmp_path / name).touch()
+    assert plain.call("saltutil.regen_keys") is True
+    assert not list(tmp_path.glob("minion*.p*"))
+    assert (tmp_path / "other").exists()
+    plain.opts["file_client"] = "local"
+    with pytest.raises(CommandError, match="there is no master"):
+        plain.call("saltutil.revoke_auth")

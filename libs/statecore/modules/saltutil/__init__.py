@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from statecore.modules.saltutil import fetching, jobs, masters, refreshing
+from statecore.modules.saltutil import fetching, jobs, keys, masters, refreshing
 from statecore.modules.saltutil.fetching import sync_output
 from statecore.modules.saltutil.refreshing import refresh_pillar
 
 #: The modules whose functions make up this one.
-PARTS = (jobs, refreshing, fetching, masters)
+PARTS = (jobs, refreshing, fetching, masters, keys)
 
 ALIASES = {
     "refresh_pillar": "refresh_pillar",

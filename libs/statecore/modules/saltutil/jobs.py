@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import signal
+import time
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
+from statecore import kept_files
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
+
+_LOG = logging.getLogger(__name__)
 
 
 def running(ctx: Context) -> list[dict[str, Any]]:
@@ -59,6 +66,49 @@ def term_all_jobs(ctx: Context) -> list[str]:
 def kill_all_jobs(ctx: Context) -> list[str]:
     """Ends every other running job at once."""
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
+
+
+def find_cached_job(ctx: Context, jid: str) -> Any:
+    """What a job returned, of those that this minion keeps (option ``cache_jobs``); a sentence where it keeps none with this id.
+
+    CLI Example:
+
+        salt '*' saltutil.find_cached_job <job id>
+    """
+    if not kept_files.is_plain(str(jid)):
+        raise InvocationError(f"{jid!r} is no job id")
+    place = _kept(ctx) / str(jid)
+    told = kept_files.load(place / "return.p")
+    if isinstance(told, dict):
+        return told
+    if not ctx.opts.get("cache_jobs"):
+        return "Local jobs cache directory not found; you may need to enable cache_jobs on this minion"
+    return f"Local jobs cache directory {place} not found"
+
+
+def clear_job_cache(ctx: Context, hours: float = 24) -> bool:
+    """Forgets the returns that this minion has kept for so many hours; False where one of them cannot be removed.
+
+    CLI Example:
+
+        salt '*' saltutil.clear_job_cache hours=12
+    """
+    try:
+        last = time.time() - float(hours) * 3600
+    except (TypeError, ValueError):
+        raise InvocationError(f"hours is a number, not {hours!r}") from None
+    failed: list[BaseException] = []
+    top = _kept(ctx)
+    for place in sorted(top.iterdir()) if top.is_dir() else ():
+        if place.is_dir() and place.stat().st_mtime < last:
+            shutil.rmtree(place, onerror=lambda _, path, why: failed.append(why[1]))
+    for error in failed:
+        _LOG.error("a kept return cannot be removed: %s", error)
+    return not failed
+
+
+def _kept(ctx: Context) -> Path:
+    return Path(str(ctx.opts["cachedir"])) / "minion_jobs"
 
 
 def _others(ctx: Context) -> list[dict[str, Any]]:

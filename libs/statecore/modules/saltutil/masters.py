@@ -42,6 +42,23 @@ def cmd(
     return _master(ctx).ask(job, {"type": "function", "tgt": tgt, "name": fun})
 
 
+def cmd_iter(
+    ctx: Context,
+    tgt: str | Sequence[str],
+    fun: str,
+    arg: Sequence[Any] = (),
+    timeout: float | None = None,
+    tgt_type: str = "glob",
+    ret: str = "",
+    kwarg: Mapping[str, Any] | None = None,
+    ssh: bool = False,
+    **kwargs: Any,
+) -> list[dict[str, Any]]:
+    """As ``cmd``, a map for each minion. In SLS of an orchestration alone."""
+    told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
+    return [{minion: answer} for minion, answer in told.items()]
+
+
 def runner(
     ctx: Context,
     name: str,
