@@ -115,6 +115,8 @@ _SCHEDULING = "a job that is added is checked as the minion checks it, and saved
 _BEACON_CONFIG = "a beacon is configured in one form"
 _DATABASE_ROLES = "users and groups are roles, and a server is reached in one way"
 _DATABASES = "the language of a server is pure text; its client is the module's to run"
+_DIFFERENCES = "what changed in a file is shown in one way"
+_SOURCES = "a source is found, fetched and verified in one way"
 _FILE_WRITE = "a file is written in one way, wherever its content comes from"
 _CERTIFICATES = (
     "a certificate means the same to the x509 state, which compares it, and to the x509 module, which makes it"
@@ -244,7 +246,33 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.downloads": Room(GROUND),
     "statecore.sent_files": Room(NATIVE),
-    "statecore.file_write": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.content_differences": Room(GROUND),
+    "statecore.file_flags": Room(GROUND),
+    "statecore.security_contexts": Room(GROUND),
+    "statecore.file_marks": Room(
+        GROUND,
+        {
+            "statecore.file_flags": "what a file bears is set in one order",
+            "statecore.security_contexts": "what a file bears is set in one order",
+        },
+    ),
+    "statecore.openpgp_signatures": Room(GROUND),
+    "statecore.sources": Room(
+        NATIVE,
+        {
+            "statecore.downloads": "a source may lie behind a URL",
+            "statecore.managed_file": "digests of files are made in one way",
+            "statecore.openpgp_signatures": "a source may have to be signed",
+        },
+    ),
+    "statecore.file_write": Room(
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.content_differences": _DIFFERENCES,
+            "statecore.file_marks": "a file is put in place with what it bears",
+        },
+    ),
     "statecore.databases": Room(GROUND),
     "statecore.database_roles": Room(NATIVE, {"statecore.databases": _DATABASES}),
     "statecore.certificates": Room(
@@ -254,7 +282,15 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.cp": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.sent_files": "files that go to the master"}
     ),
-    "statecore.modules.file": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.edits": _EDITS}),
+    "statecore.modules.file": Room(
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.edits": _EDITS,
+            "statecore.content_differences": _DIFFERENCES,
+        },
+    ),
+    "statecore.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
     "statecore.modules": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
@@ -344,9 +380,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.turns": _TURNS,
         },
     ),
-    "statecore.states": Room(
-        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES}, open_inside=False
-    ),
+    "statecore.states": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}, open_inside=False),
     # A package: one state in several files.
     "statecore.states.file": Room(
         NATIVE,
@@ -355,6 +389,26 @@ ROOMS: Mapping[str, Room] = {
             "statecore.file_write": _FILE_WRITE,
             "statecore.edits": _EDITS,
             "statecore.downloads": "a source may lie behind a URL",
+            "statecore.sources": _SOURCES,
+            "statecore.content_differences": _DIFFERENCES,
+            "statecore.file_marks": "a file is put in place with what it bears",
+        },
+    ),
+    "statecore.states.archive": Room(
+        NATIVE,
+        {
+            "statecore.hostfiles": _HOSTFILES,
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.sources": _SOURCES,
+            "statecore.downloads": "a copy of what came from a server need not be kept",
+        },
+    ),
+    "statecore.states.cron": Room(
+        NATIVE,
+        {
+            "statecore.hostfiles": _HOSTFILES,
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.content_differences": _DIFFERENCES,
         },
     ),
     "statecore.states.saltmod": Room(NATIVE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ SCHEMES = ("http://", "https://")
 
 #: Seconds that a server may say nothing.
 TIMEOUT = 60.0
+
+#: Seconds for a whole file.
+DEADLINE = 3600.0
 
 #: Bytes of a file beyond which it is not taken.
 LIMIT = 4 * 1024**3
@@ -46,31 +50,67 @@ def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
     return cachedir.joinpath("extrn_files", saltenv.replace("/", "_"), f"{parts.hostname}{parts.port or ''}", *path)
 
 
-def fetch(url: str, place: Path, *, verify_ssl: bool = True, timeout: float = TIMEOUT, limit: int = LIMIT) -> None:
-    """Brings a file to ``place``. Raises CommandError that names the URL and why not; what was there stays then."""
+def fetch(
+    url: str,
+    place: Path,
+    *,
+    verify_ssl: bool = True,
+    use_etag: bool = False,
+    timeout: float = TIMEOUT,
+    deadline: float = DEADLINE,
+    limit: int = LIMIT,
+) -> None:
+    """Brings a file to ``place``. Raises CommandError that names the URL and why not; what was there stays then.
+
+    use_etag
+        what is there stays where the server says, by the mark that it gave with it, that it has no other
+    """
     # Late: a third of the time that loading the file states takes, for sources that few of them have.
+    import http.client
     import urllib.error
     import urllib.request
 
     name = shown(url)
+    mark = _mark_of(place)
     try:
         request = _request(url)
+        if use_etag and place.is_file() and mark.is_file():
+            request.add_header("If-None-Match", mark.read_text("utf-8").strip())
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{place.name[:100]}.{os.urandom(6).hex()}")
         try:
             with urllib.request.urlopen(request, timeout=timeout, context=tls(verify_ssl)) as answer:
-                _stream(answer, temporary, name, limit)
+                _stream(answer, temporary, name, limit, time.monotonic() + deadline)
+                given = answer.headers.get("ETag")
+            # The mark goes first and comes last: it never speaks of another file than the one beside it.
+            mark.unlink(missing_ok=True)
             temporary.replace(place)
+            if use_etag and given:
+                mark.write_text(given, "utf-8")
         finally:
             temporary.unlink(missing_ok=True)
     except urllib.error.HTTPError as error:
-        raise CommandError(f"{name}: HTTP {error.code}: {error.reason}") from error
+        if error.code != http.client.NOT_MODIFIED:
+            raise CommandError(f"{name}: HTTP {error.code}: {error.reason}") from error
     except urllib.error.URLError as error:
         raise CommandError(f"{name}: {error.reason}") from error
     except TimeoutError as error:
         raise CommandError(f"{name}: no answer within {timeout:g} seconds") from error
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{name}: {error}") from error
+    except http.client.IncompleteRead as error:
+        raise CommandError(f"{name} ended before it was whole") from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise CommandError(f"{name}: {error or type(error).__name__}") from error
+
+
+def forget(place: Path) -> None:
+    """Removes a file that was fetched, and its mark."""
+    _mark_of(place).unlink(missing_ok=True)
+    place.unlink(missing_ok=True)
+
+
+def _mark_of(place: Path) -> Path:
+    """Where the mark (ETag) that a server gave with a file is kept."""
+    return place.with_name(f".{place.name[:200]}.etag")
 
 
 def _request(url: str) -> urllib.request.Request:
@@ -105,12 +145,17 @@ def tls(verify_ssl: bool, ca_bundle: Path | None = None, cert: Sequence[Path] = 
     return context
 
 
-def _stream(answer: http.client.HTTPResponse, temporary: Path, name: str, limit: int) -> None:
+def _stream(answer: http.client.HTTPResponse, temporary: Path, name: str, limit: int, until: float) -> None:
+    if answer.headers.defects:
+        raise CommandError(f"{name}: the server's answer ends, or breaks, in its headers")
     length = answer.headers.get("Content-Length")
     got = 0
     with temporary.open("xb") as file:
-        while block := answer.read(_BLOCK):
+        # One read of the socket at a time, so that a server that drips is noticed.
+        while block := answer.read1(_BLOCK):
             got += len(block)
+            if time.monotonic() > until:
+                raise CommandError(f"{name} takes too long: {got} bytes came before the time was over")
             if got > limit:
                 raise CommandError(f"{name} is larger than {limit} bytes")
             file.write(block)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
+from statecore.content_differences import Ignored
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
+from statecore.file_marks import Marks
 from statecore.managed_file import Attributes
 from statecore.types import FileChange, Outcome, Plan, Step
 
@@ -77,9 +79,13 @@ class Write:
     new_file_diff: bool = False
     #: Told in place of what would be told under the same keys, where the file changes.
     changes: Mapping[str, Any] = field(default_factory=dict)
+    #: What the file is to bear besides owner and mode.
+    marks: Marks | None = None
+    #: What of a change triggers nothing.
+    ignored: Ignored = field(default_factory=Ignored)
 
     def plan(self) -> Plan:
-        """Nothing, or one step."""
+        """Nothing, or one step. Raises HostError where the host has no such marks."""
         changes = self._changes()
         if not changes:
             return Plan.unchanged(f"File {self.name} is in the correct state")
@@ -87,11 +93,13 @@ class Write:
         what, file = "set owner and mode of", None
         if "diff" in changes:
             what, file = "write", self._file()
-        return Plan.change(
+        plan = Plan.change(
             f"The file {self.name} is set to be changed\n{NOTE}",
             (step(f"{what} {self.name}{self._told_large()}", lambda: self._apply(changes), file),),
             predicted,
         )
+        quiet = changes.keys() == {"diff"} and self.old is not None and self.ignored.all_of(self.old, self.new)
+        return plan._replace(skip_req=quiet)
 
     def _file(self) -> FileChange | None:
         """What a plan shows; of a large file its step's own words tell."""
@@ -111,18 +119,21 @@ class Write:
             # That a file is new is no secret.
             shown = self.show_changes or self.old is None
             before = b"" if self._shows_all() else self.old
-            changes["diff"] = managed_file.unified(before, self.new) if shown else managed_file.HIDDEN_DIFF
+            changes["diff"] = content_differences.unified(before, self.new) if shown else content_differences.HIDDEN
         if self.place.is_symlink():
             return {"diff": "Replace symbolic link with regular file"} | changes
         if changes:
             changes |= self.changes
         if self.old is not None:
-            return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish)
+            borne = self.marks.changes() if self.marks else {}
+            return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish) | borne
+        if self.marks:
+            self.marks.possible(self.place)
         return changes
 
     def _shows_all(self) -> bool:
         whole = self.old is None and self.new_file_diff and self.show_changes
-        return whole and not isinstance(self.new, Path) and not managed_file.is_binary(self.new)
+        return whole and not isinstance(self.new, Path) and not content_differences.is_binary(self.new)
 
     def _apply(self, planned: Mapping[str, Any]) -> Outcome:
         ctx = self.ctx
@@ -132,12 +143,19 @@ class Write:
             self._check()
         if self.old is not None and self.backup in ("minion", "both"):
             managed_file.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
+        there = self.old is not None and not self.place.is_symlink()
+        if self.marks and there:
+            self.marks.unseal()
         if "diff" in changes:
             managed_file.replace(ctx.host, self.place, self.new, self.wish)
             if self.old is None:
                 changes |= told_attributes(ctx, self.wish)
         else:
             managed_file.set_attributes(ctx.host, self.place, self.wish)
+        if self.marks:
+            # Of a file that was there, what it bore before is told, not what its successor came with.
+            put = self.marks.put()
+            changes |= {} if there else put
         return Outcome(f"File {self.name} updated", changes)
 
     def _check(self) -> None:

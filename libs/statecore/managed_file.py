@@ -6,9 +6,7 @@ it. Owner and mode of the old file stay unless others are wanted.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import difflib
 import errno
 import hashlib
 import os
@@ -25,9 +23,6 @@ from statecore.errors import HostError, InvocationError
 from statecore.ports import ManagedHost
 from statecore.rooted_path import lexists, located, remove_tree, walk
 
-#: What ``show_changes: False`` shows.
-HIDDEN_DIFF = "<show_changes=False>"
-
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024
 
@@ -39,9 +34,6 @@ _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 
 
 #: How long a digest may be, in hexadecimal digits.
 DIGEST_LENGTHS = frozenset(_ALGORITHMS)
-
-#: Bytes looked at to tell text from binary, as diff and git do.
-_SNIFF = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,48 +135,6 @@ def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
         return float(given[0]), float(given[-1])
     except (TypeError, ValueError):
         raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}") from None
-
-
-def is_binary(data: bytes | Path) -> bool:
-    """Whether a content is no text."""
-    if isinstance(data, Path):
-        return _is_binary_file(data)
-    if b"\0" in data[:_SNIFF]:
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _is_binary_file(path: Path) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
-        block = file.read(_SNIFF)
-        if b"\0" in block:
-            return True
-        try:
-            while block:
-                decoder.decode(block)
-                block = file.read(_BLOCK)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return True
-    return False
-
-
-def unified(old: bytes | Path | None, new: bytes | Path) -> str:
-    """The change of a file as Salt shows it: a unified diff, or a sentence where text cannot tell it."""
-    if old is None:
-        return "New file"
-    was_binary, will_be = is_binary(old), is_binary(new)
-    if was_binary or will_be:
-        kinds = {(True, True): "Replace binary file", (True, False): "Replace binary file with text file"}
-        return kinds.get((was_binary, will_be), "Replace text file with binary file")
-    if isinstance(old, Path) or isinstance(new, Path):
-        return f"Replace text file of {size(old)} bytes with one of {size(new)} bytes"
-    return "".join(difflib.unified_diff(old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)))
 
 
 def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, Any]:

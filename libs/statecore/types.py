@@ -102,6 +102,8 @@ class Plan(NamedTuple):
     notes: tuple[str, ...] = ()
     #: What the outputters show as warnings.
     warnings: tuple[str, ...] = ()
+    #: Its changes trigger no requisite (``skip_req`` of the entry).
+    skip_req: bool = False
 
     @classmethod
     def unchanged(cls, comment: str, notes: Sequence[str] = ()) -> Plan:

@@ -8,10 +8,10 @@ import stat
 
 import pytest
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.errors import HostError, InvocationError
 from statecore.host import Host
-from statecore.managed_file import HIDDEN_DIFF, Attributes
+from statecore.managed_file import Attributes
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
@@ -83,13 +83,13 @@ def test_reading(tmp_path):
     ],
 )
 def test_how_a_change_is_told(old, new, told):
-    assert managed_file.unified(old, new) == told
-    assert told != HIDDEN_DIFF
+    assert content_differences.unified(old, new) == told
+    assert told != content_differences.HIDDEN
 
 
 @pytest.mark.parametrize(("data", "binary"), [(b"", False), ("té".encode(), False), (b"a\0", True), (b"\xe9", True)])
 def test_what_is_binary(data, binary):
-    assert managed_file.is_binary(data) is binary
+    assert content_differences.is_binary(data) is binary
 
 
 def test_replacing_keeps_the_mode(host, tmp_path):

@@ -13,10 +13,12 @@ log = logging.getLogger(__name__)
 
 
 def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
-    """name, changes, result and comment of a plan; ``warnings`` and ``data`` where it has any. In test mode no step runs and
-    a plan with steps has result None."""
-    warnings = {"warnings": list(plan.warnings)} if plan.warnings else {}
-    return _settled(plan, name, test=test) | warnings
+    """name, changes, result and comment of a plan; ``warnings``, ``skip_req`` and ``data`` where it has any. In test mode no
+    step runs and a plan with steps has result None."""
+    more: dict[str, Any] = {"warnings": list(plan.warnings)} if plan.warnings else {}
+    if plan.skip_req:
+        more["skip_req"] = True
+    return _settled(plan, name, test=test) | more
 
 
 def _settled(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:

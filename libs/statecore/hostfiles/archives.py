@@ -6,6 +6,7 @@ anything is written.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -137,18 +138,35 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
         place.mkdir(parents=True, exist_ok=True)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)
     if member.issym():
-        place.symlink_to(member.linkname)
+        with _made_aside(place) as aside:
+            aside.symlink_to(member.linkname)
     elif member.islnk():
-        place.hardlink_to(target / member.linkname)
+        with _made_aside(place) as aside:
+            aside.hardlink_to(target / member.linkname)
     else:
         source = archive.extractfile(member)
         if source is None:
             raise tarfile.ExtractError(f"'{member.name}' is no file")
-        with source, place.open("xb") as made:
-            shutil.copyfileobj(source, made)
-        _finish(member, place)
+        with source, _made_aside(place) as aside:
+            with aside.open("xb") as made:
+                shutil.copyfileobj(source, made)
+            _finish(member, aside)
+
+
+@contextlib.contextmanager
+def _made_aside(place: Path) -> Iterator[Path]:
+    """A name beside ``place`` for what is made, which then takes the place at once: whoever looks for what is missing, as the next
+    run does, never takes half of a file for it."""
+    aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
+    try:
+        yield aside
+        # A rename of one of two names of a file over the other does nothing.
+        if place.exists() and not place.is_symlink() and aside.exists() and place.samefile(aside):
+            return
+        aside.replace(place)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _finish(member: tarfile.TarInfo, place: Path) -> None:
@@ -178,18 +196,21 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> li
                 leads = archive.read(member).decode()
                 _within(target, place.parent / leads, member.filename)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.unlink(missing_ok=True)
-                place.symlink_to(leads)
+                with _made_aside(place) as aside:
+                    aside.symlink_to(leads)
                 continue
+            bits = stat.S_IMODE(mode) & 0o777 if modes else 0
             if member.is_dir():
                 place.mkdir(parents=True, exist_ok=True)
-            else:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.unlink(missing_ok=True)
-                with archive.open(member) as source, place.open("xb") as made:
+                if bits:
+                    place.chmod(bits)
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with _made_aside(place) as aside:
+                with archive.open(member) as source, aside.open("xb") as made:
                     shutil.copyfileobj(source, made)
-            if modes and stat.S_IMODE(mode) & 0o777:
-                place.chmod(stat.S_IMODE(mode) & 0o777)
+                if bits:
+                    aside.chmod(bits)
         return [member.filename for member in members]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import downloads, managed_file, sources
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.hostfiles import archives
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
+from statecore.sources import Missing, Signers, Source, Verification, WrongDigest
 from statecore.types import Outcome, Plan, Step
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
@@ -41,6 +43,8 @@ class _Wish:
     clean: bool
     clean_parent: bool
     owned: str | None
+    #: Where the digests of the archive that was taken out last are kept; None: nobody asks for them.
+    memory: Path | None = None
 
 
 def extracted(
@@ -71,13 +75,26 @@ def extracted(
     use_etag: bool = False,
     signature: Any = None,
     source_hash_sig: Any = None,
+    signed_by_any: Any = None,
+    signed_by_all: Any = None,
+    keyring: str | None = None,
+    gnupghome: str | None = None,
+    sig_backend: str = "gpg",
     keep_source: bool = True,
     keep: bool = True,
 ) -> Plan:
     """A directory that holds what an archive (tar or zip) holds.
 
     source
-        salt://, file:// or a path of the host, or a list of which the first that exists is taken
+        salt://, file://, http(s):// or a path of the host, or a list of which the first that can be had is taken
+    source_hash, source_hash_name, skip_verify, use_etag
+        what it has to be, as ``file.managed`` takes them
+    signature, source_hash_sig, signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
+        who has to have signed it, or the file of digests, as ``file.managed`` takes them
+    source_hash_update
+        taken out again when the archive is another than the last time, whatever ``if_missing`` says
+    skip_files_list_verify
+        an archive that is the one of the last time is not looked into
     options
         ``--strip-components=N``; another option of tar is refused
     if_missing
@@ -86,17 +103,15 @@ def extracted(
         False also takes archives with more than one name at the top
     overwrite, clean, clean_parent, force
         take out in any case; remove the top names first; the directory itself; whatever is of another type
+    keep_source, keep
+        False: the copy of what came over http is not kept
     """
-    refused = {
-        "list_options": list_options,
-        "signature": signature,
-        "source_hash_sig": source_hash_sig,
-        "skip_files_list_verify": skip_files_list_verify,
-        "source_hash_update": source_hash_update,
-        "use_etag": use_etag,
-    }
-    if given := [argument for argument, value in refused.items() if value]:
-        return Plan.failed(f"not supported: {', '.join(given)}")
+    if list_options:
+        return Plan.failed("not supported: list_options; archives are read here without a program")
+    if use_cmd_unzip:
+        return Plan.failed("not supported: use_cmd_unzip; archives are read here without a program")
+    if skip_files_list_verify and skip_verify:
+        return Plan.failed('Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
     for argument, path in (("if_missing", if_missing), ("enforce_ownership_on", enforce_ownership_on)):
         if path is not None and not str(path).startswith("/"):
             return Plan.failed(f"Value for '{argument}' is not an absolute path")
@@ -109,26 +124,46 @@ def extracted(
         return Plan.failed(f"{name} exists and is not a directory")
     if enforce_ownership_on and not f"{os.path.normpath(enforce_ownership_on)}/".startswith(directory):
         return Plan.failed(f"Value for 'enforce_ownership_on' must be within {directory}")
-    if if_missing is not None and lexists(ctx.host.path(if_missing, follow=False)):
+    there = if_missing is not None and lexists(ctx.host.path(if_missing, follow=False))
+    if there and not source_hash_update:
         return Plan.unchanged(f"Path {if_missing} exists")
     try:
-        address, cached = _source(ctx, source)
-        form = str(archive_format or archives.guess(address) or "").lower()
-        if form not in ("tar", "zip"):
-            return Plan.failed(f"not supported: {form or 'an archive_format that cannot be guessed'}; tar and zip are")
+        signers = Signers.of(signed_by_any, signed_by_all, keyring, gnupghome, sig_backend)
+        wanted = Verification(
+            str(source_hash or ""),
+            source_hash_name,
+            skip_verify,
+            use_etag=use_etag,
+            hash_signature=source_hash_sig,
+            signers=signers,
+        )
+        remembers = bool(source_hash) and (source_hash_update or skip_files_list_verify)
+        found_source = _source(ctx, source, wanted)
+        address = found_source.address.removeprefix("file://")
+        memory = _memory(ctx, directory, address) if remembers else None
+        same = memory is not None and _remembered(memory, found_source.path)
+        if skip_files_list_verify and same:
+            return Plan.unchanged(
+                f"Archive {downloads.shown(address)} existing source sum is the same as the expected one and "
+                "skip_files_list_verify argument was set to True. Extraction is not needed"
+            )
+        updated = source_hash_update and memory is not None and memory.is_file() and not same
+        if there and not updated:
+            return Plan.unchanged(f"Path {if_missing} exists")
+        if signature:
+            _check_signature(ctx, signers, found_source, signature)
+        form = _form(archive_format, address)
         if password and form != "zip":
             return Plan.failed("The 'password' argument is only supported for zip archives")
-        if form == "zip" and not password and archives.encrypted(cached):
+        if form == "zip" and not password and archives.encrypted(found_source.path):
             return Plan.failed(
                 f"Archive {address} is password-protected, but no password was specified. "
                 "Please set the 'password' argument."
             )
-        if source_hash and not skip_verify:
-            _verify(ctx, cached, address, source_hash, source_hash_name)
         wish = _Wish(
             directory,
-            address,
-            cached,
+            downloads.shown(address),
+            found_source.path,
             form,
             _strip(options, form),
             user,
@@ -139,15 +174,71 @@ def extracted(
             clean,
             clean_parent,
             enforce_ownership_on,
+            memory,
         )
-        found = archives.contents(cached, form, wish.strip)
-        return _plan(ctx, wish, found, force=force, overwrite=overwrite, enforce_toplevel=enforce_toplevel)
-    except (CommandError, InvocationError, ValueError, OSError) as error:
+        found = archives.contents(wish.cached, form, wish.strip)
+        plan = _plan(
+            ctx, wish, found, force=force, overwrite=overwrite, updated=updated, enforce_toplevel=enforce_toplevel
+        )
+        return plan if keep_source and keep else _forgetting(address, wish, plan)
+    except (CommandError, HostError, InvocationError, ValueError, OSError) as error:
         return Plan.failed(str(error))
 
 
+def _form(given: str | None, address: str) -> str:
+    form = str(given or archives.guess(address.partition("?")[0]) or "").lower()
+    if form not in ("tar", "zip"):
+        raise CommandError(f"not supported: {form or 'an archive_format that cannot be guessed'}; tar and zip are")
+    return form
+
+
+def _check_signature(ctx: Context, signers: Signers, found: Source, signature: Any) -> None:
+    try:
+        signers.check(ctx, found.path, signature, ctx.saltenv)
+    except CommandError as error:
+        if found.address.startswith(downloads.SCHEMES):
+            downloads.forget(found.path)
+        raise CommandError(f"Failed verifying the source file's signature: {error}") from error
+
+
+def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
+    """The plan, and after it no copy of what came from a server."""
+    if not address.startswith(downloads.SCHEMES):
+        return plan
+    if not plan.steps:
+        downloads.forget(wish.cached)
+        return plan
+
+    def work() -> Outcome:
+        downloads.forget(wish.cached)
+        return Outcome()
+
+    return plan._replace(steps=(*plan.steps, Step(f"forget the copy of {wish.source}", work)))
+
+
+def _memory(ctx: Context, name: str, address: str) -> Path:
+    """Where the digest of an archive is kept once it is taken out into a directory, below the minion's cache."""
+    key = hashlib.sha256(f"{name}\0{address}".encode()).hexdigest()
+    return sources.cache_of(ctx) / "archive_hash" / key
+
+
+def _remembered(memory: Path, archive: Path) -> bool:
+    """Whether an archive is the one that was taken out last."""
+    try:
+        return memory.read_text("utf-8") == managed_file.digest(archive, "sha256")
+    except FileNotFoundError:
+        return False
+
+
 def _plan(
-    ctx: Context, wish: _Wish, found: archives.Contents, *, force: bool, overwrite: bool, enforce_toplevel: bool
+    ctx: Context,
+    wish: _Wish,
+    found: archives.Contents,
+    *,
+    force: bool,
+    overwrite: bool,
+    updated: bool,
+    enforce_toplevel: bool,
 ) -> Plan:
     if enforce_toplevel and (len(found.top_dirs) > 1 or found.top_files):
         return Plan.failed(
@@ -165,8 +256,8 @@ def _plan(
             f"these paths before extracting.\n\n{listed}"
         )
     steps = []
-    why = ", due to absence of one or more files/dirs" if missing else ""
-    if overwrite or missing or wrong:
+    why = ", due to absence of one or more files/dirs" if missing else ", due to source_hash update" if updated else ""
+    if overwrite or missing or wrong or updated:
 
         def work() -> Outcome:
             return _extract(ctx, wish, found, wrong, why)
@@ -181,6 +272,9 @@ def _plan(
         would = "All files in archive are already present. Ownership would be updated on one or more files/directories."
         return Plan.change(would, [Step(f"set the owner of {wish.name}", own)], {"updated ownership": True})
     if not steps:
+        if wish.memory is not None and not wish.memory.is_file() and not ctx.test:
+            # From now on it is known what is there.
+            _remember(wish.memory, wish.cached)
         return Plan.unchanged("All files in archive are already present")
     cleaned = ", after cleaning destination path(s)" if wish.clean else ""
     return Plan.change(f"Archive {wish.source} would be extracted to {wish.name}{cleaned}{why}", steps)
@@ -210,6 +304,9 @@ def _extract(ctx: Context, wish: _Wish, found: archives.Contents, wrong: list[st
     except CommandError as error:
         return Outcome(str(error), changes, ok=False)
     changes |= _own(ctx, wish, found)
+    if wish.memory is not None:
+        # Last: a run that does not come to an end takes all out again.
+        _remember(wish.memory, wish.cached)
     changes["extracted_files"] = names[: wish.trim]
     told = f"{wish.source} extracted to {wish.name}{why}"
     return Outcome(
@@ -263,19 +360,28 @@ def _own(ctx: Context, wish: _Wish, found: archives.Contents) -> dict[str, Any]:
     return {"updated ownership": True} if done else {}
 
 
-def _source(ctx: Context, source: Any) -> tuple[str, Path]:
+def _remember(memory: Path, archive: Path) -> None:
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    aside = memory.with_name(f".{memory.name}.{os.urandom(6).hex()}")
+    try:
+        aside.write_text(managed_file.digest(archive, "sha256"), "utf-8")
+        aside.replace(memory)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _source(ctx: Context, source: Any, wanted: Verification) -> Source:
     given = source if isinstance(source, list) else [source]
     addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
-    for address in addresses:
-        if place := ctx.call("cp.cache_file", address):
-            # What is on the host is read there, not by a path that somebody may swap.
-            own = (
-                ctx.host.path(address.removeprefix("file://")) if address.startswith(("/", "file://")) else Path(place)
-            )
-            return address.removeprefix("file://"), own
-    if len(addresses) == 1 and not addresses[0].startswith("salt://"):
-        raise HostError(f"Source file '{addresses[0].removeprefix('file://')}' does not exist")
-    raise HostError(f"Source file {', '.join(addresses)} not found in saltenv '{ctx.saltenv}'")
+    try:
+        return sources.find(ctx, source, ctx.saltenv, addresses[0] if addresses else "", wanted)
+    except Missing as error:
+        if not addresses[0].startswith("salt://"):
+            raise HostError(f"Source file '{addresses[0].removeprefix('file://')}' does not exist") from error
+        raise HostError(f"Source file {', '.join(addresses)} not found in saltenv '{ctx.saltenv}'") from error
+    except WrongDigest as error:
+        shown = ", ".join(map(downloads.shown, addresses))
+        raise CommandError(f"{shown} does not match the desired source_hash {error.wanted}") from error
 
 
 def _strip(options: Any, form: str) -> int:
@@ -289,20 +395,3 @@ def _strip(options: Any, form: str) -> int:
     ]:
         raise InvocationError(f"not supported: options {' '.join(unknown)}; --strip-components=N is")
     return max((int(match[1]) for match in found if match), default=0)
-
-
-def _verify(ctx: Context, cached: Path, address: str, source_hash: str, hash_name: str | None) -> None:
-    text = source_hash
-    if source_hash.startswith(("salt://", "file://", "/")):
-        listed = ctx.call("cp.get_file_str", source_hash)
-        if listed is False:
-            raise CommandError(f"the source_hash {source_hash} does not exist")
-        rows = [line.split() for line in str(listed).splitlines() if line.split()]
-        wanted = (hash_name or address).rpartition("/")[2]
-        named = [row for row in rows if len(row) > 1 and row[-1].lstrip("*").rpartition("/")[2] == wanted]
-        if not named and len(rows) != 1:
-            raise CommandError(f"{source_hash} has no digest of {wanted}")
-        text = (named or rows)[0][0]
-    algorithm, digest = managed_file.parse_digest(text)
-    if managed_file.digest(cached, algorithm) != digest:
-        raise CommandError(f"{address} does not match the desired source_hash {digest}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError, SlsError, StateFailure
 from statecore.hostfiles import accounts, cron_spool, cron_table
@@ -111,7 +111,7 @@ def file(
         return Plan.failed(f"Unable to manage file: {error}")
     if new == old:
         return Plan.unchanged(f"Crontab for user {user} is in the correct state")
-    changes = {"diff": managed_file.unified(old, new)}
+    changes = {"diff": content_differences.unified(old, new)}
 
     def work() -> Outcome:
         if error := cron_spool.install(ctx.host, user, new.decode("utf-8", "surrogateescape")):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.host import Host
 from statecore.managed_file import Attributes
 from tests.statecore.conftest import PlainMinion
@@ -97,16 +97,16 @@ def test_what_is_told_of_large_files(plain: PlainMinion, monkeypatch: pytest.Mon
     assert told["changes"] == {"diff": "Replace text file of 22 bytes with one of 33 bytes"}
     assert (plain.root / "f").read_text() == more.read_text()
     hidden = plain.state("file.managed", name="/f", source="salt://text", show_changes=False)
-    assert hidden["changes"] == {"diff": managed_file.HIDDEN_DIFF}
+    assert hidden["changes"] == {"diff": content_differences.HIDDEN}
 
 
 def test_text_is_told_from_binary_however_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(managed_file, "_SNIFF", 3)
-    monkeypatch.setattr(managed_file, "_BLOCK", 2)
+    monkeypatch.setattr(content_differences, "_SNIFF", 3)
+    monkeypatch.setattr(content_differences, "_BLOCK", 2)
     for data, binary in ((b"plain", False), ("äöü€".encode(), False), ("ä".encode()[:1], True), (b"abc\xffdef", True)):
         place = tmp_path / "f"
         place.write_bytes(data)
-        assert managed_file.is_binary(place) is binary is managed_file.is_binary(data)
+        assert content_differences.is_binary(place) is binary is content_differences.is_binary(data)
 
 
 #: Replaces a file by one of two contents for ever.

@@ -130,13 +130,33 @@ def test_a_url_cannot_leave_the_cache(tmp_path):
     assert ".." not in place.parts
 
 
-@pytest.mark.parametrize("argument", ["attrs", "selinux", "use_etag", "signature", "ignore_ordering", "win_owner"])
-def test_what_is_not_supported_says_so_and_touches_nothing(argument, ours_mounted):
-    args = {"contents": "x", argument: True}
-    told = ours_mounted.apply(Case(f"remote/{argument}", "file.managed", args, {}, {}))
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ({"win_owner": "x"}, "not supported: win_owner (Windows)"),
+        ({"win_perms_reset": True}, "not supported: win_perms_reset (Windows)"),
+        ({"win_inheritance": False}, "not supported: win_inheritance (Windows)"),
+        ({"attrs": "i"}, "not supported: attrs: the host has no program lsattr"),
+        ({"attrs": "xy"}, "attrs are letters of"),
+        ({"selinux": True}, "selinux is a map of seuser, serole, setype, serange, not True"),
+        ({"selinux": {"type": "t"}}, "selinux has no type; it has seuser"),
+        ({"ignore_comment_characters": 1}, "ignore_comment_characters is a text"),
+        ({"signed_by_any": "A"}, "signed_by_any: nothing asks for a signature"),
+    ],
+)
+def test_what_cannot_be_says_so_and_touches_nothing(args, says, ours_mounted):
+    told = ours_mounted.apply(Case("remote/refused", "file.managed", {"contents": "x", **args}, {}, {}))
     assert told["does"]["result"] is False
-    assert told["does"]["comment"].startswith(f"not supported: {argument} (")
+    assert says in told["does"]["comment"]
     assert told["left"] == {}
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "s3", "swift"])
+def test_other_servers_are_refused_by_name(scheme, ours_mounted):
+    source = f"{scheme}://host/file"
+    told = ours_mounted.apply(Case("remote/scheme", "file.managed", {"source": source}, {}, {}))
+    assert told["does"]["result"] is False
+    assert f"not supported: the source {source}" in told["does"]["comment"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +174,7 @@ def test_what_is_not_supported_says_so_and_touches_nothing(argument, ours_mounte
         ({"name": "ROOT/g"}, [False, False, False], "File ROOT/g is not present on the minion"),
         ({"name": "ROOT/f", "source_hash": SHA256}, [False, False, False], "does not match the specified hash"),
         ({"signature": "x", "use_etag": True}, [False, False, False], "'signature' is an invalid keyword argument"),
-        ({"use_etag": True}, [False, False, False], "not supported: use_etag"),
+        ({"use_etag": True}, [None, True, True], "File is cached to "),
     ],
 )
 def test_cached(args, results, says, server, ours_mounted):

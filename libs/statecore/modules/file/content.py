@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.managed_file import Attributes
@@ -69,11 +69,12 @@ def search(
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
-    """Whether a file matches a regular expression."""
+    """Whether a file matches a regular expression, which always sees all of it. ``multiline``: ^ and $ mean lines."""
     place = ctx.host.path(path)
     if ignore_if_missing and not place.is_file():
         return False
-    return _compiled(pattern, flags).search(bytes_of(ctx, path)) is not None
+    own = _flags(flags) | (re.MULTILINE if multiline else 0)
+    return _compiled(pattern, own).search(bytes_of(ctx, path)) is not None
 
 
 def replace(
@@ -93,6 +94,8 @@ def replace(
     show_changes: bool = True,
     ignore_if_missing: bool = False,
     backslash_literal: bool = False,
+    encoding: str | None = None,
+    preserve_inode: bool = True,
 ) -> Any:
     """Replaces what a regular expression matches; returns the diff, "" when there is nothing to do.
 
@@ -100,34 +103,59 @@ def replace(
         only says whether anything matches
     show_changes
         False: returns whether there was something to do
+    encoding
+        of the file, of which then the text is searched, and not the bytes
     """
     place = ctx.host.path(path)
     if ignore_if_missing and not place.is_file():
         return "" if show_changes and not search_only else False
     old = bytes_of(ctx, path)
-    compiled = _compiled(pattern, flags)
+    # Where the encoding is known it is the text that is searched, so that a dot is one letter; else a file need not be text.
+    compiled: re.Pattern[Any] = _compiled(pattern, flags) if encoding is None else _of_text(pattern, flags)
+    searched: Any = old if encoding is None else _decoded(old, encoding, path)
     if search_only:
-        return compiled.search(old) is not None
-    replacement = str(repl).encode()
+        return compiled.search(searched) is not None
+    put: Any = str(repl).encode() if encoding is None else str(repl)
     try:
-        new, matched = compiled.subn((lambda _: replacement) if backslash_literal else replacement, old, count=count)
+        made, matched = compiled.subn((lambda _: put) if backslash_literal else put, searched, count=count)
     except (re.error, IndexError) as error:
         raise InvocationError(f"'{repl}' is no replacement for '{pattern}': {error}") from error
+    new = made if encoding is None else _encoded(made, encoding, path)
     if not matched and (append_if_not_found or prepend_if_not_found):
-        content = not_found_content if not_found_content is not None else repl
-        new = _with_line(old, str(content).encode(), at_end=append_if_not_found)
+        content = str(not_found_content if not_found_content is not None else repl)
+        if encoding is None:
+            new = _with_line(old, content.encode(), at_end=append_if_not_found)
+        else:
+            new = _with_line(made.encode(), content.encode(), at_end=append_if_not_found)
+            new = _encoded(new.decode(), encoding, path)
     if new != old and not dry_run:
         if backup and isinstance(backup, str):
             managed_file.keep_beside(ctx.host, place, backup)
         managed_file.replace(ctx.host, place, new, Attributes())
     if not show_changes:
         return new != old
-    return managed_file.unified(old, new) if new != old else ""
+    if encoding is not None:
+        old, new = searched.encode(), _decoded(new, encoding, path).encode()
+    return content_differences.unified(old, new) if new != old else ""
+
+
+def _decoded(data: bytes, encoding: str, path: str) -> str:
+    try:
+        return data.decode(encoding)
+    except (LookupError, UnicodeError) as error:
+        raise CommandError(f"{path}: {error}") from error
+
+
+def _encoded(text: str, encoding: str, path: str) -> bytes:
+    try:
+        return text.encode(encoding)
+    except (LookupError, UnicodeError) as error:
+        raise CommandError(f"{path}: {error}") from error
 
 
 def get_diff(ctx: Context, file1: str, file2: str) -> str:
     """The difference of two files of the host."""
-    return managed_file.unified(bytes_of(ctx, file1), bytes_of(ctx, file2))
+    return content_differences.unified(bytes_of(ctx, file1), bytes_of(ctx, file2))
 
 
 def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -149,6 +177,13 @@ def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
     """A pattern for bytes, as in Salt: a file need not be text."""
     try:
         return re.compile(str(pattern).encode(), _flags(flags))
+    except re.error as error:
+        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+
+
+def _of_text(pattern: str, flags: Any) -> re.Pattern[str]:
+    try:
+        return re.compile(str(pattern), _flags(flags))
     except re.error as error:
         raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.context import Context
 from statecore.edits import comments, text
 from statecore.edits.block import END, START, Block
@@ -111,4 +111,4 @@ def _write(ctx: Context, path: str, new: str, backup: str) -> None:
 def _told(old: str, new: str, show_changes: bool) -> Any:
     if not show_changes:
         return new != old
-    return managed_file.unified(text.encoded(old), text.encoded(new)) if new != old else ""
+    return content_differences.unified(text.encoded(old), text.encoded(new)) if new != old else ""

@@ -8,8 +8,9 @@ from typing import Any
 from statecore import downloads, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError, StateFailure
-from statecore.states.file.places import Refused, place_of, refuse, step
-from statecore.states.file.remote import Verification, cache_of
+from statecore.sources import Verification, cache_of
+from statecore.states.file.places import Refused, place_of, step
+from statecore.states.file.signing import signers_of
 from statecore.types import Outcome, Plan
 
 #: The digest that changes are told by, where nobody names another.
@@ -36,17 +37,15 @@ def cached(
     source_hash
         a digest, or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
     """
-    wanted = Verification(source_hash, source_hash_name, skip_verify)
     try:
-        refuse(
-            {
-                "use_etag": use_etag,
-                "source_hash_sig": source_hash_sig,
-                "signed_by_any": signed_by_any,
-                "signed_by_all": signed_by_all,
-                "keyring": keyring,
-                "gnupghome": gnupghome,
-            }
+        signers = signers_of(locals(), source_hash_sig)
+        wanted = Verification(
+            source_hash,
+            source_hash_name,
+            skip_verify,
+            use_etag=use_etag,
+            hash_signature=source_hash_sig,
+            signers=signers,
         )
         if name.startswith(downloads.SCHEMES):
             return _behind_a_url(ctx, name, saltenv, wanted)
@@ -100,7 +99,7 @@ def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
 
 
 def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -> Plan:
-    if not wanted.source_hash and not wanted.skip_verify:
+    if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Refused(
             f"Unable to verify upstream hash of source file {downloads.shown(name)}, "
             "please set source_hash or set skip_verify or use_etag to True"
@@ -109,12 +108,12 @@ def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -
     algorithm = digest[0] if digest else _USUAL
     place = downloads.cached_at(name, cache_of(ctx), saltenv)
     old = managed_file.digest(place, algorithm) if place.is_file() else None
-    if digest is not None and old == digest[1]:
+    if digest is not None and old == digest[1] and not wanted.use_etag:
         return Plan.unchanged(f"File is already cached to {place} with hash {old}")
 
     def work() -> Outcome:
         try:
-            downloads.fetch(name, place, verify_ssl=wanted.verify_ssl)
+            downloads.fetch(name, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
         except CommandError as error:
             raise StateFailure(f"Failed to cache {error}") from error
         new = managed_file.digest(place, algorithm)

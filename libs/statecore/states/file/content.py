@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from statecore import downloads, managed_file
+from statecore import managed_file, sources
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.sources import Source, Verification, WrongDigest
 from statecore.states.file.places import Refused
-from statecore.states.file.remote import Verification, fetched
 
 #: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
@@ -109,6 +108,16 @@ class Literal:
         return text if self.newline else text.rstrip("\n")
 
 
+class Content(NamedTuple):
+    """What a file is to hold."""
+
+    data: bytes | Path
+    #: Permission bits of the source, where they say anything.
+    mode: int | None = None
+    #: The source that it comes from.
+    address: str = ""
+
+
 def wanted_bytes(
     ctx: Context,
     spec: Spec,
@@ -117,58 +126,30 @@ def wanted_bytes(
     name: str,
     *,
     wanted: Verification,
-) -> tuple[bytes | Path, int | None]:
-    """The content that the file is to have, one of a large file as its path, and the mode of its source."""
+) -> Content:
+    """The content that the file is to have, one of a large file as its path. Raises Refused, and SlsError of a template."""
     if isinstance(literal, bytes):
-        return literal, None
+        return Content(literal)
     if literal is not None:
-        return spec.encoded(spec.rendered(ctx, literal, "", name) if spec.template else literal), None
+        return Content(spec.encoded(spec.rendered(ctx, literal, "", name) if spec.template else literal))
     address, place, source_mode = find_source(ctx, source, spec.saltenv, name, wanted)
-    digest = None if address.startswith(downloads.SCHEMES) else wanted.digest(ctx, address, name, spec.saltenv)
-    if digest is not None and (actual := managed_file.digest(place, digest[0])) != digest[1]:
-        raise Refused(
-            f"Specified {digest[0]} checksum for {name} ({digest[1]}) does not match actual checksum ({actual})"
-        )
     try:
         if not (spec.template or spec.encoding):
-            return managed_file.source(place), source_mode
+            return Content(managed_file.source(place), source_mode, address)
         text = place.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
     except OSError as error:
         raise Refused(f"Unable to manage file: {address} cannot be read: {error.strerror}") from error
-    return spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text), source_mode
+    made = spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text)
+    return Content(made, source_mode, address)
 
 
-def find_source(
-    ctx: Context, source: Any, saltenv: str, name: str = "", wanted: Verification | None = None
-) -> tuple[str, Path, int | None]:
-    """(address, local file, mode) of the first source that exists. Without ``wanted`` none is looked for behind http."""
-    tried = []
-    for entry in source if isinstance(source, list) else [source]:
-        address = str(next(iter(entry)) if isinstance(entry, Mapping) else entry)
-        if wanted is not None and address.startswith(downloads.SCHEMES):
-            own = replace(wanted, source_hash=str(entry[address])) if isinstance(entry, Mapping) else wanted
-            try:
-                return address, fetched(ctx, address, name, saltenv, own), None
-            except CommandError as error:
-                tried.append(f"Failed to cache {downloads.shown(address)}: {error}")
-                continue
-        if address.startswith(("http://", "https://", "ftp://", "s3://", "swift://")):
-            raise Refused(f"not supported: the source {address}; use salt://, file:// or a path of the host")
-        env = address.partition("?saltenv=")[2] or saltenv
-        path = address.partition("?")[0]
-        if path.startswith("salt://"):
-            relative = path.removeprefix("salt://")
-            found = ctx.files.fetch(relative, env)
-            if found is not None:
-                return address, found, ctx.files.mode(relative, env)
-            tried.append(f"Source file {address} not found in saltenv '{env}'")
-        else:
-            found = ctx.host.path(path.removeprefix("file://"))
-            if found.is_file():
-                return address, found, stat.S_IMODE(found.stat().st_mode)
-            tried.append(f"Local file source {address} does not exist")
-    if isinstance(source, list):
-        raise Refused("\n".join(["Unable to manage file: none of the specified sources were found", *tried]))
-    raise Refused(f"Unable to manage file: {tried[0]}")
+def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
+    """The first source that can be had, verified. Raises Refused."""
+    try:
+        return sources.find(ctx, source, saltenv, name, wanted)
+    except WrongDigest as error:
+        raise Refused(str(error)) from error
+    except CommandError as error:
+        raise Refused(f"Unable to manage file: {error}") from error

@@ -12,7 +12,7 @@ from statecore.context import Context
 from statecore.errors import HostError, InvocationError, StateFailure
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
-from statecore.states.file.places import Refused, place_of, step
+from statecore.states.file.places import Refused, place_of, refuse_windows, step
 from statecore.states.file.tree import strays, walk
 from statecore.types import Outcome, Plan, Step
 
@@ -39,9 +39,15 @@ def directory(
     allow_symlink: bool = True,
     children_only: bool = False,
     mode: Any = None,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool = True,
+    win_perms_reset: bool = False,
 ) -> Plan:
     """A directory with this owner and mode; ``recurse`` gives them to what is in it, ``clean`` removes what nobody manages."""
     try:
+        refuse_windows(locals())
         path = name.rstrip("/") or name
         return _Directory(
             ctx=ctx,

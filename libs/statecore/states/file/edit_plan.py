@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.context import Context
 from statecore.edits import text
 from statecore.managed_file import Attributes
@@ -40,7 +40,7 @@ class Target:
 
     def diff(self, new: str, *, shown: bool = True) -> str | bool:
         """What an edit changes; True where nobody is to see it."""
-        return managed_file.unified(self.old, text.encoded(new)) if shown else True
+        return content_differences.unified(self.old, text.encoded(new)) if shown else True
 
     def write(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore import content_differences, managed_file
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError, SlsError
 from statecore.managed_file import Attributes
@@ -100,8 +100,13 @@ def replace(
     show_changes: bool = True,
     ignore_if_missing: bool = False,
     backslash_literal: bool = False,
+    encoding: str | None = None,
 ) -> Plan:
-    """Every match of a regular expression (``count``: the first so many) is replaced by ``repl``."""
+    """Every match of a regular expression (``count``: the first so many) is replaced by ``repl``.
+
+    encoding
+        of the file; left out: the pattern and what is put in are UTF-8, the rest is as it is
+    """
     options = {
         "count": count,
         "flags": flags,
@@ -112,6 +117,7 @@ def replace(
         "show_changes": show_changes,
         "ignore_if_missing": ignore_if_missing,
         "backslash_literal": backslash_literal,
+        "encoding": encoding,
     }
     try:
         place = place_of(ctx, name)
@@ -145,7 +151,7 @@ class _Addition:
         """Writes ``new``, unless it is what is there."""
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
-        changes = {"diff": diff if self.show_changes else managed_file.HIDDEN_DIFF}
+        changes = {"diff": diff if self.show_changes else content_differences.HIDDEN}
         content = new.encode("utf-8", "surrogateescape")
 
         def work() -> Outcome:

@@ -10,9 +10,9 @@ from typing import Any
 from statecore.context import Context
 from statecore.errors import HostError
 from statecore.ports import CommandResult
+from statecore.sources import Verification
 from statecore.states.file.content import Spec, wanted_bytes
 from statecore.states.file.places import Refused, place_of, step
-from statecore.states.file.remote import Verification
 from statecore.types import Outcome, Plan
 
 #: Options that say where the outcome goes, which is the state's to say.
@@ -108,7 +108,7 @@ def _planned(
         raise Refused("A source is needed: the patch")
     if reject_file is not None and not place_of(ctx, reject_file).parent.is_dir():
         raise Refused(f"Parent directory for reject_file '{reject_file}' either does not exist, or is not a directory")
-    content, _ = wanted_bytes(ctx, spec, None, source, name, wanted=wanted)
+    content = wanted_bytes(ctx, spec, None, source, name, wanted=wanted).data
     own, strip = options
     target = ("-d", name, f"-p{strip or 0}") if place.is_dir() else (name,)
     made = _Patch(ctx, program, own, target, content if isinstance(content, bytes) else content.read_bytes())

@@ -14,19 +14,13 @@ from statecore.file_write import parent_attributes as parent_attributes
 from statecore.file_write import step as step
 from statecore.managed_file import Attributes
 
-#: Arguments of Salt that mean something on other systems, or that nothing here does yet; asking for them is refused.
-_UNSUPPORTED = {
-    "attrs": "file attributes",
-    **dict.fromkeys(("win_owner", "win_perms", "win_deny_perms"), "Windows"),
-    "use_etag": "use source_hash",
-    **dict.fromkeys(
-        ("signature", "source_hash_sig", "signed_by_any", "signed_by_all", "keyring", "gnupghome"),
-        "signatures are not verified here",
-    ),
-    **dict.fromkeys(
-        ("ignore_ordering", "ignore_whitespace", "ignore_comment_characters"),
-        "the difference of two files is shown whole",
-    ),
+#: Arguments that mean something on Windows alone -> what leaves them out.
+WINDOWS = {
+    "win_owner": None,
+    "win_perms": None,
+    "win_deny_perms": None,
+    "win_inheritance": True,
+    "win_perms_reset": False,
 }
 
 
@@ -42,10 +36,12 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
     return ctx.host.path(str(name), follow=follow)
 
 
-def refuse(given: Mapping[str, Any]) -> None:
-    for argument, value in given.items():
-        if value:
-            raise Refused(f"not supported: {argument} ({_UNSUPPORTED.get(argument, 'nothing here sets it')})")
+def refuse_windows(given: Mapping[str, Any]) -> None:
+    """Raises Refused for what of the arguments is given and means something on Windows alone."""
+    for argument, absent in WINDOWS.items():
+        value = given.get(argument, absent)
+        if value is not None and value != absent:
+            raise Refused(f"not supported: {argument} (Windows)")
 
 
 def attributes(user: Any, group: Any, mode: Any) -> tuple[Attributes, bool]:

@@ -13,7 +13,7 @@ from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.states.file.directory import directory
 from statecore.states.file.managed import managed
-from statecore.states.file.places import Refused, place_of, step
+from statecore.states.file.places import Refused, place_of, refuse_windows, step
 from statecore.states.file.symlink import symlink
 from statecore.states.file.tree import Tree, strays
 from statecore.types import Outcome, Plan, Step
@@ -45,10 +45,20 @@ def recurse(
     show_changes: bool = True,
     follow_symlinks: bool = True,
     saltenv: str | None = None,
+    merge: bool = False,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool = True,
 ) -> Plan:
-    """A whole directory of the state tree below ``name``; ``clean`` removes what the tree does not have."""
+    """A whole directory of the state tree below ``name``; ``clean`` removes what the tree does not have.
+
+    merge
+        of a list of sources all that are there are brought, of two files of one name the first one's; else the first alone
+    """
     given = {**locals(), "name": name.rstrip("/") or name}
     try:
+        refuse_windows(given)
         place = place_of(ctx, name)
         if place.exists() and not place.is_dir():
             raise Refused(f"The path {name} exists and is not a directory")
@@ -68,14 +78,24 @@ def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple
     yield top, directory(ctx, top, **dirs)
     for relative in (*tree.dirs, *(tree.empty if given["include_empty"] else ())):
         yield f"{top}/{relative}", directory(ctx, f"{top}/{relative}", **dirs)
-    shared = ("dir_mode", "template", "context", "defaults", "replace", "backup", "show_changes", "follow_symlinks")
-    files = {**{name: given[name] for name in shared}, "saltenv": tree.saltenv, "makedirs": True, **owner}
+    shared = (
+        "dir_mode",
+        "template",
+        "context",
+        "defaults",
+        "replace",
+        "backup",
+        "show_changes",
+        "follow_symlinks",
+        "keep_source",
+    )
+    files = {**{name: given[name] for name in shared}, "makedirs": True, **owner}
     files["mode"] = given["file_mode"] if given["file_mode"] is not None else "0644"
-    for relative in tree.files:
-        source = f"salt://{tree.top}/{relative}" if tree.top else f"salt://{relative}"
+    for relative, source in tree.files.items():
         yield f"{top}/{relative}", managed(ctx, f"{top}/{relative}", source=source, **files)
     for relative, target in tree.links.items():
-        link = symlink(ctx, f"{top}/{relative}", target, force=given["force_symlinks"], makedirs=True, **owner)
+        forced, mode = given["force_symlinks"], given["sym_mode"]
+        link = symlink(ctx, f"{top}/{relative}", target, force=forced, makedirs=True, mode=mode, **owner)
         yield f"{top}/{relative}", link
 
 

@@ -45,7 +45,7 @@ def serialize(
     dataset, dataset_pillar
         the data, or where it is in pillar
     serializer
-        yaml, json, configparser, msgpack, plist or python; ``formatter`` is its old name
+        yaml, json, toml, configparser, msgpack, plist or python; ``formatter`` is its old name
     merge_if_exists
         the data is merged into what the file holds
     serializer_opts, deserializer_opts

@@ -14,6 +14,8 @@ from typing import Any
 import msgpack
 import yaml
 
+from statecore.states.file import toml_text
+
 
 @dataclass(frozen=True, slots=True)
 class Serializer:
@@ -81,6 +83,7 @@ SERIALIZERS: Mapping[str, Serializer] = {
         {"indent": 2, "separators": (",", ": "), "sort_keys": True, "ensure_ascii": False},
     ),
     "configparser": Serializer(_dump_ini, _load_ini),
+    "toml": Serializer(toml_text.dumped, toml_text.loaded),
     "msgpack": Serializer(
         lambda data, options: bytes(msgpack.packb(data, **options)),
         lambda data, options: msgpack.unpackb(data, **options),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
 from statecore.context import Context
-from statecore.errors import HostError, StateFailure
+from statecore.errors import HostError, InvocationError, StateFailure
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
-from statecore.states.file.places import Refused, place_of, step
+from statecore.states.file.places import Refused, place_of, refuse_windows, step
 from statecore.types import Outcome, Plan
 
 
@@ -29,11 +31,33 @@ def symlink(
     inherit_user_and_group: bool = False,
     follow_symlinks: bool = True,
     atomic: bool = False,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool | None = None,
 ) -> Plan:
-    """A symbolic link that points to ``target``."""
+    """A symbolic link that points to ``target``. It is always put into place at once.
+
+    mode
+        of the directories that ``makedirs`` makes
+    inherit_user_and_group
+        a link that is replaced keeps its owner and group, unless others are given
+    backupname
+        what is in the way is moved there; ``disallow_copy_and_unlink``: not to another file system
+    force, atomic
+        what is in the way is removed; with ``atomic`` no directory
+    follow_symlinks
+        what counts is the link itself in any case
+    """
     try:
+        refuse_windows(locals())
         place = place_of(ctx, name, follow=False)
-        wanted = Attributes(user, group)
+        wanted = Attributes(user, group, managed_file.parse_mode(mode))
+        if place.is_symlink() and inherit_user_and_group:
+            found = place.lstat()
+            wanted = replace(
+                wanted, user=found.st_uid if user is None else user, group=found.st_gid if group is None else group
+            )
         if place.is_symlink():
             now = str(place.readlink())
             if now == target:
@@ -49,13 +73,24 @@ def symlink(
                 "change",
             )
         if lexists(place):
-            return _in_the_way(ctx, name, place, target, wanted, makedirs, force=force, backupname=backupname)
+            return _in_the_way(
+                ctx,
+                name,
+                place,
+                target,
+                wanted,
+                makedirs,
+                force=force,
+                atomic=atomic and not place.is_dir(),
+                backupname=backupname,
+                rename_alone=disallow_copy_and_unlink,
+            )
         would = f"Symlink {name} to {target} is set for creation"
         if not place.parent.is_dir():
             top = Path(name).parent
             would += f"\n{top} will be created" if makedirs else f"\nDirectory {top} for symlink is not present"
         return _make_link(ctx, name, place, target, wanted, makedirs, would, "new")
-    except (Refused, HostError) as error:
+    except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
 
 
@@ -107,7 +142,9 @@ def _in_the_way(
     makedirs: bool,
     *,
     force: bool,
+    atomic: bool,
     backupname: str | None,
+    rename_alone: bool,
 ) -> Plan:
     kind = "Directory" if place.is_dir() else "File"
     link = _make_link(ctx, name, place, target, wanted, makedirs, "", "new")
@@ -117,14 +154,19 @@ def _in_the_way(
         if lexists(aside) and not force:
             raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
 
+        move_to = partial(managed_file.move_into_place, place)
+
         def move() -> Outcome:
             if lexists(aside):
                 managed_file.remove(aside)
-            place.rename(aside)
+            (place.rename if rename_alone else move_to)(aside)
             return Outcome("", {"moved": f"File {name} moved to backup {backupname}"})
 
         would = f"{name} exists and is set to be moved to {backupname}\nSymlink {name} to {target} is set for creation"
         return Plan.change(would, (step(f"move {name} aside", move), *link.steps), {"new": name})
+    if atomic and not force:
+        would = f"{name} is set to be replaced by a symlink targeting {target}"
+        return Plan.change(would, link.steps, {"new": name})
     if not force:
         raise Refused(f"{kind} exists where the symlink {name} should be. Did you mean to use force?")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +20,37 @@ _MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A directory of the state tree, as far as ``recurse`` wants it; paths are relative to it."""
+    """What ``recurse`` brings of one directory of the state tree, or of several; paths are relative to it."""
 
-    top: str
-    saltenv: str
-    files: tuple[str, ...]
+    #: Path -> where it comes from.
+    files: Mapping[str, str]
     dirs: tuple[str, ...]
     empty: tuple[str, ...]
     links: Mapping[str, str]
 
     @classmethod
     def of(cls, ctx: Context, given: Mapping[str, Any]) -> Tree:
-        """What the arguments of ``recurse`` mean: the first source that exists, filtered. Raises Refused."""
+        """What the arguments of ``recurse`` mean: the first source that exists, or with ``merge`` all of them. Raises Refused."""
         source = given["source"]
         tried = [str(one) for one in (source if isinstance(source, list) else [source])]
+        found: list[Tree] = []
         for address in tried:
             if not address.startswith("salt://"):
                 raise Refused(f"Recurse failed: Invalid source '{address}' (must be a salt:// URI)")
             env = address.partition("?saltenv=")[2] or given.get("saltenv") or ctx.saltenv
             top = address.removeprefix("salt://").partition("?")[0].strip("/")
             prefix = f"{top}/" if top else ""
-            if ctx.files.paths(env, prefix) or top in ctx.files.dirs(env):
-                return cls._filtered(ctx, env, top, prefix, given)
+            if (given.get("merge") or not found) and (ctx.files.paths(env, prefix) or top in ctx.files.dirs(env)):
+                found.append(cls._filtered(ctx, env, prefix, given))
+        if found:
+            return reduce(cls._under, found)
         saltenv = given.get("saltenv") or ctx.saltenv
         raise Refused(
             f"Recurse failed: none of the specified sources were found: {', '.join(tried)} (in saltenv '{saltenv}')"
         )
 
     @classmethod
-    def _filtered(cls, ctx: Context, env: str, top: str, prefix: str, given: Mapping[str, Any]) -> Tree:
+    def _filtered(cls, ctx: Context, env: str, prefix: str, given: Mapping[str, Any]) -> Tree:
         maxdepth = given.get("maxdepth")
 
         def wanted(path: str) -> bool:
@@ -58,16 +61,34 @@ class Tree:
         found = ctx.files.symlinks(env, prefix) if given.get("keep_symlinks") else {}
         links = {path[len(prefix) :]: target for path, target in found.items() if wanted(path[len(prefix) :])}
         files = [path[len(prefix) :] for path in ctx.files.paths(env, prefix)]
-        kept = tuple(path for path in files if wanted(path) and path not in links)
+        kept = {path: f"salt://{prefix}{path}?saltenv={env}" for path in files if wanted(path) and path not in links}
         empty = [path[len(prefix) :] for path in ctx.files.empty_dirs(env, prefix)]
-        below = sorted({str(parent) for path in kept for parent in Path(path).parents if str(parent) != "."})
-        return cls(top, env, kept, tuple(below), tuple(path for path in empty if wanted(path)), links)
+        return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
+
+    def _under(self, other: Tree) -> Tree:
+        """This one, and what another has where this has nothing."""
+        taken = {*self.files, *self.links}
+        inside = {*self.dirs, *self.empty}
+
+        def free(path: str) -> bool:
+            return path not in inside and taken.isdisjoint({path, *map(str, Path(path).parents)})
+
+        files = {**self.files, **{path: source for path, source in other.files.items() if free(path)}}
+        links = {**self.links, **{path: target for path, target in other.links.items() if free(path)}}
+        empty = (*self.empty, *(path for path in other.empty if free(path)))
+        dirs = _parents(files)
+        return Tree(files, dirs, tuple(path for path in empty if path not in dirs), links)
 
     def names(self) -> Iterator[str]:
         """Every path that the tree brings, without empty directories."""
         yield from self.dirs
         yield from self.files
         yield from self.links
+
+
+def _parents(paths: Iterable[str]) -> tuple[str, ...]:
+    """The directories that files lie in."""
+    return tuple(sorted({str(parent) for path in paths for parent in Path(path).parents if str(parent) != "."}))
 
 
 def selected(path: str, include: Any, exclude: Any) -> bool:

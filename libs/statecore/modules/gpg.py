@@ -1,0 +1,93 @@
+"""Signatures of OpenPGP (Salt's ``gpg`` module), by the program ``gpg``. Of it there is ``verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore import openpgp_signatures
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+
+def verify(
+    ctx: Context,
+    text: str | None = None,
+    user: str | None = None,
+    filename: str | None = None,
+    gnupghome: str | None = None,
+    signature: str | None = None,
+    trustmodel: str | None = None,
+    signed_by_any: Any = None,
+    signed_by_all: Any = None,
+    keyring: str | None = None,
+) -> dict[str, Any]:
+    """Whether a text, or a file of the host, is signed: ``res``, ``message``, and who signed.
+
+    signature
+        a file with detached signatures; left out: what is looked at holds its own
+    user
+        whose keys; ``salt``: those of the minion's gpg_keydir
+    gnupghome, keyring
+        gpg's directory, and a file of keys that alone count
+    signed_by_any, signed_by_all
+        fingerprints: one of them, each of them has to have signed
+    trustmodel
+        gpg's; of a key that is not trusted a signature counts all the same
+
+    CLI Example:
+
+        salt '*' gpg.verify filename=/srv/app.tar.gz signature=/srv/app.tar.gz.asc
+    """
+    if trustmodel and trustmodel not in openpgp_signatures.TRUST_MODELS:
+        models = ", ".join(openpgp_signatures.TRUST_MODELS)
+        return {"res": False, "message": f"Invalid trustmodel defined: {trustmodel}. Use one of: {models}"}
+    if not (text or filename):
+        raise InvocationError("filename or text must be passed.")
+    looked_at: bytes | Path = text.encode() if text else ctx.host.path(str(filename))
+    if isinstance(looked_at, Path) and not looked_at.is_file():
+        raise CommandError(f"{filename} is no file")
+    signatures = openpgp_signatures.found(
+        looked_at,
+        None if signature is None else ctx.host.path(str(signature)),
+        home=_home(ctx, user, gnupghome),
+        keyring=None if keyring is None else ctx.host.path(str(keyring)),
+        trust_model=trustmodel,
+    )
+    any_of, all_of = _names(signed_by_any), _names(signed_by_all)
+    verdict = openpgp_signatures.judged(signatures, any_of, all_of)
+    answer: dict[str, Any] = {"res": verdict.good, "message": verdict.message}
+    if any_of or all_of:
+        return answer | {
+            "signatures": [
+                {key: getattr(each, key) for key in ("username", "key_id", "fingerprint", "trust_level", "status")}
+                for each in signatures
+            ]
+        }
+    last = next((each for each in reversed(signatures) if each.good), None)
+    if verdict.good and last is not None:
+        answer |= {"username": last.username, "key_id": last.key_id, "trust_level": last.trust_level}
+    return answer
+
+
+def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
+    """gpg's directory; None: the one of who runs this."""
+    if gnupghome is not None:
+        return ctx.host.path(gnupghome)
+    if user == "salt":
+        return Path(
+            str(
+                ctx.opts.get("gpg_keydir")
+                or Path(str(ctx.opts.get("conf_file") or "/etc/salt/minion")).parent / "gpgkeys"
+            )
+        )
+    if user is not None:
+        account = ctx.call("user.info", user)
+        if not account:
+            raise CommandError(f"User {user} does not exist")
+        return ctx.host.path(f"{account['home']}/.gnupg")
+    return ctx.host.path("/root/.gnupg") if ctx.host.mounted else None
+
+
+def _names(given: Any) -> list[str]:
+    return [str(each) for each in (given if isinstance(given, list) else [given]) if each]

@@ -1,0 +1,102 @@
+"""SELinux contexts of files, by the host's own programs: ``stat`` reads them, ``semanage`` keeps them, ``chcon`` sets them.
+
+A context that is only set is gone with the next relabelling: what is wanted goes into the policy, too, as Salt has it
+(modules/file.py, set_selinux_context; modules/selinux.py, fcontext_add_policy).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from statecore.errors import HostError, InvocationError
+from statecore.ports import ManagedHost
+
+#: Argument -> what people call it, the option of chcon, the option of semanage (which keeps no role).
+_PARTS: Mapping[str, tuple[str, str, str]] = {
+    "seuser": ("User", "-u", "--seuser"),
+    "serole": ("Role", "-r", ""),
+    "setype": ("Type", "-t", "--type"),
+    "serange": ("Range", "-l", "--range"),
+}
+
+#: What means something else in the regular expressions of a policy.
+_SPECIAL = re.compile(r"([.^$?*+|()\[\]{}\\])")
+
+
+class SecurityContext(NamedTuple):
+    """A context, or what is wanted of one; "" leaves a part as it is."""
+
+    seuser: str = ""
+    serole: str = ""
+    setype: str = ""
+    serange: str = ""
+
+    def __str__(self) -> str:
+        return ":".join(self)
+
+
+def wanted(argument: Any) -> SecurityContext | None:
+    """From the argument ``selinux``: a map of seuser, serole, setype, serange. Raises InvocationError."""
+    parts = argument if isinstance(argument, list) else [argument or {}]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise InvocationError(f"selinux is a map of {', '.join(_PARTS)}, not {argument!r}")
+    given = {str(key): str(value) for part in parts for key, value in part.items() if value}
+    if unknown := sorted(given.keys() - _PARTS.keys()):
+        raise InvocationError(f"selinux has no {', '.join(unknown)}; it has {', '.join(_PARTS)}")
+    return SecurityContext(**given) if given else None
+
+
+def read(host: ManagedHost, name: str) -> SecurityContext:
+    """The context of a file, by the host's own name of it. Raises HostError, also on a host without SELinux."""
+    told = host.run(["stat", "-c", "%C", name])
+    parts = told.stdout.strip().split(":", 3)
+    if told.retcode:
+        raise HostError(f"Failed to get selinux attributes of {name}: {told.stderr.strip()}")
+    if len(parts) != len(_PARTS):
+        raise HostError(f"Failed to get selinux attributes of {name}: the host has no SELinux")
+    return SecurityContext(*parts)
+
+
+def difference(found: SecurityContext, wish: SecurityContext) -> SecurityContext:
+    """What is to be set on a file that has a context. Pure."""
+    pairs = zip(found, wish, strict=True)
+    return SecurityContext(*(want if want != have else "" for have, want in pairs))
+
+
+def told(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
+    """The change as Salt tells it. Pure."""
+
+    def shown(context: SecurityContext) -> str:
+        words = zip(_PARTS.values(), context, todo, strict=True)
+        return " ".join(f"{word[0]}: {value}" for word, value, set_ in words if set_)
+
+    return {"Old": shown(found), "New": shown(todo)}
+
+
+def change(host: ManagedHost, name: str, found: SecurityContext, todo: SecurityContext) -> None:
+    """Keeps the parts in the policy, and sets them on the file. Raises HostError; what was set is looked at again."""
+    # Neither program takes another part without a type.
+    full = todo._replace(setype=todo.setype or found.setype)
+    for program in ("semanage", "chcon"):
+        if host.which(program) is None:
+            raise HostError(f"Failed to set selinux attributes of {name}: the host has no program {program}")
+    pattern = _SPECIAL.sub(r"\\\1", name)
+    listed = host.run(["semanage", "fcontext", "--list"])
+    known = any(line.split(None, 1)[:1] == [pattern] for line in listed.stdout.splitlines())
+    rows = list(zip(_PARTS.values(), full, strict=True))
+    kept = [word for (_, _, option), value in rows if value and option for word in (option, value)]
+    set_ = [word for (_, option, _), value in rows if value for word in (option, value)]
+    for command in (
+        ["semanage", "fcontext", "--modify" if known else "--add", *kept, pattern],
+        ["chcon", *set_, name],
+    ):
+        done = host.run(command)
+        if done.retcode:
+            said = (done.stderr or done.stdout).strip()
+            raise HostError(f"Failed to set selinux attributes of {name}: {command[0]}: {said}")
+    left = difference(read(host, name), todo)
+    if any(left):
+        words = [argument for argument, value in zip(_PARTS, left, strict=True) if value]
+        raise HostError(f"{name}: Unable to update {', '.join(words)} context")

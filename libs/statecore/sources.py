@@ -1,0 +1,295 @@
+"""Sources of files: the state tree, the host, servers behind http:// and https://; held to digests and to signatures.
+
+Salt: modules/file.py (source_list, get_source_sum, extract_hash, _check_sig).
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from statecore import downloads, managed_file, openpgp_signatures
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError, NotAvailable
+
+#: A digest in a line of a hash file.
+_DIGEST = re.compile(r"(?<![a-z0-9])([a-f0-9]{32,128})(?![a-z0-9])", re.IGNORECASE)
+
+#: Other places that Salt fetches from.
+_FOREIGN = ("ftp://", "s3://", "swift://")
+
+
+class WrongDigest(CommandError):
+    """A file is not the one that its digest says."""
+
+    def __init__(self, name: str, algorithm: str, wanted: str, actual: str) -> None:
+        super().__init__(
+            f"Specified {algorithm} checksum for {name} ({wanted}) does not match actual checksum ({actual})"
+        )
+        self.wanted = wanted
+
+
+class Missing(CommandError):
+    """The tree, or the host, has no such file."""
+
+
+class Unverifiable(CommandError):
+    """Nobody says what a file behind a URL has to be."""
+
+
+class Source(NamedTuple):
+    """A source that is there."""
+
+    #: As it is written.
+    address: str
+    #: Where it can be read.
+    path: Path
+    #: Permission bits; None where they say nothing.
+    mode: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signers:
+    """Who has to have signed. Nobody named: anybody whose key is at hand."""
+
+    any_of: Sequence[str] = ()
+    all_of: Sequence[str] = ()
+    #: A file of keys, and gpg's directory, of the host.
+    keyring: str | None = None
+    gnupghome: str | None = None
+    #: The module whose ``verify`` is asked.
+    backend: str = "gpg"
+
+    @classmethod
+    def of(
+        cls,
+        signed_by_any: Any = None,
+        signed_by_all: Any = None,
+        keyring: str | None = None,
+        gnupghome: str | None = None,
+        sig_backend: str = "gpg",
+    ) -> Signers:
+        """From the arguments of a state."""
+        return cls(_texts(signed_by_any), _texts(signed_by_all), keyring, gnupghome, sig_backend)
+
+    def check(self, ctx: Context, file: Path, signature: Any, saltenv: str, *, verify_ssl: bool = True) -> None:
+        """Raises CommandError where a file is not signed as it has to be.
+
+        signature
+            True for one that the file holds itself, or the place of a detached one: salt://, file://, http(s):// or a path
+        """
+        detached = [] if signature is True else list(_texts(signature))
+        if len(detached) > 1 and self.backend == "gpg":
+            raise CommandError("not supported: several detached signatures; gpg takes one file, which may hold several")
+        places = [self._fetched(ctx, each, saltenv, verify_ssl) for each in detached]
+        if self.backend == "gpg":
+            seen = openpgp_signatures.found(
+                file,
+                places[0] if places else None,
+                home=self._home(ctx),
+                keyring=None if self.keyring is None else ctx.host.path(str(self.keyring)),
+            )
+            verdict = openpgp_signatures.judged(seen, self.any_of, self.all_of)
+        else:
+            told = self._asked(
+                ctx,
+                filename=str(file),
+                signature=None if signature is True else [str(each) for each in places],
+                keyring=self.keyring,
+                gnupghome=self.gnupghome,
+                signed_by_any=list(self.any_of) or None,
+                signed_by_all=list(self.all_of) or None,
+            )
+            verdict = openpgp_signatures.Verdict(told.get("res") is True, str(told.get("message") or ""))
+        if not verdict.good:
+            for address, place in zip(detached, places, strict=True):
+                if address.startswith(downloads.SCHEMES):
+                    place.unlink(missing_ok=True)
+            raise CommandError(f"The file's signature could not be verified: {verdict.message}")
+
+    def _asked(self, ctx: Context, **given: Any) -> Mapping[str, Any]:
+        try:
+            told: Mapping[str, Any] = ctx.call(f"{self.backend}.verify", **given)
+        except NotAvailable as error:
+            raise CommandError(f"Signature verification requires the {self.backend} module: {error}") from error
+        return told
+
+    def _fetched(self, ctx: Context, address: str, saltenv: str, verify_ssl: bool) -> Path:
+        try:
+            return by_name(ctx, address, saltenv, verify_ssl=verify_ssl)
+        except (CommandError, HostError) as error:
+            raise CommandError(f"Detached signature file {downloads.shown(address)} not found: {error}") from error
+
+    def _home(self, ctx: Context) -> Path | None:
+        if self.gnupghome is not None:
+            return ctx.host.path(str(self.gnupghome))
+        return ctx.host.path("/root/.gnupg") if ctx.host.mounted and self.keyring is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a source has to be."""
+
+    #: A digest, ``algorithm=digest``, or the place of a file that has it: http(s)://, salt://, file:// or a path of the host.
+    source_hash: str = ""
+    #: The name in that file; the target's and the source's are looked for otherwise.
+    source_hash_name: str | None = None
+    skip_verify: bool = False
+    verify_ssl: bool = True
+    #: The server is asked each time whether it has another, by the mark that it gave the last one.
+    use_etag: bool = False
+    #: The signature of the file that has the digest: True, or where it is.
+    hash_signature: Any = None
+    signers: Signers = field(default_factory=Signers)
+
+    def digest(self, ctx: Context, address: str, name: str, saltenv: str) -> tuple[str, str] | None:
+        """(algorithm, digest) that the source has to have; None where nobody says. Raises CommandError, HostError."""
+        if not self.source_hash or self.skip_verify:
+            return None
+        given = str(self.source_hash).strip()
+        try:
+            if not given.startswith(("/", "salt://", "file://", *downloads.SCHEMES)):
+                if self.hash_signature:
+                    raise CommandError(f"source_hash_sig: '{given}' is no file that could be signed")
+                return managed_file.parse_digest(given)
+            # A list of digests changes with what it lists: it is asked for each time.
+            place = by_name(ctx, given, saltenv, verify_ssl=self.verify_ssl)
+            if self.hash_signature:
+                self._check_signature(ctx, given, place, saltenv)
+            text = place.read_text("utf-8", "replace")
+        except (InvocationError, OSError) as error:
+            raise CommandError(str(error)) from error
+        found = _chosen(text, self.source_hash_name, name, address)
+        if found is None:
+            raise CommandError(f"Source hash {downloads.shown(given)} holds no digest")
+        return managed_file.parse_digest(found)
+
+    def _check_signature(self, ctx: Context, given: str, place: Path, saltenv: str) -> None:
+        try:
+            self.signers.check(ctx, place, self.hash_signature, saltenv, verify_ssl=self.verify_ssl)
+        except CommandError as error:
+            if given.startswith(downloads.SCHEMES):
+                place.unlink(missing_ok=True)
+            raise CommandError(f"{downloads.shown(given)}: {error}") from error
+
+    def check(self, found: Source, digest: tuple[str, str] | None, name: str) -> None:
+        """Raises WrongDigest."""
+        if digest is not None and (actual := managed_file.digest(found.path, digest[0])) != digest[1]:
+            raise WrongDigest(name, *digest, actual)
+
+
+def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
+    """A file of the tree, of the host, or of a server, which is asked each time. Raises CommandError, HostError."""
+    if address.startswith(downloads.SCHEMES):
+        place = downloads.cached_at(address, cache_of(ctx), saltenv)
+        downloads.fetch(address, place, verify_ssl=verify_ssl)
+        return place
+    found = _at_hand(ctx, address, saltenv)
+    if isinstance(found, str):
+        raise CommandError(found)
+    return found.path
+
+
+def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verification) -> Path:
+    """The file behind a URL, in the minion's cache, verified. Raises CommandError when it cannot be had, WrongDigest."""
+    if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
+        raise Unverifiable(
+            f"Unable to verify upstream hash of source file {downloads.shown(address)}, "
+            "please set source_hash or set skip_verify to True"
+        )
+    digest = wanted.digest(ctx, address, name, saltenv)
+    place = downloads.cached_at(address, cache_of(ctx), saltenv)
+    kept = place.is_file() and not wanted.use_etag
+    if kept and digest is not None and managed_file.digest(place, digest[0]) == digest[1]:
+        return place
+    downloads.fetch(address, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
+    try:
+        wanted.check(Source(address, place, None), digest, name)
+    except WrongDigest:
+        downloads.forget(place)
+        raise
+    return place
+
+
+def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
+    """The first source that can be had, verified. Each entry of a list may be a map of it to its own source_hash.
+
+    Raises CommandError that says where each was looked for, WrongDigest and Unverifiable of the one that was found.
+    """
+    tried = []
+    for entry in source if isinstance(source, list) else [source]:
+        address = str(next(iter(entry)) if isinstance(entry, Mapping) else entry)
+        own = wanted
+        if isinstance(entry, Mapping) and entry[address]:
+            own = replace(wanted, source_hash=str(entry[address]))
+        if address.startswith(downloads.SCHEMES):
+            try:
+                return Source(address, fetched(ctx, address, name, saltenv, own), None)
+            except (WrongDigest, Unverifiable):
+                raise
+            except CommandError as error:
+                tried.append(f"Failed to cache {downloads.shown(address)}: {error}")
+                continue
+        found = _at_hand(ctx, address, saltenv)
+        if isinstance(found, Source):
+            own.check(found, own.digest(ctx, address, name, saltenv), name)
+            return found
+        tried.append(found)
+    if isinstance(source, list):
+        raise CommandError("\n".join(["none of the specified sources were found", *tried]))
+    raise CommandError(tried[0]) if tried[0].startswith("Failed to cache ") else Missing(tried[0])
+
+
+def cache_of(ctx: Context) -> Path:
+    """The directory of the minion's cache."""
+    return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion"))
+
+
+def _at_hand(ctx: Context, address: str, saltenv: str) -> Source | str:
+    """A source of the tree or of the host, or why there is none. Raises CommandError for one that nobody fetches here."""
+    if address.startswith(_FOREIGN):
+        raise CommandError(
+            f"not supported: the source {address}; use salt://, http(s)://, file:// or a path of the host"
+        )
+    env = address.partition("?saltenv=")[2] or saltenv
+    path = address.partition("?")[0]
+    if path.startswith("salt://"):
+        relative = path.removeprefix("salt://")
+        found = ctx.files.fetch(relative, env)
+        if found is not None:
+            return Source(address, found, ctx.files.mode(relative, env))
+        return f"Source file {address} not found in saltenv '{env}'"
+    place = ctx.host.path(address.removeprefix("file://"))
+    if place.is_file():
+        return Source(address, place, stat.S_IMODE(place.stat().st_mode))
+    return f"Local file source {address} does not exist"
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    """One text, or a list of them."""
+    return tuple(str(each) for each in (given if isinstance(given, list | tuple) else [given]) if each)
+
+
+def _chosen(text: str, own_name: str | None, name: str, address: str) -> str | None:
+    """The digest of the line that names the file; the first one where no line does."""
+    listed = list(_listed(text))
+    source = address.partition("?")[0].rstrip("/").rpartition("/")[2]
+    for wanted in (own_name, Path(name).name, source):
+        if wanted:
+            ends = re.compile(rf"(?:^|[\s\\/*]){re.escape(str(wanted))}$|^{re.escape(str(wanted))}\s")
+            found = next((digest for line, digest in listed if ends.search(line)), None)
+            if found:
+                return found
+    return listed[0][1] if listed else None
+
+
+def _listed(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        for found in _DIGEST.finditer(line):
+            if len(found[1]) in managed_file.DIGEST_LENGTHS:
+                yield line.strip(), found[1].lower()
+                break
