@@ -304,7 +304,11 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.modules.saltutil": Room(
-        NATIVE, {"statecore.extension_modules": "minions and masters fetch users' modules in one way"}
+        NATIVE,
+        {
+            "statecore.extension_modules": "minions and masters fetch users' modules in one way",
+            "statecore.kept_files": "what jobs returned is kept where the minion is to keep it",
+        },
     ),
     "statecore.modules.match": Room(
         NATIVE,
