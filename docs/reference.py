@@ -6,18 +6,37 @@ docstrings that ``sys.doc`` shows; they are not kept in git.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import inspect
+import json
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from masterstore import keys
+from services.cli import cp, eventlisten, key_options, request, run
+from services.cli.complete import NAMES
+from services.entry import COMMANDS
+from services.kit.commandline import LOG_LEVELS, CommandParser
 from services.kit.config import MasterOptions, MinionOptions, StateOptions
+from services.kit.output import OUTPUTTERS
+from services.minion import call
+from services.mworker.runners import RUNNERS
 from statecore.loader import Loader, Served
 
 HERE = Path(__file__).resolve().parent
+
+#: Commands whose options shells complete.
+PARSERS: Mapping[str, Callable[[], CommandParser]] = {
+    "eventlisten": eventlisten.parser,
+    "salt": request.parser,
+    "salt-call": call.parser,
+    "salt-cp": cp.parser,
+    "salt-key": key_options.parser,
+    "salt-run": run.parser,
+}
 
 
 def config_page() -> str:
@@ -118,8 +137,33 @@ def _sentence(text: str | None) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {"config.md": config_page, "redis.md": keys.markdown}
 
 
+def names_page() -> str:
+    """services/cli/names.json: what shells complete without importing a module."""
+    loader = Loader()
+    modules = loader.built_in("modules").items()
+    functions = {f"{name}.{each}" for name, serving in modules for one in serving for each in one.functions}
+    options = {
+        program: {
+            name: action.nargs != 0
+            for name, action in sorted(parser()._option_string_actions.items())
+            if action.help != argparse.SUPPRESS and "_" not in name
+        }
+        for program, parser in PARSERS.items()
+    }
+    names = {
+        "commands": sorted(COMMANDS),
+        "functions": sorted(functions),
+        "log_levels": sorted(LOG_LEVELS),
+        "options": options,
+        "outputters": sorted(OUTPUTTERS),
+        "runners": sorted(RUNNERS),
+    }
+    return json.dumps(names, indent=1) + "\n"
+
+
 def main() -> int:
     """Writes every page."""
+    NAMES.write_text(names_page(), "utf-8")
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), "utf-8")
         sys.stdout.write(f"docs/{name}\n")

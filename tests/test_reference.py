@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from services.cli.complete import NAMES
 from statecore.loader import Loader
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +29,12 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     page = _reference().PAGES[name]()
     assert (ROOT / "docs" / name).read_text("utf-8") == page, "run `make docs`"
     assert page.count("\n|") > 10
+
+
+def test_the_names_that_shells_complete_are_up_to_date() -> None:
+    names = NAMES.read_text("utf-8")
+    assert names == _reference().names_page(), "run `make docs`"
+    assert {"test.ping", "state.apply", "pkg.install"} <= set(json.loads(names)["functions"])
 
 
 def test_every_built_in_function_has_a_page_and_says_what_it_does() -> None:

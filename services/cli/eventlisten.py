@@ -35,7 +35,7 @@ def main() -> int:
 
 def run(argv: Sequence[str], outside: Outside | None = None) -> int:
     """``eventlisten`` with these words."""
-    return run_guarded(lambda: _listen(_parse(argv), outside or Outside()))
+    return run_guarded(lambda: _listen(parser().parse(argv), outside or Outside()))
 
 
 def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
@@ -69,12 +69,13 @@ def _wanted(tag: str, globs: Sequence[str]) -> bool:
     return not globs or any(tag_matches(tag, glob) for glob in globs)
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(
+def parser() -> CommandParser:
+    """The options of ``eventlisten``."""
+    made = CommandParser(
         "eventlisten",
         "eventlisten [options] [TAG ...]",
         "Shows events of the master's bus as they fire; with tags (globs or regular expressions) those alone.",
         _EPILOG,
     )
-    parser.add_argument("-n", "--count", type=int, default=-1, metavar="N", help="end after so many events")
-    return parser.parse(argv)
+    made.add_argument("-n", "--count", type=int, default=-1, metavar="N", help="end after so many events")
+    return made

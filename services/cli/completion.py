@@ -1,0 +1,23 @@
+"""``saltern completion bash|zsh|fish``: prints the script that a shell reads to complete Saltern's commands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+SHELLS = ("bash", "fish", "zsh")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0; 2 for another shell."""
+    parser = argparse.ArgumentParser(prog="saltern completion", description=__doc__)
+    parser.add_argument("shell", choices=SHELLS)
+    sys.stdout.write(script(parser.parse_args(argv).shell))
+    return 0
+
+
+def script(shell: str) -> str:
+    """The script of a shell."""
+    return Path(__file__).with_name("shells").joinpath(shell).read_text("utf-8")
