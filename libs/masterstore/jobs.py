@@ -237,12 +237,19 @@ class Jobs:
             _texts(meta),
         )
 
-    def recent(self, limit: int, before_ms: int | None = None) -> list[Job]:
-        """The newest jobs (older than ``before_ms``), newest first, with load and meta but without returns."""
+    def recent(self, limit: int, before_ms: int | None = None, *, skip: int = 0) -> list[Job]:
+        """The newest jobs (older than ``before_ms``, without the first ``skip``), newest first: load and meta, no returns.
+
+        Fewer than ``limit`` where the time of some is just over.
+        """
         top = "+inf" if before_ms is None else f"({before_ms}"
         with self._client.calling() as server:
-            jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, top, "-inf", start=0, num=limit)]
+            jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, top, "-inf", start=skip, num=limit)]
             return self._jobs(server, jids)
+
+    def count(self) -> int:
+        """How many jobs there are."""
+        return int(self._client.call("zcard", keys.JOBS))
 
     def active(self, since_ms: int, limit: int = 1000) -> list[Job]:
         """Jobs younger than ``since_ms`` that still wait for returns, newest first."""

@@ -19,6 +19,9 @@ SIGN_EVERY = 5.0
 #: Seconds of silence after which a runner is looked at: several signs may be late on a busy machine.
 SILENT_AFTER = 20.0
 
+#: The most runners that are shown at once.
+_SHOWN = 1000
+
 #: KEYS: request, load, job, job_minions, runners. ARGV: jid, load JSON, ttl, master's id, request ttl, user, fun, ms of the jid.
 _BEGIN = """
 local seen = redis.call('GET', KEYS[1])
@@ -132,6 +135,35 @@ class RunnerJobs:
         ]
         with self._client.calling():
             return bool(self._end(keys=names, args=arguments))
+
+    def running(self) -> dict[str, dict[str, Any]]:
+        """{JID: load, and ``where`` of the process} of runners that work."""
+        jids = [text(jid) for jid in self._client.call("zrange", keys.RUNNERS, 0, _SHOWN)]
+        return {jid: (self._jobs.load(jid) or {}) | {"where": self._jobs.meta(jid).get("where", "")} for jid in jids}
+
+    def orders(self, jid: str) -> dict[str, dict[str, Any]]:
+        """What an orchestration is told: {ID of a state: order}."""
+        name = keys.orders(jid)
+        return {
+            text(state): values.loads_map(order, name) for state, order in self._client.call("hgetall", name).items()
+        }
+
+    def tell(self, jid: str, state: str, order: Mapping[str, Any], *, ttl: int) -> None:
+        """Tells an orchestration something about a state, beside what it was told before."""
+        name = keys.orders(jid)
+        told = self.orders(jid).get(state, {})
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            pipe.hset(name, state, values.dumps({**told, **order}))
+            pipe.expire(name, ttl)
+            pipe.execute()
+
+    def take_back(self, jid: str, state: str | None = None) -> None:
+        """Takes back what an orchestration was told about a state, or everything."""
+        if state is None:
+            self._client.call("delete", keys.orders(jid))
+        else:
+            self._client.call("hdel", keys.orders(jid), state)
 
     def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, Any] | None:
         """Ends the job of a runner that died; ``why`` is what it returned. What listeners are to hear; None: it had a result."""

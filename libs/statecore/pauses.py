@@ -1,6 +1,7 @@
-"""Orders to a state run in progress: wait before a state, go on, end. They lie in ``<cachedir>/state_pause/<jid>``.
+"""Orders to a state run in progress: wait before a state, go on, end.
 
-Who gives one (``state.pause`` and its kin) writes the file; the run looks for it before every state.
+Who gives one (``state.pause`` and its kin) writes it down; the run looks before every state. A minion's orders lie in
+``<cachedir>/state_pause/<jid>``; those of an orchestration the master keeps.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from statecore import kept_files
 from statecore.errors import CommandError
+from statecore.ports import Master
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +47,55 @@ def give(place: Path, jid: str, given: Orders) -> None:
     kept_files.store(place / jid, given)
 
 
+class OrderBook(Protocol):
+    """Where the orders to one run are written."""
+
+    def read(self) -> Orders:
+        """What the run is told now. Raises CommandError where that cannot be read."""
+        ...
+
+    def close(self) -> None:
+        """The run is over: its orders with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileOrders:
+    """Orders in a file."""
+
+    file: Path
+
+    def read(self) -> Orders:
+        """{} where there is no file."""
+        # Asked before each state: a Path that is not there takes several times as long.
+        return orders(self.file.parent, self.file.name) if os.access(self.file, os.F_OK) else {}
+
+    def close(self) -> None:
+        """Removes it."""
+        with contextlib.suppress(OSError):
+            self.file.unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class MasterOrders:
+    """Orders to an orchestration."""
+
+    master: Master
+
+    def read(self) -> Orders:
+        """Asks the master."""
+        return self.master.orders()
+
+    def close(self) -> None:
+        """The master forgets them."""
+        self.master.end_orders()
+
+
 @dataclass(slots=True)
 class Gate:
     """What a run asks before each of its states."""
 
-    file: Path
+    book: OrderBook
     wait: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -71,15 +117,11 @@ class Gate:
 
     def end(self) -> None:
         """The run is over: its orders with it."""
-        with contextlib.suppress(OSError):
-            self.file.unlink()
+        self.book.close()
 
     def _order(self, state_id: str) -> dict[str, Any] | None:
-        # Asked before each state: a Path that is not there takes several times as long.
-        if not os.access(self.file, os.F_OK):
-            return None
         try:
-            found = orders(self.file.parent, self.file.name)
+            found = self.book.read()
         except CommandError as error:
             log.error("%s; the state run goes on", error)
             return None

@@ -208,6 +208,14 @@ class Master(Protocol):
         """Tag and data of events whose tags begin so, as they come, until the time is over."""
         ...
 
+    def orders(self) -> dict[str, dict[str, Any]]:
+        """What the orchestration is told (``statecore.pauses``). Raises CommandError where that cannot be known."""
+        ...
+
+    def end_orders(self) -> None:
+        """The orchestration is over: what it was told is forgotten."""
+        ...
+
 
 class Catalog(Protocol):
     """What the loader knows, for sys.* and for error hints."""

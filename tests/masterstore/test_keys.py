@@ -54,6 +54,7 @@ def everything(store: Store) -> None:
     store.jobs.store_external(RUNNER, {**load, "jid": RUNNER}, {**ret, "jid": RUNNER}, ttl=1000)
     store.runner_jobs.begin("r2", {**load, "jid": BEGUN}, "master", ttl=1000)
     store.runner_jobs.alive(BEGUN, "here")
+    store.runner_jobs.tell(BEGUN, "vim", {"kill": True}, ttl=1000)
     store.publications.save_cursor("publisher-1", "1-1")
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
@@ -75,6 +76,7 @@ ENDS = {
     "job": 1000,
     "job_minions": 1000,
     "request": keys.REQUEST_TTL,
+    "orders": 1000,
     "lock": 60,
 }
 
@@ -147,6 +149,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "runners": keys.RUNNERS,
         "changed": keys.changed(keys.GRAINS),
         "version": keys.version(keys.GRAINS),
+        "orders": keys.orders(JID),
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
         "minion_keys": keys.minion_keys("accepted"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.roles.lab import Lab
+from tests.roles.lab import SOON, Answer, Held, Lab, until
 
 pytestmark = pytest.mark.roles
 
@@ -266,3 +266,40 @@ def test_a_single_state_and_what_an_sls_says(lab: Lab) -> None:
     assert entry["result"] is True
     shown = lab.runner("state.orchestrate_show_sls", "orch.inner")
     assert sorted(shown[MASTER]) == ["one-by-one", "one-of-them"]
+
+
+def told(lab: Lab, *words: str) -> Answer:
+    """The answer to an orchestration that was told something while its first state ran."""
+    held = Held(lab)
+    (lab.tree / "salt" / "orch" / "slow.sls").write_text(
+        f"first:\n  salt.function:\n    - name: held.wait\n    - tgt: '*'\n    - arg: [{held.directory}]\n"
+        "second:\n  test.nop:\n    - require:\n      - salt: first\n"
+    )
+    waiting = lab.started("salt-run", "state.orchestrate", "orch.slow", "--out=json")
+    held.await_started()
+    (jid,) = [job["jid"] for job in lab.runner("jobs.master") if job["fun"] == "runner.state.orchestrate"]
+    assert lab.runner(words[0], jid, *words[1:]) is None
+    held.let_go()
+    if words[0] == "state.pause":
+        until(lambda: lab.redis().hlen(f"salt:orders:{jid}"), SOON, "the order is kept")
+        assert waiting.poll() is None
+        lab.runner("state.resume", jid)
+    answer = lab.finished(waiting)
+    assert lab.redis().exists(f"salt:orders:{jid}") == 0
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [(("state.pause", "second"), ["first", "second"]), (("state.soft_kill", "second"), ["first"])],
+)
+def test_an_orchestration_is_paused_and_ended(lab: Lab, words: tuple[str, ...], ids: list[str]) -> None:
+    answer = told(lab, *words)
+    (run,) = answer.data.get("data", answer.data).values()
+    assert [entry["__id__"] for entry in run.values() if entry["result"]] == ids, answer
+
+
+def test_only_orchestrations_are_told(lab: Lab) -> None:
+    answer = lab.run("salt-run", "state.pause", "20260101000000000000")
+    assert answer.code == 1
+    assert "No orchestration with the job id 20260101000000000000 is in progress; there is none at all" in answer.out

@@ -23,7 +23,7 @@ class Clock:
             self.then()
 
     def gate(self, place):
-        return pauses.Gate(place / JID, self.wait, lambda: self.now)
+        return pauses.Gate(pauses.FileOrders(place / JID), self.wait, lambda: self.now)
 
 
 @pytest.mark.parametrize(

@@ -338,8 +338,10 @@ def _cache_name(options: Mapping[str, Any]) -> str:
 
 def _gate(stage: Stage, jid: str) -> pauses.Gate | None:
     """What this run asks before each state; None where nobody could tell it anything."""
+    if stage.ctx.master is not None:
+        return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
     cachedir = stage.opts.get("cachedir")
-    return pauses.Gate(pauses.directory(cachedir) / jid) if jid and cachedir else None
+    return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
 
 
 __all__ = ["Bench", "Stage", "StateRuns"]

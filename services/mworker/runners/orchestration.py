@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from masterstore.errors import StoreError
 from saltwire import tags
 from services.kit.arguments import on_the_wire
 from services.kit.control import CONTROL_PATIENCE, ControlError, ControlTimeout
@@ -120,6 +121,20 @@ class OrchestrationMaster:
             event = tools.events.next(left)
             if event is not None:
                 yield event
+
+    def orders(self) -> dict[str, dict[str, Any]]:
+        """What operators told it."""
+        try:
+            return self._here().store.runner_jobs.orders(self._jid)
+        except StoreError as error:
+            raise CommandError(f"what the orchestration is told cannot be known: {error}") from error
+
+    def end_orders(self) -> None:
+        """Forgets that; without the store it ends by itself."""
+        try:
+            self._here().store.runner_jobs.take_back(self._jid)
+        except StoreError as error:
+            _LOG.info("orders to an orchestration that is over stay until they end: %s", error)
 
     def _here(self) -> RunnerTools:
         """The tools of this process."""

@@ -9,7 +9,13 @@ from typing import Any
 from services.kit.config import as_opts
 from services.mworker.runners.orchestration import OrchestrationMaster
 from services.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.pauses import ANY
 from statecore.runtime import Returned, Runtime, local_runtime
+
+#: Runners that wait for orders before each of their states.
+_ORCHESTRATIONS = frozenset(
+    f"runner.state.{name}" for name in ("orchestrate", "orch", "sls", "orchestrate_single", "orchestrate_high")
+)
 
 
 def orchestrate(
@@ -92,6 +98,93 @@ def orchestrate_show_sls(
     runtime = runtime_of(tools)
     returned = runtime.call("state.show_sls", [mods], {key: value for key, value in given.items() if value is not None})
     return {str(runtime.opts["id"]): returned.value}
+
+
+def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: float | None = None) -> None:
+    """Lets an orchestration wait before a state, or before the next one without an ID, until it is resumed or for some seconds.
+
+    CLI Example:
+
+        salt-run state.pause 20261121001824892890 deploy 60
+    """
+    if duration is not None and (isinstance(duration, bool) or not isinstance(duration, int | float) or duration < 0):
+        raise RunnerFault(f"duration is a number of seconds, not {duration!r}")
+    _tell(tools, jid, state_id, {"duration": duration} if duration else {})
+
+
+def soft_kill(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+    """Ends an orchestration before a state, or before the next one without an ID. The state that runs is left to finish."""
+    _tell(tools, jid, state_id, {"kill": True})
+
+
+def resume(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+    """Takes back what an orchestration was told about a state, or everything without an ID."""
+    tools.store.runner_jobs.take_back(str(jid), state_id)
+
+
+def _tell(tools: RunnerTools, jid: Any, state_id: str | None, order: Mapping[str, Any]) -> None:
+    running = [each for each, load in tools.store.runner_jobs.running().items() if load.get("fun") in _ORCHESTRATIONS]
+    if str(jid) not in running:
+        there = ", ".join(running) or "none at all"
+        raise RunnerFault(f"No orchestration with the job id {jid} is in progress; there is {there}")
+    tools.store.runner_jobs.tell(
+        str(jid), ANY if state_id is None else str(state_id), order, ttl=tools.options.keep_jobs_seconds
+    )
+
+
+def graph(
+    tools: RunnerTools,
+    mods: str | Sequence[str],
+    tgt: Any = None,
+    tgt_type: str = "glob",
+    saltenv: str = "base",
+    test: Any = None,
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """The graph of SLS in the DOT language: of an orchestration, or by minion where ``tgt`` names some.
+
+    CLI Example:
+
+        salt-run state.graph orch.deploy | dot -Tpng -o deploy.png
+    """
+    given = {"test": test, "pillar": _map(pillar), "saltenv": saltenv, "pillarenv": pillarenv, "pillar_enc": pillar_enc}
+    return _graph(tools, "state.graph", [mods], given, tgt, tgt_type, timeout)
+
+
+def graph_highstate(
+    tools: RunnerTools,
+    tgt: Any = None,
+    tgt_type: str = "glob",
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """The graph of a highstate in the DOT language: of the master's own, or by minion where ``tgt`` names some."""
+    given = {"pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
+    return _graph(tools, "state.graph_highstate", [], given, tgt, tgt_type, timeout)
+
+
+def _graph(
+    tools: RunnerTools,
+    fun: str,
+    arg: Sequence[Any],
+    given: Mapping[str, Any],
+    tgt: Any,
+    tgt_type: str,
+    timeout: float | None,
+) -> Any:
+    kwarg = {name: value for name, value in given.items() if value is not None}
+    if tgt:
+        asked = tools.ask(tgt, tgt_type, fun, arg, kwarg, timeout=timeout)
+        return {minion: load.get("return") for minion, load in asked.returns.items()}
+    returned = runtime_of(tools).call(fun, arg, kwarg)
+    if not returned.success:
+        raise RunnerFault(str(returned.value))
+    return returned.value
 
 
 def _shown(tools: RunnerTools, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> dict[str, Any]:
