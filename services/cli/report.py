@@ -18,9 +18,40 @@ _LATER = (
 _SILENT = "Minion did not return."
 
 
-def no_response(jid: str) -> dict[str, Any]:
-    """What stands in the place of a return that did not come."""
-    return {"return": f"{_SILENT} [No response]\n" + _LATER.format(jid=jid), "out": "no_return", "retcode": 1}
+def no_response(jid: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What stands in the place of a return that did not come, with what the master knows of the minion (``known``)."""
+    about = f"{about_minion(known)}\n" if known else ""
+    text = f"{_SILENT} [No response]\n{about}" + _LATER.format(jid=jid)
+    return {"return": text, "out": "no_return", "retcode": 1}
+
+
+def about_minion(known: Mapping[str, Any]) -> str:
+    """A sentence on a silent minion: ``key`` is the state of its key, ``age`` seconds since it was heard of (None: never)."""
+    key, age = known.get("key"), known.get("age")
+    if key != "accepted":
+        return f"Its key is {key}, not accepted." if key else "The master has no key of it."
+    if age is None:
+        return "The master has never heard of it."
+    if age < _JUST_NOW:
+        return f"It is connected: it was heard of {_duration(age)} ago. It did not say that it runs the job."
+    return f"It was last heard of {_duration(age)} ago."
+
+
+#: Seconds within which a minion that was asked about the job has answered.
+_JUST_NOW = 20
+
+#: Seconds of a unit, and its name; the first that fits is told, with the one below it.
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def _duration(seconds: float) -> str:
+    left = int(seconds)
+    parts: list[str] = []
+    for size, name in _UNITS:
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {name}")
+    return " ".join(parts[:2]) or "0 s"
 
 
 def later(jid: str) -> str:

@@ -21,7 +21,7 @@ from services.cli.progress import Progress
 from services.cli.request import SaltRequest, parse_request
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions, shown
-from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
+from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from services.kit.jobs.batch import run_batch
 from services.kit.jobs.returns import retcode_of
 from services.kit.jobs.subset import draw
@@ -62,7 +62,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = _Returns(request, printer, options, outside.terminal)
+    returns = _Returns(request, printer, options, outside.terminal, partial(_known, control))
     tgt, tgt_type = request.tgt, request.tgt_type
     try:
         if flags.subset:
@@ -89,6 +89,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         if not job["jid"]:
             return _no_match(printer)
         returns.expect(len(job["minions"]) + len(job.get("missing", ())))
+        returns.of([*job["minions"], *job.get("missing", ())])
         returns.announce(job["jid"])
         follow(job, returns)
         watch.run()
@@ -99,6 +100,15 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         hint = f"\n{report.later(watch.jid)}" if watch.jid else ""
         raise CommandError(f"{error}{hint}", Exit.UNAVAILABLE) from error
     return returns.close()
+
+
+def _known(control: ControlClient, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """What the master knows of silent minions; nothing where this client may not ask, or the master is of before."""
+    try:
+        found: dict[str, dict[str, Any]] = control.call("known", timeout=CONTROL_PATIENCE, minions=list(minions))
+    except ControlError:
+        return {}
+    return found
 
 
 def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> int:
@@ -162,9 +172,15 @@ class _Returns:
         printer: Printer,
         options: ClientOptions,
         terminal: Callable[[str], object] | None,
+        known: Callable[[Sequence[str]], Mapping[str, Mapping[str, Any]]],
     ) -> None:
-        """``terminal``: where a progress bar can be drawn, None where there is none."""
+        """``terminal``: where a progress bar can be drawn, None where there is none. ``known`` tells of minions what the
+        master knows."""
         self._request = request
+        self._ask_known = known
+        #: What the master said of silent minions: asked for all of them with the first.
+        self._known: dict[str, Mapping[str, Any]] = {}
+        self._all: Sequence[str] = ()
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}
         flags = request.flags
@@ -185,6 +201,10 @@ class _Returns:
         if self._progress is not None:
             self._progress.expect(minions)
 
+    def of(self, minions: Sequence[str]) -> None:
+        """These are to return."""
+        self._all = minions
+
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         """A minion's return."""
         self._show(minion, load)
@@ -202,7 +222,10 @@ class _Returns:
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
         if self._show_timeout:
-            self._show(minion, report.no_response(jid))
+            if minion not in self._known:
+                left = [name for name in self._all if name not in self._loads]
+                self._known |= {name: {} for name in [*left, minion]} | dict(self._ask_known(left or [minion]))
+            self._show(minion, report.no_response(jid, self._known[minion]))
         if self._progress is not None:
             self._progress.lost()
 

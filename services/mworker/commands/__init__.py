@@ -97,6 +97,7 @@ CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "ping": ControlCommand(ControlPolicy.ANY, control.ping),
     "publish": ControlCommand(ControlPolicy.FUNCTION, control.publish),
     "targets": ControlCommand(ControlPolicy.JOBS, control.targets),
+    "known": ControlCommand(ControlPolicy.JOBS, keys.known),
     "job_returns": ControlCommand(ControlPolicy.JOBS, control.job_returns),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
     "wheel": ControlCommand(ControlPolicy.WHEEL, keys.wheel),

@@ -8,9 +8,11 @@ from __future__ import annotations
 import fnmatch
 import glob
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from masterstore.minion_keys import STATES as STATE_ORDER
 from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
@@ -55,6 +57,23 @@ def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         return dict(load)
     _change(desk, {"accepted": [minion_id]}, None, "delete", {"preserve_minions": load.get("preserve_minion_cache")})
     return True
+
+
+def known(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is known of these ``minions``: {id: {"key": its state or "", "age": seconds since it was heard of, or None}}."""
+    given = fields.get("minions")
+    if not isinstance(given, list):
+        raise ControlError("InvocationError", "minions must be a list of ids")
+    minions = list(map(str, given))
+    now, seen = time.time(), desk.store.presence.last_seen(minions)
+    pems = {state: desk.store.minion_keys.pems(state, minions) for state in STATE_ORDER}
+    return {
+        minion: {
+            "key": next((state for state in STATE_ORDER if minion in pems[state]), ""),
+            "age": max(0.0, now - seen[minion] / 1000) if minion in seen else None,
+        }
+        for minion in minions
+    }
 
 
 def list_all(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:

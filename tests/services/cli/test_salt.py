@@ -128,6 +128,60 @@ def test_silent_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture
     assert fake.now == 15
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"key": "accepted", "age": 7505.3}, "It was last heard of 2 h 5 min ago."),
+        ({"key": "accepted", "age": 200000}, "It was last heard of 2 d 7 h ago."),
+        ({"key": "accepted", "age": 59.9}, "It was last heard of 59 s ago."),
+        (
+            {"key": "accepted", "age": 0},
+            "It is connected: it was heard of 0 s ago. It did not say that it runs the job.",
+        ),
+        ({"key": "accepted", "age": None}, "The master has never heard of it."),
+        ({"key": "rejected", "age": 5}, "Its key is rejected, not accepted."),
+        ({"key": "", "age": None}, "The master has no key of it."),
+    ],
+)
+def test_what_is_known_of_a_silent_minion(
+    known: dict[str, Any], said: str, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = master({"publish": job("a", "b", missing=("ghost",)), "job_returns": {}, "known": {"ghost": known}})
+    fake.events = [(0, *ret("a", True))]
+    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    out = capsys.readouterr().out
+    assert f"ghost:\n    Minion did not return. [No response]\n    {said}\n    {LATER}" in out
+    assert f"b:\n    Minion did not return. [No response]\n    {LATER}" in out
+    # Once, for all who are silent.
+    assert fake.sent("known") == [{"minions": ["b", "ghost"]}]
+
+
+def test_who_may_not_ask_is_told_the_rest(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = ControlError("AuthorizationError", "cli may not @jobs")
+    fake = master({"publish": job("a"), "job_returns": {}, "known": refusal})
+    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    assert f"[No response]\n    {LATER}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("answer", "ours"),
+    [
+        (ControlError("TargetError", "Node group x unavailable"), 1),
+        (ControlError("AuthorizationError", "cli may not test.ping"), 1),
+        (ControlTimeout("tcp://m:4507", 10), 69),
+    ],
+)
+def test_exit_codes_of_salt_can_be_had(
+    answer: Exception, ours: int, master: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scripts that count on 0 for a node group that is not there, or for an absent master, ask for it."""
+    fake = master({"publish": answer})
+    assert salt.run(["-N", "x", "test.ping"], fake.outside()) == ours
+    monkeypatch.setenv("SALTERN_STOCK_EXIT_CODES", "1")
+    forgiven = not (isinstance(answer, ControlError) and answer.name == "AuthorizationError")
+    assert salt.run(["-N", "x", "test.ping"], fake.outside()) == (0 if forgiven else 1)
+
+
 def test_hidden_timeouts(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", missing=("ghost",))}, [(0, *ret("a", True))])
     assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.outside()) == 0

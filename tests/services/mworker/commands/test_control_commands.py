@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -300,6 +301,17 @@ class TestWheel:
             keys, "key.accept_dict", match={"minions_rejected": ["web2"], "minions_pre": []}, include_rejected=True
         ) == {"minions": ["web2"]}
         assert keys.store.minion_keys.ids("accepted") == ["web1", "web2"]
+
+    def test_what_is_known_of_minions(self, keys: Worker) -> None:
+        keys.store.presence.seen("web1", int((time.time() - 60) * 1000))
+        known = keys.control("known", minions=["web1", "web2", "nobody"])
+        assert 60 <= known["web1"].pop("age") < 120
+        assert known == {
+            "web1": {"key": "accepted"},
+            "web2": {"key": "pending", "age": None},
+            "nobody": {"key": "", "age": None},
+        }
+        assert keys.control("known", minions="web1")[0] == "InvocationError"
 
     def test_key_pairs_are_made(self, keys: Worker) -> None:
         pair = self.wheel(keys, "key.gen")
