@@ -132,6 +132,11 @@ ROOMS: Mapping[str, Room] = {
     "statecore.nested_match": Room((*GROUND, "statecore.values")),
     "statecore.match": Room((*GROUND, "statecore.values", "statecore.nested_match")),
     "statecore.files": Room(GROUND),
+    "statecore.gitrepos": Room(GROUND, {"statecore.files": "what was exported is a file on disk"}),
+    "statecore.fileserver": Room(
+        (*GROUND, "statecore.files"),
+        {"statecore.gitrepos": "branches of repositories are environments of the tree"},
+    ),
     "statecore.namespaces": Room(GROUND),
     "statecore.host": Room(GROUND, {"statecore.namespaces": "commands of the host run in its namespaces"}),
     "statecore.managed_file": Room(GROUND),
@@ -158,7 +163,11 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.pillar": Room(
-        RENDER, {"statecore.files": "the pillar tree is files, with environments in an order of their own"}
+        RENDER,
+        {
+            "statecore.files": "the pillar tree is files, with environments in an order of their own",
+            "statecore.gitrepos": "a repository is a pillar tree",
+        },
     ),
     "statecore.master_data": Room(WIRING),
     "statecore.time_limit": Room(),

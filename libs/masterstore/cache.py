@@ -23,6 +23,14 @@ return gone
 """
 
 
+#: KEYS: pillar_cache. ARGV: environments, sealed pillar, seconds. The first of them says when all end, so that none is older
+#: than it may be.
+_KEEP_PILLAR = """
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+"""
+
+
 class Cache:
     """Verbs on grains, pillar and mine. All raise StoreUnavailable when Redis is away."""
 
@@ -31,6 +39,7 @@ class Cache:
         self._forget = client.redis.register_script(_FORGET)
         self._grains = Tracked(client, keys.GRAINS, _grains_of)
         self._pillars = Tracked(client, keys.PILLAR, lambda minion, sealed: sealed)
+        self._keep_pillar = client.redis.register_script(_KEEP_PILLAR)
 
     def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
         """Keeps a minion's grains."""
@@ -59,6 +68,20 @@ class Cache:
     def all_pillars(self) -> Mapping[str, bytes]:
         """{minion: sealed pillar} of everybody whose pillar was compiled. The map is shared: read only."""
         return self._pillars.all()
+
+    def keep_pillar(self, minion: str, environments: str, sealed: bytes, seconds: int) -> None:
+        """Keeps pillar that is handed out as it is for so many seconds; those of other environments end with it."""
+        with self._client.calling():
+            self._keep_pillar(keys=[keys.pillar_cache(minion)], args=[environments, sealed, seconds])
+
+    def kept_pillar(self, minion: str) -> dict[str, bytes]:
+        """{environments: sealed pillar} of what is kept."""
+        kept = self._client.call("hgetall", keys.pillar_cache(minion))
+        return {text(environments): sealed for environments, sealed in kept.items()}
+
+    def drop_pillar(self, minion: str) -> None:
+        """Forgets pillar that is handed out as it is."""
+        self._client.call("delete", keys.pillar_cache(minion))
 
     def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
         """Keeps what a minion offers: {function: value}."""
@@ -102,8 +125,9 @@ class Cache:
         self._grains.forget(minion)
 
     def forget_pillar(self, minion: str) -> None:
-        """Forgets the pillar of a minion."""
+        """Forgets the pillar of a minion, what is handed out as it is too."""
         self._pillars.forget(minion)
+        self.drop_pillar(minion)
 
     def _take_back(self, minion: str, funs: Sequence[str]) -> int:
         names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]

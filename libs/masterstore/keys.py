@@ -54,6 +54,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its pillar as compiled last, sealed under the master's secret (targeting by pillar)"),
     KeySpec("changed", "salt:<cache>:changed", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions, and 1000 that are gone", "minion by the number of its last change, of grains and of pillar"),
     KeySpec("version", "salt:<cache>:version", "hash", "none: two numbers", "mworker", "mworker, runners", "two numbers", "the number of the last change, and the oldest that a reader can go on from"),
+    KeySpec("pillar_cache", "salt:pillar_cache:<minion>", "hash", "pillar_cache_ttl", "mworker", "mworker, runners", "TTL", "environments -> pillar that is handed out as it is (pillar_cache), sealed under the master's secret"),
     KeySpec("mine", "salt:mine:<fun>", "hash", "none: minions overwrite theirs", "mworker", "mworker, runners", "minions x mine functions", "minion -> msgpack of what it offers under this function"),
     KeySpec("mine_functions", "salt:mine", "set", "none: one entry a function", "mworker", "mworker, runners", "the number of mine functions", "functions that any minion offers"),
     KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion by milliseconds of its last request"),
@@ -139,6 +140,11 @@ def version(cache: str) -> str:
 def mine(fun: str) -> str:
     """What minions offer under a function."""
     return f"salt:mine:{fun}"
+
+
+def pillar_cache(minion: str) -> str:
+    """Pillar of a minion that is handed out as it is."""
+    return f"salt:pillar_cache:{minion}"
 
 
 def lock(name: str) -> str:

@@ -21,6 +21,11 @@ REACTOR_ORDERS = "salt/reactors/manage/"
 JOBS = "salt/job/"
 
 
+def fileserver_update(backend: str) -> str:
+    """A backend of the file server was brought up to date."""
+    return f"salt/fileserver/{backend}/update"
+
+
 def job_new(jid: str) -> str:
     """A job was recorded."""
     return f"salt/job/{jid}/new"

@@ -1,11 +1,19 @@
-"""A state tree in local directories: ``file_roots`` of the master, or of a minion without one."""
+"""A state tree in local directories: ``file_roots`` of the master, or of a minion without one.
+
+Salt's backend ``roots``. Lists are kept as long as no directory of the tree has changed: what they hold is decided by
+directories and by where links lead, and both are looked at each time. Digests are kept as long as a file is the same.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from statecore.ports import FileHash
 
@@ -15,18 +23,68 @@ _BLOCK = 1024 * 1024
 #: An environment that serves every other one that is asked for by name and has no roots of its own.
 _ANY_ENV = "__env__"
 
+#: Nanoseconds in which a second change may leave the same time stamp: file systems count in ticks of up to two seconds.
+_TICK = 2_000_000_000
+
+
+class Listing(NamedTuple):
+    """What one root holds, by relative path."""
+
+    files: frozenset[str] = frozenset()
+    dirs: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    links: Mapping[str, str] = {}
+
+
+class _Kept(NamedTuple):
+    """A listing, and what has to be as it was for it to hold."""
+
+    listing: Listing
+    #: Directory or link -> its stamp.
+    stamps: Mapping[str, tuple[int, ...] | None]
+    #: Whether a change right after it was made could have left the same stamps.
+    settled: bool
+    #: When it was last compared, seconds of a monotonic clock.
+    checked: float
+
 
 class LocalFiles:
-    """Serves files from lists of roots; of two roots with one path, the first wins. Nothing outside a root is ever served."""
+    """Serves files from lists of roots; of two roots with one path, the first wins.
+
+    Links are followed wherever they lead (``follow_links``); without, what they lead to must lie in the root. The names that
+    are asked for never lead out of a root.
+    """
 
     def __init__(
-        self, roots: Mapping[str, Sequence[str | Path]], hash_type: str = "sha256", ignore_glob: Sequence[str] = ()
+        self,
+        roots: Mapping[str, Sequence[str | Path]],
+        hash_type: str = "sha256",
+        ignore_glob: Sequence[str] = (),
+        *,
+        ignore_regex: Sequence[str] = (),
+        follow_links: bool = True,
+        ignore_links: bool = False,
+        list_seconds: float = 0,
     ) -> None:
+        """``ignore_*``: paths, in the root or on disk, that are not served. ``list_seconds``: for so long lists are not
+        compared with the directories."""
         self._roots = {saltenv: [Path(root) for root in paths] for saltenv, paths in roots.items()}
         self._hash_type = hash_type
-        self._ignore = tuple(ignore_glob)
-        #: (real path) -> (what the digest is of, digest): a file is read again only after it changed.
-        self._hashes: dict[Path, tuple[tuple[int, int, int], FileHash]] = {}
+        patterns = [*(fnmatch.translate(glob) for glob in ignore_glob), *(f"(?:{each})" for each in ignore_regex)]
+        self._ignore = [
+            re.compile(pattern).match if index < len(ignore_glob) else re.compile(pattern).search
+            for index, pattern in enumerate(patterns)
+        ]
+        self._follow, self._ignore_links = follow_links, ignore_links
+        self._list_seconds = list_seconds
+        #: path -> (what the digest is of, digest): a file is read again only after it changed.
+        self._hashes: dict[Path, tuple[tuple[int, ...], FileHash]] = {}
+        self._listings: dict[Path, _Kept] = {}
+
+    @classmethod
+    def of(cls, opts: Mapping[str, Any]) -> LocalFiles:
+        """The tree of the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks and its kin."""
+        return cls(opts.get("file_roots") or {}, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
 
     def envs(self) -> list[str]:
         """Environments that exist, "base" first."""
@@ -34,33 +92,31 @@ class LocalFiles:
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of all files, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind == "file"})
+        return _begun(prefix, *(self._listing(root).files for root in self._roots_of(saltenv)))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of all directories, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind != "file"})
+        return _begun(prefix, *(self._listing(root).dirs for root in self._roots_of(saltenv)))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Relative paths of the directories that hold nothing, sorted."""
-        return sorted({path for path, kind in self._walk(saltenv, prefix) if kind == "empty"})
+        return _begun(prefix, *(self._listing(root).empty for root in self._roots_of(saltenv)))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Relative path -> target of every link in the tree, wherever it leads; a link's target is no file's content."""
+        """Relative path -> target of links in the tree: of those that stay in it, and of all where links are not followed."""
         found: dict[str, str] = {}
         for root in reversed(self._roots_of(saltenv)):
-            for path in _scan(root, prefix):
-                relative = path.relative_to(root).as_posix()
-                if path.is_symlink() and relative.startswith(prefix) and not self._ignored(relative):
-                    found[relative] = str(path.readlink())
+            found |= {path: to for path, to in self._listing(root).links.items() if path.startswith(prefix)}
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
         """Digest of a file."""
         found = self.fetch(path, saltenv)
-        if found is None:
-            return None
-        stat = found.stat()
-        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return None if found is None else self.digest(found)
+
+    def digest(self, found: Path) -> FileHash:
+        """Digest of a file on disk, read again only after it changed. Raises OSError."""
+        state = _stamp(found.stat())
         known = self._hashes.get(found)
         if known is not None and known[0] == state:
             return known[1]
@@ -72,7 +128,8 @@ class LocalFiles:
             while block := file.read(_BLOCK):
                 digest.update(block)
         result = FileHash(self._hash_type, digest.hexdigest())
-        self._hashes[found] = (state, result)
+        if _settled([state], time.time_ns()):
+            self._hashes[found] = (state, result)
         return result
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
@@ -80,18 +137,23 @@ class LocalFiles:
         found = self.fetch(path, saltenv)
         return None if found is None else found.stat().st_mode & 0o7777
 
+    def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
+        """What stat(2) tells of a file, as ten whole numbers."""
+        found = self.fetch(path, saltenv)
+        return None if found is None else [int(number) for number in tuple(found.stat())]
+
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """The file itself; None for one that does not exist, is no file, is ignored, or would lie outside its root."""
-        if not path or path.startswith("/") or "\0" in path or ".." in path.split("/") or self._ignored(path):
+        """The file itself; None for one that does not exist, is no file, is ignored, or must not be followed to."""
+        if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
             return None
         for root in self._roots_of(saltenv):
-            candidate = root / path
+            found = root / path
             try:
-                real = candidate.resolve(strict=True)
-                if real.is_file() and real.is_relative_to(root.resolve()):
-                    return real
+                served = found.is_file() and (self._follow or found.resolve().is_relative_to(root.resolve()))
             except (OSError, RuntimeError):
                 continue
+            if served and not self._ignored(path, str(found)):
+                return found
         return None
 
     def shown(self, fetched: Path) -> str:
@@ -107,34 +169,149 @@ class LocalFiles:
             return []
         return [Path(str(root).replace(_ANY_ENV, saltenv)) for root in self._roots.get(_ANY_ENV, [])]
 
-    def _ignored(self, relative: str) -> bool:
-        return any(fnmatch.fnmatchcase(relative, pattern) for pattern in self._ignore)
+    def _ignored(self, *names: str) -> bool:
+        return bool(self._ignore) and any(matches(name) for matches in self._ignore for name in names)
 
-    def _walk(self, saltenv: str, prefix: str) -> Iterator[tuple[str, str]]:
-        """(relative path, "file" | "dir" | "empty") of everything that is served and begins with ``prefix``."""
-        for root in self._roots_of(saltenv):
-            if not root.is_dir():
+    def _listing(self, root: Path) -> Listing:
+        """What a root holds now."""
+        known = self._listings.get(root)
+        now = time.monotonic()
+        if known is not None:
+            if self._list_seconds and now - known.checked < self._list_seconds:
+                return known.listing
+            if known.settled and all(_stamp_of(path) == stamp for path, stamp in known.stamps.items()):
+                self._listings[root] = known._replace(checked=now)
+                return known.listing
+        walk = _Walk(str(root), self._follow, self._ignore_links, self._ignored)
+        began = time.time_ns()
+        listing = walk.listing()
+        settled = _settled([stamp for stamp in walk.stamps.values() if stamp], began)
+        self._listings[root] = _Kept(listing, walk.stamps, settled, now)
+        return listing
+
+
+def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
+    """How trees are looked at, as options say it: arguments of LocalFiles."""
+    return {
+        "ignore_glob": _words(opts.get("file_ignore_glob")),
+        "ignore_regex": _words(opts.get("file_ignore_regex")),
+        "follow_links": bool(opts.get("fileserver_followsymlinks", True)),
+        "ignore_links": bool(opts.get("fileserver_ignoresymlinks", False)),
+        "list_seconds": float(opts.get("fileserver_list_cache_time") or 0),
+    }
+
+
+def _words(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) and value else [str(each) for each in value or ()]
+
+
+class _Walk:
+    """One look through a root."""
+
+    def __init__(self, root: str, follow: bool, ignore_links: bool, ignored: Any) -> None:
+        self._root = root
+        self._real = os.path.realpath(root)
+        self._follow, self._ignore_links, self._ignored = follow, ignore_links, ignored
+        self.stamps: dict[str, tuple[int, ...] | None] = {}
+
+    def listing(self) -> Listing:
+        """What there is."""
+        files: set[str] = set()
+        dirs: set[str] = set()
+        empty: set[str] = set()
+        links: dict[str, str] = {}
+        for entry, relative, link in self._entries(self._root, "", ()):
+            if self._ignored(relative, entry.path):
                 continue
-            real_root = root.resolve()
-            for path in _scan(root, prefix):
-                relative = path.relative_to(root).as_posix()
-                if not relative.startswith(prefix) or self._ignored(relative):
-                    continue
-                link = path.is_symlink()
-                if path.is_dir() and not link:
-                    yield relative, "dir" if any(path.iterdir()) else "empty"
-                # Links to directories are not walked into, so only a file that is a link itself can lead out.
-                elif path.is_file() and (not link or path.resolve().is_relative_to(real_root)):
-                    yield relative, "file"
+            if link is not None and (not self._follow or self._inside(entry.path)):
+                links[relative] = link
+            if _is(entry.is_dir):
+                dirs.add(relative)
+                if _holds_nothing(entry.path):
+                    empty.add(relative)
+            elif _is(entry.is_file) and (link is None or self._follow or self._inside(entry.path)):
+                files.add(relative)
+        return Listing(frozenset(files), frozenset(dirs), frozenset(empty), links)
 
-
-def _scan(root: Path, prefix: str = "") -> Iterator[Path]:
-    """Everything below a directory of which the path could begin with ``prefix``; links to directories are not walked into."""
-    top = root
-    for part in prefix.split("/")[:-1]:
-        top = top / part
-        if part in ("", ".", "..") or top.is_symlink():
+    def _entries(
+        self, directory: str, prefix: str, above: tuple[tuple[int, int], ...]
+    ) -> Iterator[tuple[os.DirEntry[str], str, str | None]]:
+        """(entry, relative path, where it leads if it is a link) of all that is below a directory."""
+        status = _stat(directory)
+        self.stamps[directory] = _stamp(status) if status is not None else None
+        if status is None or (status.st_dev, status.st_ino) in above:
+            # A link back to a directory that it lies in: what is there is listed already.
             return
-    for directory, names, files in os.walk(top):
-        for name in (*names, *files):
-            yield Path(directory, name)
+        try:
+            with os.scandir(directory) as found:
+                entries = list(found)
+        except OSError:
+            return
+        for entry in entries:
+            relative = f"{prefix}{entry.name}"
+            link = _target(entry) if entry.is_symlink() else None
+            if link is not None:
+                if self._ignore_links:
+                    continue
+                self.stamps[entry.path] = _stamp_of(entry.path)
+            yield entry, relative, link
+            if _is(entry.is_dir) and (link is None or self._follow):
+                here = (*above, (status.st_dev, status.st_ino))
+                yield from self._entries(entry.path, f"{relative}/", here)
+
+    def _inside(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return real == self._real or real.startswith(f"{self._real}{os.sep}")
+
+
+def _begun(prefix: str, *found: Iterable[str]) -> list[str]:
+    """What begins with a prefix, of all roots, sorted."""
+    return sorted(path for path in set().union(*found) if path.startswith(prefix))
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        # A Path for each of thousands of entries costs more than looking at them.
+        return os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev)
+
+
+def _stamp_of(path: str) -> tuple[int, ...] | None:
+    """What changes with a directory; of what a link leads to, only what it is: a file that is written to is no other entry."""
+    status = _stat(path)
+    if status is None:
+        return None
+    return _stamp(status) if stat.S_ISDIR(status.st_mode) else (stat.S_IFMT(status.st_mode),)
+
+
+def _settled(stamps: Iterable[tuple[int, ...]], now: int) -> bool:
+    """Whether all times are so old that a change after ``now`` has another. Clocks of other machines say nothing."""
+    return all(not -_TICK < now - stamp[0] < _TICK for stamp in stamps)
+
+
+def _target(entry: os.DirEntry[str]) -> str:
+    try:
+        return os.readlink(entry.path)  # noqa: PTH115 - as above
+    except OSError:
+        return ""
+
+
+def _is(asked: Callable[[], bool]) -> bool:
+    """What an entry is; nothing where its links go in a circle."""
+    try:
+        return asked()
+    except OSError:
+        return False
+
+
+def _holds_nothing(directory: str) -> bool:
+    try:
+        with os.scandir(directory) as found:
+            return next(found, None) is None
+    except OSError:
+        return False

@@ -20,6 +20,9 @@ from statecore.loader.arguments import misfit, unknown
 from statecore.loader.tables import Table
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar
 from statecore.pillar.external import PluginError
+from statecore.pillar.git_pillar import git_pillar
+from statecore.pillar.memory import PillarMemory
+from statecore.ports import Files
 from statecore.time_limit import TimeLimitExceeded, time_limit
 
 log = logging.getLogger(__name__)
@@ -40,20 +43,31 @@ class Wanted(NamedTuple):
 
 
 def pillar_of(
-    ctx: Context, loader: Loader, wanted: Wanted, live: MutableMapping[str, Any], *, own_id: str = ""
+    ctx: Context,
+    loader: Loader,
+    wanted: Wanted,
+    live: MutableMapping[str, Any],
+    *,
+    own_id: str = "",
+    memory: PillarMemory | None = None,
 ) -> PillarResult:
     """The pillar of a minion, from the tree in ``pillar_roots`` and the external pillars of the options of ``ctx``.
 
     ``ctx`` is a context whose pillar is ``live``, which is filled while the pillar grows: so files and plugins that ask
     for it see what there is. ``own_id``: the id that plugins find in ``__opts__``, that of the process that runs them.
+    ``memory``: of a process that compiles pillar again and again.
     """
+    remembered = PillarMemory() if memory is None else memory
     opts = {**ctx.opts, "saltenv": wanted.saltenv or ctx.opts.get("saltenv")}
     opts["pillarenv"] = wanted.pillarenv or ctx.opts.get("pillarenv")
     renderers = Table(loader, "renderers")
     renderers.attach(ctx)
     plugins = {**opts, "id": own_id or wanted.minion_id, "minion_id": wanted.minion_id}
     return compile_pillar(
-        PillarFiles(opts, wanted.saltenv, wanted.pillarenv),
+        remembered.files(
+            (str(opts["saltenv"]), str(opts["pillarenv"]), str(wanted.saltenv), str(wanted.pillarenv)),
+            lambda: PillarFiles(opts, wanted.saltenv, wanted.pillarenv),
+        ),
         minion_id=wanted.minion_id,
         grains=ctx.grains,
         opts=opts,
@@ -64,7 +78,8 @@ def pillar_of(
         override=wanted.override,
         on_demand=wanted.on_demand,
         # Plugins belong to this process, whichever host its minion manages.
-        external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/"))),
+        external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/")), remembered),
+        memory=remembered.texts,
         live=live,
         decrypt=lambda text, renderer: ctx.templates.data(text, renderer, {}, saltenv=ctx.saltenv),
     )
@@ -120,20 +135,45 @@ def _sections(given: Any) -> dict[str, list[str]]:
 class _ExternalPillars:
     """The plugins of one process, as ``pillar.ExternalPillars``."""
 
-    def __init__(self, loader: Loader, ctx: Context) -> None:
+    def __init__(self, loader: Loader, ctx: Context, memory: PillarMemory) -> None:
         self._loader = loader
         self._ctx = ctx
+        self._memory = memory
 
     def call(
         self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """What the plugin gives. Raises NotAvailable, PluginError."""
+        if name == "git" and not kwargs:
+            return self._of_git(minion_id, args)
         served = self._loader.serve("pillar", name, self._ctx)
         return _called(served, "ext_pillar", self._ctx, [minion_id, pillar, *args], kwargs)
 
     def names(self) -> list[str]:
         """Plugins that there are."""
-        return list(self._loader.all("pillar", self._ctx))
+        return sorted({"git", *self._loader.all("pillar", self._ctx)})
+
+    def _of_git(self, minion_id: str, repositories: list[Any]) -> dict[str, Any]:
+        """Pillar of Git repositories: trees of their own, compiled as ``pillar_roots`` are."""
+        renderers = Table(self._loader, "renderers")
+        renderers.attach(self._ctx)
+
+        def compiled(files: Files, saltenv: str) -> PillarResult:
+            return compile_pillar(
+                files,
+                minion_id=minion_id,
+                grains=self._ctx.grains,
+                opts=self._ctx.opts,
+                functions=self._ctx.functions,
+                renderers=renderers,
+                saltenv=saltenv,
+                memory=self._memory.texts,
+            )
+
+        try:
+            return git_pillar(repositories, self._ctx.opts, compiled, self._memory)
+        except StatecoreError as error:
+            raise PluginError(str(error)) from error
 
 
 def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs: Mapping[str, Any]) -> Any:

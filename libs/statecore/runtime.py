@@ -374,12 +374,13 @@ def local_runtime(
     manage: Manager | None = None,
     events: Events | None = None,
     master: Master | None = None,
+    files: Files | None = None,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
     ``jobs`` are those that run on this host meanwhile; None: nobody knows. ``manage`` asks the minion that runs beside.
-    ``events`` and ``master``: of an orchestration, which runs where a master is.
+    ``events`` and ``master``: of an orchestration, which runs where a master is. ``files``: in place of ``file_roots``.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = _host(whole)
@@ -409,7 +410,7 @@ def local_runtime(
     )
     runtime = Runtime(
         whole,
-        files=LocalFiles(whole["file_roots"], str(whole["hash_type"])),
+        files=LocalFiles.of(whole) if files is None else files,
         host=host,
         grains=grains,
         minion=LocalMinion(compiled, tops, manage),

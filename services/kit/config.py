@@ -8,7 +8,6 @@ name order, the environment (``SALTERN_<OPTION>``, a YAML value). The configurat
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import difflib
 import os
@@ -16,12 +15,15 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+
+from services.kit.fileserver_options import FileserverOptions
+from services.kit.option_fields import Values, option
 
 #: C speed where libyaml is there; the pure loader reads the same language.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -44,47 +46,21 @@ class ConfigError(Exception):
     """A configuration that cannot be used. str() says file and line (or variable), option, why, and the nearest valid name."""
 
 
-def option(default: Any, doc: str) -> Any:
-    """A field with its documentation; mutable defaults are copied for each instance."""
-    if isinstance(default, list | dict):
-        return field(default_factory=lambda: copy.deepcopy(default), metadata={"doc": doc})
-    return field(default=default, metadata={"doc": doc})
-
-
-class _Values:
-    """Keyword arguments become the fields; what is not given is the field's default.
-
-    Options are dataclasses for their fields alone: the methods that ``dataclass`` would write for a hundred fields take
-    longer to compile than everything else that `salt` imports of ours.
-    """
-
-    def __init__(self, **values: Any) -> None:
-        for item in dataclasses.fields(self):  # type: ignore[arg-type]
-            if item.name in values:
-                value = values.pop(item.name)
-            else:
-                made = item.default_factory
-                value = item.default if made is dataclasses.MISSING else made()
-            object.__setattr__(self, item.name, value)
-        if values:
-            raise TypeError(f"{type(self).__name__} has no option {', '.join(values)}")
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
-
-
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class StateOptions(_Values):
+class StateOptions(Values):
     """What the state system reads, on master (pillar, reactor) and minion alike."""
 
     file_roots: dict[str, list[str]] = option({"base": ["/srv/salt"]}, "environment -> directories of the state tree")
     pillar_roots: dict[str, list[str]] = option({"base": ["/srv/pillar"]}, "environment -> directories of the pillar")
+    file_ignore_glob: list[str] | str = option([], "globs of paths that file_roots do not serve")
+    file_ignore_regex: list[str] | str = option([], "regular expressions of paths that file_roots do not serve")
+    fileserver_followsymlinks: bool = option(
+        True, "links in file_roots are followed, wherever they lead; else only to what lies in the same root"
+    )
+    fileserver_ignoresymlinks: bool = option(False, "links in file_roots are not listed")
+    fileserver_list_cache_time: int = option(
+        0, "seconds for which lists of file_roots are not compared with the directories; 0: always compared"
+    )
     hash_type: str = option("sha256", "digest of served files and of fingerprints")
     renderer: str = option("jinja|yaml", "pipe of renderers for files without a shebang")
     renderer_blacklist: list[str] = option([], "renderers that are left out of every pipe")
@@ -189,7 +165,7 @@ class StateOptions(_Values):
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class MasterOptions(StateOptions):
+class MasterOptions(StateOptions, FileserverOptions):
     """Options of every master role and of the commands that speak to them (file ``master``)."""
 
     id: str = option("master", "name of the master in events and of its runner jobs")
@@ -220,7 +196,6 @@ class MasterOptions(StateOptions):
     gather_job_timeout: int = option(10, "seconds that minions have to answer that question")
     keep_jobs_seconds: int = option(86400, "seconds that a job stays in the job cache")
     file_buffer_size: int = option(1048576, "bytes of one chunk of a served file")
-    file_ignore_glob: list[str] = option([], "served trees leave these paths out")
     auto_accept: bool = option(False, "every new minion key is accepted: for labs only")
     open_mode: bool = option(False, "minion keys are not checked at all: for labs only")
     autosign_file: str = option("", "file of minion ids (globs, regular expressions) that are accepted at once")
@@ -250,7 +225,6 @@ class MasterOptions(StateOptions):
     )
     file_recv: bool = option(False, "minions may send files (cp.push), to <cachedir>/minions/<id>/files")
     file_recv_max_size: int = option(100, "megabytes of the largest file that a minion may send")
-    cachedir: str = option("/var/cache/salt/master", "files that minions send: minions/<id>/files below it")
     mine_get: dict[str, list[str]] | None = option(
         None, "regular expression of minion ids -> of mine functions that they may have; empty: all"
     )

@@ -25,7 +25,7 @@ _REACTIONS: Mapping[str, str] = {"site/refresh": "reactor/refresh.sls"}
 _ACCEPTANCE_WAIT = 1
 
 
-def master_options(settings: Settings, password: str) -> dict[str, Any]:
+def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, Any]:
     """Options of all roles and of the operator's commands."""
     ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
     reactor = [
@@ -36,6 +36,7 @@ def master_options(settings: Settings, password: str) -> dict[str, Any]:
         "internal_interface": LOOPBACK,
         **ports,
         "redis_url": redis_url(settings.ports["redis_port"], password),
+        "cachedir": str(paths.cache),
         **_roots(settings),
         **({"reactor": reactor} if reactor else {}),
     }
@@ -90,7 +91,7 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
         directory.mkdir(mode=0o700, exist_ok=True)
     password = _password(paths.redis_password)
     make_keys(paths.etc / "keys")
-    write(paths.etc / "master", _yaml("master", master_options(settings, password)))
+    write(paths.etc / "master", _yaml("master", master_options(settings, paths, password)))
     write(paths.etc / "redis.conf", render_redis_conf(settings.ports["redis_port"], password))
     for index, minion in enumerate(settings.minions):
         make_host(paths.host_of(minion), minion, index)

@@ -112,6 +112,11 @@ class Paths:
         return self.root / "redis-data"
 
     @property
+    def cache(self) -> Path:
+        """The master's: mirrors of Git repositories, and what minions pushed."""
+        return self.root / "cache"
+
+    @property
     def redis_password(self) -> Path:
         """Other users of this machine reach the port, too."""
         return self.etc / "redis.password"

@@ -19,6 +19,9 @@ from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys
 from services.kit.service import Role, run_role
+from services.kit.tree_updates import mirrors, roots_changes, tidy
+from services.maintenance.fetches import Fetches
+from statecore.gitrepos.remotes import GITFS
 
 #: Seconds between looks at what is due; signals are noticed as often.
 _TICK = 0.5
@@ -30,6 +33,9 @@ _LOCK = "maintenance"
 
 #: Seconds between changes of the counts of keys by state.
 _COUNT_EVERY = 15.0
+
+#: Seconds between looks for what mirrors no longer need.
+_TIDY_EVERY = 3600.0
 
 
 @dataclass
@@ -43,6 +49,9 @@ class Chores:
     present: frozenset[str] | None = None
     #: JID -> last sign of life of runners that were silent at the last round.
     silent: Mapping[str, int] = field(default_factory=dict)
+    fetches: Fetches = field(default_factory=lambda: Fetches(()))
+    #: Remote -> why it could not be fetched last; said once.
+    unfetched: dict[str, str] = field(default_factory=dict)
 
 
 Work: TypeAlias = Callable[[Chores], None]
@@ -102,6 +111,43 @@ def presence(chores: Chores) -> None:
     chores.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
 
 
+def fetch_remotes(chores: Chores) -> None:
+    """Tells what came of fetches of Git remotes, and starts those that are due."""
+    log = chores.role.log
+    updates = chores.fetches.turn(time.monotonic())
+    for update in updates:
+        name = update.mirror.remote.id
+        if update.error and chores.unfetched.get(name) != update.error:
+            log.error("%s; what was fetched before stays", update.error)
+        elif not update.error and name in chores.unfetched:
+            log.warning("%s can be fetched again", update.mirror.remote.shown)
+        if update.changed:
+            log.info("%s was fetched: it is another", update.mirror.remote.shown)
+        chores.unfetched.pop(name, None)
+        if update.error:
+            chores.unfetched[name] = update.error
+    served = [update for update in updates if update.mirror.remote.role == GITFS]
+    if served and chores.role.options.fileserver_events:
+        changed = any(update.changed for update in served)
+        chores.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
+
+
+def look_at_roots(chores: Chores) -> None:
+    """Fires what changed in file_roots, where somebody wants to know."""
+    options = chores.role.options
+    if not options.fileserver_events or "roots" not in options.fileserver_backend:
+        return
+    try:
+        chores.fire(tags.fileserver_update("roots"), roots_changes(options))
+    except OSError as error:
+        chores.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
+
+
+def tidy_mirrors(chores: Chores) -> None:
+    """Removes what mirrors no longer need."""
+    tidy(chores.role.options)
+
+
 def count_keys(chores: Chores) -> None:
     """Measures minion keys by state."""
     for state, ids in chores.store.minion_keys.all().items():
@@ -109,6 +155,9 @@ def count_keys(chores: Chores) -> None:
 
 
 TASKS: Mapping[str, Task] = {
+    "fetch_remotes": Task(lambda options: _TICK, fetch_remotes),
+    "look_at_roots": Task(lambda options: options.roots_update_interval, look_at_roots),
+    "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
     "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
     "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
@@ -136,7 +185,7 @@ def _loop(role: Role) -> None:
     store = Store.open(role.options.redis_url, client_name="maintenance")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     sender = EventSender(context, role.options, LinkKeys.load(role.keys))
-    chores = Chores(role, store, sender.fire)
+    chores = Chores(role, store, sender.fire, fetches=Fetches(mirrors(role.options)))
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.trouble)

@@ -142,9 +142,11 @@ class Channel:
         pillarenv: str | None,
         override: Mapping[str, Any] | None,
         on_demand: Mapping[str, Any] | None = None,
+        *,
+        clean_cache: bool = False,
     ) -> dict[str, Any]:
-        """Pillar as the master compiles it now. Raises ChannelError."""
-        load = {
+        """Pillar as the master compiles it; ``clean_cache``: now, whatever it keeps. Raises ChannelError."""
+        load: dict[str, Any] = {
             "cmd": "_pillar",
             "id": self._identity.id,
             "grains": dict(grains),
@@ -153,7 +155,9 @@ class Channel:
             "pillar_override": dict(override or {}),
             "extra_minion_data": {},
             "ver": "2",
-        } | ({"ext": dict(on_demand)} if on_demand else {})
+        }
+        load |= {"ext": dict(on_demand)} if on_demand else {}
+        load |= {"clean_cache": True} if clean_cache else {}
 
         def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())

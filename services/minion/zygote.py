@@ -232,13 +232,13 @@ class Zygote:
             # The main process knows them before the master does, so that both choose by the same.
             self._announce(self._runtime.pillar)
         if "pillar" in wanted:
-            self._refresh_pillar(tries=1)
+            self._refresh_pillar(tries=1, clean_cache=True)
         # Beacons see what jobs see, and forget what they saw, as in Salt.
         if self._stop_watcher():
             self._watch(wanted=True)
 
-    def _refresh_pillar(self, tries: int = 0) -> None:
-        """Compiles the pillar anew and announces it; tries until it succeeds, or at most ``tries`` times."""
+    def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
+        """Has the pillar compiled and announces it; tries until it succeeds, or at most ``tries`` times."""
         options = self._options
         pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
         attempt = 0
@@ -246,7 +246,9 @@ class Zygote:
             attempt += 1
             try:
                 with Channel(options, self._identity, self._credentials) as channel:
-                    pillar = channel.pillar(self._runtime.grains, options.saltenv, pillarenv, None)
+                    pillar = channel.pillar(
+                        self._runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache
+                    )
             except ChannelError as error:
                 _LOG.error("no pillar: %s", error)
                 if tries and attempt >= tries:

@@ -17,7 +17,8 @@ from saltwire.keys import PublicKey, derive_key_string
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
-from statecore.files import LocalFiles
+from statecore.fileserver import FileServer
+from statecore.pillar.memory import PillarMemory
 
 #: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. The previous session key
 #: is accepted too; where a lag would count, at a sign-in and for what cannot be opened, the newest epochs are asked for.
@@ -34,7 +35,8 @@ class Desk:
     key_dir: Path
     store: Store
     fire: Callable[[str, Mapping[str, Any]], bool]
-    files: LocalFiles
+    files: FileServer
+    pillar_memory: PillarMemory = field(default_factory=PillarMemory, init=False)
     metrics: Metrics
     log: logging.Logger
     #: Starts a runner in a process of its own; the second is told how the process ended, where it did not end well.
@@ -122,6 +124,19 @@ class Desk:
         except (PeerFault, AuthenticationError):
             # Of a master with another secret; it is written anew when the minion asks next.
             self._pillars.pop(minion, None)
+
+    def cached_pillar(self, minion_id: str, environments: str) -> dict[str, Any] | None:
+        """Pillar that is handed out as it is (option pillar_cache); None where there is none under this master's secret."""
+        sealed = self.store.cache.kept_pillar(minion_id).get(environments)
+        try:
+            return None if sealed is None else dict(self._pillar_seal().loads(sealed))
+        except (PeerFault, AuthenticationError):
+            return None
+
+    def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, Any]) -> None:
+        """Keeps it for ``pillar_cache_ttl`` seconds."""
+        sealed = self._pillar_seal().dumps(pillar)
+        self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 
     def _pillar_seal(self) -> Crypticle:
         return Crypticle(derive_key_string(self.keys.secret, purpose="pillar", epoch=0))

@@ -21,13 +21,13 @@ from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
+from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from services.mworker.desk import Desk
 from services.mworker.door import Door
 from services.mworker.later import LateReply
 from services.mworker.processes import Processes, TooManyRunners
-from statecore.files import LocalFiles
 
 #: Milliseconds that a late answer has to leave.
 _LATE_LINGER = 10_000
@@ -123,7 +123,7 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
         key_dir=role.keys,
         store=store,
         fire=sender.fire,
-        files=LocalFiles(options.file_roots, options.hash_type),
+        files=file_server(options),
         metrics=role.metrics,
         log=role.log,
         start_runner=processes.start,

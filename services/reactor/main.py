@@ -21,13 +21,13 @@ from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import MasterOptions, as_opts
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
+from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.reactor.pool import Pool, Worker
 from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from services.reactor.table import ReactorTable, rows_of
 from statecore.compile import compile_sls
 from statecore.errors import SlsError
-from statecore.files import LocalFiles
 from statecore.loader.tables import Table
 from statecore.render import SlsTree, Source
 from statecore.runtime import Runtime
@@ -178,8 +178,8 @@ def asker(role: Role, control: ControlClient) -> Worker[tuple[Reaction, str]]:
 
 def runtime_of(options: MasterOptions) -> Runtime:
     """statecore as reactor SLS see it: the master's options and state tree, no pillar."""
-    opts = as_opts(options, file_client="local", cachedir="")
-    return Runtime(opts, files=LocalFiles(options.file_roots, options.hash_type), pillar={})
+    opts = as_opts(options, file_client="local")
+    return Runtime(opts, files=file_server(options), pillar={})
 
 
 def _loop(role: Role) -> None:

@@ -139,6 +139,7 @@ class Lab:
         for directory in ("etc", "log", "redis"):
             (self.root / directory).mkdir()
         master = {
+            "cachedir": str(self.root / "master-cache"),
             "extension_modules": str(self.root / "master-extmods"),
             "file_roots": {"base": [str(self.tree / "salt")]},
             "pillar_roots": {"base": [str(self.tree / "pillar")]},

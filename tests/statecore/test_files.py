@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import time
 
 import pytest
 
+import statecore.files
 from statecore.files import LocalFiles
 from statecore.ports import FileHash
 
@@ -47,10 +49,12 @@ def roots(tmp_path):
 
 @pytest.fixture
 def files(roots):
-    return LocalFiles(
-        {"dev": [roots / "dev"], "base": [str(roots / "first"), roots / "second", roots / "none"]},
-        ignore_glob=["*.swp"],
-    )
+    return serving(roots, follow_links=False)
+
+
+def serving(roots, **options):
+    base = [str(roots / "first"), roots / "second", roots / "none"]
+    return LocalFiles({"dev": [roots / "dev"], "base": base}, ignore_glob=["*.swp"], **options)
 
 
 def test_listing(files):
@@ -64,12 +68,12 @@ def test_listing(files):
         assert files.symlinks(prefix=nowhere) == {}
     assert files.paths("dev") == ["dev.sls"]
     assert files.paths("none") == []
-    assert files.dirs() == ["empty", "empty/deep", "web"]
+    assert files.dirs() == ["empty", "empty/deep", "linkdir", "outdir", "web"]
     assert files.dirs(prefix="e") == ["empty", "empty/deep"]
     assert files.empty_dirs() == ["empty/deep"]
 
 
-def test_links_are_told_wherever_they_lead(files):
+def test_links_are_told_wherever_they_lead_if_they_are_not_followed(files):
     told = files.symlinks()
     assert (told["link"], told["linkdir"], told["absolute"]) == ("web/init.sls", "web", "/etc/passwd")
     assert list(told) == ["absolute", "dangling", "link", "linkdir", "loop", "out", "outdir"]
@@ -137,3 +141,66 @@ def test_any_environment_by_its_name(roots):
     assert files.paths("..") == []
     assert files.fetch("secret/key", "..") is None
     assert files.fetch("key", "../" + roots.name + "/secret") is None
+
+
+def test_links_are_followed(roots):
+    files = serving(roots)
+    assert {"out", "absolute", "outdir/key", "linkdir/init.sls"} <= set(files.paths())
+    assert files.fetch("outdir/key").read_text() == "secret"
+    # What is followed is no link; those that stay inside are both.
+    assert files.symlinks() == {"dangling": "nothing", "link": "web/init.sls", "linkdir": "web", "loop": "loop"}
+
+
+def test_links_may_be_left_out(roots):
+    files = serving(roots, ignore_links=True)
+    assert files.paths() == [".hidden", "db.sls", "top.sls", "web/init.sls", "web/run.sh"]
+    assert files.symlinks() == {}
+
+
+def test_a_link_to_where_it_lies_is_walked_into_once(roots):
+    (roots / "dev" / "again").symlink_to(".")
+    (roots / "dev" / "deep").mkdir()
+    (roots / "dev" / "deep" / "up").symlink_to("..")
+    assert serving(roots).paths("dev") == ["dev.sls"]
+
+
+def test_expressions_may_be_left_out(roots):
+    files = LocalFiles({"base": [roots / "first"]}, ignore_regex=[r"\.sls$", f"^{roots}/first/web/"])
+    assert files.paths() == ["absolute", "link", "linkdir/run.sh", "out", "outdir/key", "web.swp"]
+    assert files.fetch("top.sls") is files.fetch("web/run.sh") is None
+
+
+def test_lists_are_kept_until_something_changes(roots, monkeypatch):
+    walked = []
+    walk = statecore.files._Walk.listing
+    monkeypatch.setattr(statecore.files._Walk, "listing", lambda self: walked.append(self) or walk(self))
+    # Change times cannot be set back, so the clock is set forward.
+    ahead = 10_000_000_000
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() + ahead)
+    files = LocalFiles({"base": [roots / "first"]})
+    listed = files.paths()
+    assert files.paths() == listed
+    assert len(walked) == 1
+    changes = (
+        lambda: (roots / "first" / "new").write_text(""),
+        lambda: (roots / "first" / "new").unlink(),
+        lambda: (roots / "first" / "web" / "deep").mkdir(),
+        lambda: (roots / "secret" / "other").write_text(""),
+        lambda: (roots / "first" / "nothing").write_text("what a link led to is there now"),
+        lambda: (roots / "first" / "web" / "run.sh").rename(roots / "first" / "run.sh"),
+        lambda: ((roots / "first" / "link").unlink(), (roots / "first" / "link").symlink_to("web/none")),
+    )
+    for change in changes:
+        change()
+        fresh = LocalFiles({"base": [roots / "first"]})
+        assert (files.paths(), files.dirs(), files.symlinks()) == (fresh.paths(), fresh.dirs(), fresh.symlinks())
+
+
+def test_what_changes_right_after_a_look_is_seen(roots):
+    files = LocalFiles({"base": [roots / "dev"]})
+    for number in range(50):
+        (roots / "dev" / f"f{number}").write_text("")
+        assert f"f{number}" in files.paths()
+        (roots / "dev" / "dev.sls").write_text(f"{number:02}")
+        assert files.hash("dev.sls").hsum == hashlib.sha256(f"{number:02}".encode()).hexdigest()

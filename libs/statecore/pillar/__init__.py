@@ -18,6 +18,7 @@ from statecore.pillar.roots import BASE, PillarFiles, environment_asked
 from statecore.pillar.sls import PillarSls
 from statecore.ports import Files, Function
 from statecore.render import SlsTree
+from statecore.render.memory import RenderMemory
 from statecore.render.top import Chosen
 
 __all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar"]
@@ -46,6 +47,7 @@ def compile_pillar(
     on_demand: Mapping[str, Any] | None = None,
     live: MutableMapping[str, Any] | None = None,
     decrypt: Decrypt | None = None,
+    memory: RenderMemory | None = None,
 ) -> PillarResult:
     """The pillar of a minion from the tree in ``files``, its environments in their order, and from external pillars.
 
@@ -57,7 +59,7 @@ def compile_pillar(
     ``pillarenv`` limits the run to one environment; ``override`` is laid over the result, and is what templates see as
     ``pillar``. ``external`` runs the plugins of the option ``ext_pillar``, and of ``on_demand``, one more of them that the
     minion asks for; without it there are none. ``live``: what ``functions`` see as pillar; it is filled on the way.
-    ``decrypt``: how the option ``decrypt_pillar`` is obeyed.
+    ``memory``: what compilations of many minions have in common. ``decrypt``: how the option ``decrypt_pillar`` is obeyed.
     """
     asked = environment_asked(opts, saltenv, pillarenv)
     known: MutableMapping[str, Any] = {} if live is None else live
@@ -74,6 +76,7 @@ def compile_pillar(
         pillar=known,
         functions=functions,
         renderers=renderers,
+        memory=memory,
     )
     sources = External(external, opts, merging, errors, minion_id)
     first = bool(opts.get("ext_pillar_first"))
@@ -111,7 +114,9 @@ def _by_sls(
     data: dict[str, Any] = dict(override)
     for env in _ordered(chosen.refs, opts.get("env_order") or ()):
         if env not in envs:
-            errors.add(f"No matching pillar environment for environment '{env}' found")
+            # Base is an environment even where it has no directories: then it gives nothing.
+            if env != BASE:
+                errors.add(f"No matching pillar environment for environment '{env}' found")
             continue
         optional = frozenset(sls for at, sls in chosen.optional if at == env)
         walk = PillarSls(tree, env, merging, errors, optional, bool(opts.get("pillar_includes_override_sls")))

@@ -81,6 +81,11 @@ class External:
         except PluginError as error:
             self._errors.add(f"Failed to load ext_pillar {name}: {error}")
             return None
+        if isinstance(given, Mapping) and isinstance(given.get("_errors"), list):
+            # Of a pillar that was compiled in turn, which is there for the rest.
+            for told in given["_errors"]:
+                self._errors.add(str(told))
+            given = {key: value for key, value in given.items() if key != "_errors"}
         if given and not isinstance(given, Mapping):
             kind = type(given).__name__
             self._errors.add(f"Failed to load ext_pillar {name}: it gave {kind}, and must give a dictionary")

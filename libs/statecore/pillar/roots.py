@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.files import LocalFiles
+from statecore.files import LocalFiles, tree_options
 
 #: Environment whose directories stand in for one that has none of its own; in their names it stands for that one's.
 _ANY_ENV = "__env__"
@@ -30,7 +30,7 @@ class PillarFiles(LocalFiles):
         roots: Mapping[str, Sequence[str | Path]] = opts.get("pillar_roots") or {}
         env = environment_asked(opts, saltenv, pillarenv) or str(saltenv or opts.get("saltenv") or BASE)
         whole = _with_any(roots, env)
-        super().__init__(whole, str(opts.get("hash_type") or "sha256"))
+        super().__init__(whole, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
         self._envs = list(dict.fromkeys([BASE, *whole]))
 
     def envs(self) -> list[str]:

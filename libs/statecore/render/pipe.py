@@ -13,6 +13,7 @@ from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
 from statecore.render.limit import seconds_of, told
+from statecore.render.memory import RenderMemory
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
 from statecore.render.stage import Renderer, Source, Stage
 from statecore.time_limit import ComputedTooMuch, computing_limit
@@ -57,13 +58,15 @@ class Pipes:
         opts: Mapping[str, Any],
         names: Mapping[str, Any],
         users: Mapping[str, Callable[..., Any]] | None = None,
+        memory: RenderMemory | None = None,
     ) -> None:
         """``names`` are there for every template. ``users``: "name.render" -> a renderer from ``_renderers``.
 
         Options: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and
         those of the renderers.
         """
-        self.jinja = Jinja(files, names, opts)
+        self.jinja = Jinja(files, names, opts, memory)
+        self._memory = memory
         #: Whether marks name columns too.
         self.columns = False
         self._files = files
@@ -99,13 +102,14 @@ class Pipes:
             self._opts,
             self.jinja,
             self._jinja_options if jinja_options is None else jinja_options,
+            memory=self._memory,
         )
         for step in self._allowed(steps(source.text, default or self._default)):
             renderer = self._renderer(step.name)
             if renderer is None:
                 raise self._unknown(step.name, source)
             if step.arguments:
-                stage = Stage(source, self._files, names, self._opts, self.jinja, self._jinja_options, step.arguments)
+                stage = stage._replace(jinja_options=self._jinja_options, arguments=step.arguments)
             try:
                 data = renderer(data, stage)
             except TemplateFault as fault:

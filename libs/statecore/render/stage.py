@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from statecore.ports import Files
 from statecore.render.jinja import Jinja
+from statecore.render.memory import RenderMemory
 
 
 class Source(NamedTuple):
@@ -37,6 +38,8 @@ class Stage(NamedTuple):
     jinja_options: Mapping[str, Any]
     #: What stands behind the renderer's name in the shebang.
     arguments: str = ""
+    #: What renderings have in common; None where nothing is shared.
+    memory: RenderMemory | None = None
 
 
 #: What came out of the renderer before, and where it is -> what comes out of this one. Raises TemplateFault or DataFault.

@@ -15,6 +15,7 @@ from statecore.match import Subject, TargetError, matches, users_matcher
 from statecore.ports import Files
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
+from statecore.render.memory import RenderMemory
 from statecore.render.names import of_sls
 from statecore.render.pipe import Pipes
 from statecore.render.stage import Source
@@ -50,8 +51,12 @@ class SlsTree:
         extra: Mapping[str, Any] | None = None,
         renderers: Mapping[str, Callable[..., Any]] | None = None,
         matchers: Mapping[str, Callable[..., Any]] | None = None,
+        memory: RenderMemory | None = None,
     ) -> None:
-        """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: users' own."""
+        """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: users' own.
+
+        ``memory``: of texts that were compiled or parsed, for many trees.
+        """
         self.files = files
         self.renderers = renderers
         self._matchers: Mapping[str, Callable[..., Any]] = {} if matchers is None else matchers
@@ -71,7 +76,7 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: File, as people are told of it -> its lines: split when the first fault needs them.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers)
+        self._pipes = Pipes(files, opts, self._context, renderers, memory)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # --------------------------------------------------------------------------------------------------------------- top file

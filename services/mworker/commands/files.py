@@ -48,10 +48,10 @@ def file_hash_and_stat(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> l
 
 def find(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """Where the file is; empty fields when there is no such file. Minions before 3008 ask this first, for the mode."""
-    path = desk.files.fetch(_path(load), _env(load))
-    if path is None:
+    found = desk.files.source(_path(load), _env(load))
+    if found is None:
         return {"path": "", "rel": ""}
-    return {"path": str(path), "rel": _path(load), "stat": _stat(desk, load), "back": "roots"}
+    return {"path": str(found[1]), "rel": _path(load), "stat": _stat(desk, load), "back": found[0]}
 
 
 def serve(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _env(load: Mapping[str, Any]) -> str:
 
 def _prefix(load: Mapping[str, Any]) -> str:
     prefix = load.get("prefix") or ""
-    return prefix.strip("'") if isinstance(prefix, str) else ""
+    return prefix.strip("'").lstrip("/") if isinstance(prefix, str) else ""
 
 
 def _path(load: Mapping[str, Any]) -> str:
@@ -110,5 +110,4 @@ def _path(load: Mapping[str, Any]) -> str:
 
 
 def _stat(desk: Desk, load: Mapping[str, Any]) -> list[int] | None:
-    path = desk.files.fetch(_path(load), _env(load))
-    return [int(number) for number in tuple(path.stat())] if path else None
+    return desk.files.stat(_path(load), _env(load))

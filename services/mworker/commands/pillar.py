@@ -26,14 +26,23 @@ def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
         _map(load.get("pillar_override")),
         _map(load.get("ext")),
     )
+    cached = desk.options.pillar_cache and wanted.override is None and wanted.on_demand is None
+    environments = f"{wanted.saltenv or ''} {wanted.pillarenv or ''}"
+    if cached:
+        if load.get("clean_cache"):
+            desk.store.cache.drop_pillar(minion_id)
+        elif (kept := desk.cached_pillar(minion_id, environments)) is not None:
+            return kept
     live: dict[str, Any] = {}
     runtime = _runtime(desk, minion_id, grains, live, saltenv=wanted.saltenv)
-    result = pillar_of(runtime.context, runtime.loader, wanted, live, own_id=desk.options.id)
+    result = pillar_of(runtime.context, runtime.loader, wanted, live, own_id=desk.options.id, memory=desk.pillar_memory)
     for error in result.errors:
         desk.log.error("pillar: %s", error, extra={"minion": minion_id})
     plain = wanted.override is None and wanted.on_demand is None and not result.errors
     if desk.options.minion_data_cache and plain:
         desk.keep_pillar(minion_id, result.data)
+    if cached and not result.errors:
+        desk.cache_pillar(minion_id, environments, result.data)
     return as_data(result)
 
 
@@ -50,7 +59,7 @@ def master_tops(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
 
 def _runtime(desk: Desk, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any) -> Runtime:
     """The state engine on the master's files, for one minion."""
-    own = as_opts(desk.options, id=minion_id, file_client="local", cachedir="", **opts)
+    own = as_opts(desk.options, id=minion_id, file_client="local", **opts)
     directory = desk.options.extension_modules
     return Runtime(
         own, files=desk.files, grains=grains, pillar=pillar, extension_dir=Path(directory) if directory else None

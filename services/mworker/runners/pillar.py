@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kit.config import as_opts
+from services.kit.served_files import file_server
 from services.mworker.runners.runner import RunnerTools
 from statecore.runtime import local_runtime
 
@@ -22,5 +23,5 @@ def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping
     """
     own = {name: kwargs.pop(name) for name in ("saltenv", "pillarenv") if name in kwargs}
     grains = {**(tools.store.cache.grains(minion) or {"fqdn": minion}), "id": minion, **kwargs}
-    opts = as_opts(tools.options, id=minion, file_client="local", cachedir="", **own)
-    return dict(local_runtime(opts, grains=grains).pillar)
+    opts = as_opts(tools.options, id=minion, file_client="local", **own)
+    return dict(local_runtime(opts, files=file_server(tools.options), grains=grains).pillar)

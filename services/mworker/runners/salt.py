@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from services.kit.config import as_opts
+from services.kit.served_files import file_server
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.runtime import local_runtime
 
@@ -17,8 +18,11 @@ def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:
         ``True``: with the pillar of the master's id with ``_master`` behind it
     """
     with_pillar = bool(kwargs.pop("with_pillar", False))
-    opts = as_opts(tools.options, id=f"{tools.options.id}_master", file_client="local", cachedir="")
-    returned = local_runtime(opts, pillar=None if with_pillar else {}).call(fun, args, kwargs)
+    own = {"cachedir": "", "mirrors_dir": tools.options.cachedir}
+    opts = as_opts(tools.options, id=f"{tools.options.id}_master", file_client="local", **own)
+    returned = local_runtime(opts, files=file_server(tools.options), pillar=None if with_pillar else {}).call(
+        fun, args, kwargs
+    )
     if not returned.success and isinstance(returned.value, str):
         raise RunnerFault(returned.value)
     return returned.value

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.config import as_opts
+from services.kit.served_files import file_server
 from services.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from statecore.errors import CommandError
 from statecore.extension_modules import sync
-from statecore.files import LocalFiles
 
 #: What is fetched, in Salt's order; ``salt://_<kind>`` each.
 KINDS = (
@@ -45,7 +45,7 @@ def _of(kind: str) -> Runner:
 def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: Any, blacklist: Any) -> list[str]:
     options = tools.options
     envs = saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
-    files = LocalFiles(options.file_roots, options.hash_type)
+    files = file_server(options)
     try:
         return sync(files, Path(options.extension_modules), kind, envs, as_opts(options), whitelist, blacklist)
     except CommandError as error:

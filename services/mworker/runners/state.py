@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from services.kit.config import as_opts
+from services.kit.served_files import file_server
 from services.mworker.runners.orchestration import OrchestrationMaster
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.pauses import ANY
@@ -207,8 +208,8 @@ def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
     """The state engine with the master's files and pillar, as a minion of its own name."""
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
-    opts = as_opts(options, id=f"{options.id}_master", file_client="local", cachedir="", __role="master")
-    return local_runtime(opts, jobs=_OneJob(master.jid), events=master, master=master)
+    opts = as_opts(options, id=f"{options.id}_master", file_client="local", cachedir="", mirrors_dir=options.cachedir, __role="master")
+    return local_runtime(opts, files=file_server(tools.options), jobs=_OneJob(master.jid), events=master, master=master)
 
 
 class _OneJob:

@@ -49,7 +49,7 @@ def test_the_master_reads_its_options(chosen: Settings, paths: Paths, password: 
 def test_reactions_are_those_that_the_tree_has(chosen: Settings, paths: Paths) -> None:
     (chosen.tree / "reactor").mkdir()
     (chosen.tree / "reactor" / "refresh.sls").touch()
-    assert files.master_options(chosen, "x")["reactor"] == [
+    assert files.master_options(chosen, paths, "x")["reactor"] == [
         {"site/refresh": [str(chosen.tree / "reactor" / "refresh.sls")]}
     ]
 

@@ -22,9 +22,9 @@ from saltwire.pillar_transfer import open_pillar
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import new_metrics
+from services.kit.served_files import file_server
 from services.mworker.desk import Desk
 from services.mworker.door import Door
-from statecore.files import LocalFiles
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +157,7 @@ def new_worker(
             key_dir=role_keys / "mworker",
             store=Store.open(chosen.redis_url, client_name=f"test{next(counter)}"),
             fire=fire,
-            files=LocalFiles(chosen.file_roots, chosen.hash_type),
+            files=file_server(chosen),
             metrics=new_metrics("mworker"),
             log=logging.getLogger("saltern.mworker"),
             start_runner=lambda work, lost: runners.append(work),

@@ -74,4 +74,4 @@ def test_a_text_is_compiled_once(planted: Plant) -> None:
     ]
     assert seen == ["0", "1", "2"]
     (env,) = templates._pipes.jinja._engine._environments.values()
-    assert len(env._codes) == 1
+    assert len(env.memory._codes._made) == 1

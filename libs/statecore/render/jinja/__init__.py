@@ -9,6 +9,7 @@ from statecore.deferred import Deferred, loaded
 from statecore.ports import Files
 from statecore.render.jinja.functions import SaltFunctions
 from statecore.render.jinja.header import has_header
+from statecore.render.memory import RenderMemory
 
 __all__ = ["Jinja", "SaltFunctions", "whitespace"]
 
@@ -27,9 +28,11 @@ def whitespace(opts: Mapping[str, Any]) -> dict[str, Any]:
 class Jinja:
     """The template engine of one tree."""
 
-    def __init__(self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
+    ) -> None:
         """``names`` are there for every template. Options: jinja_time_limit, allow_undefined."""
-        self._engine = Deferred(lambda: loaded("statecore.render.jinja.engine", "Engine")(files, names, opts))
+        self._engine = Deferred(lambda: loaded("statecore.render.jinja.engine", "Engine")(files, names, opts, memory))
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         """The rendered text, as ``Engine.render`` makes it. Raises TemplateFault, located."""

@@ -24,6 +24,7 @@ from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
 from statecore.render.limit import seconds_of, told
+from statecore.render.memory import RenderMemory
 from statecore.time_limit import ComputedTooLarge, ComputedTooMuch, computing_limit
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,11 @@ def environment(files: Files, saltenv: str, names: Mapping[str, Any], options: M
 class Engine:
     """Renders the templates of one tree."""
 
-    def __init__(self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
+    ) -> None:
         """``names`` are there for every template. Options: jinja_time_limit, allow_undefined."""
+        self._memory = RenderMemory() if memory is None else memory
         self._files = files
         self._names = names
         self._undefined = jinja2.Undefined if opts.get("allow_undefined") else jinja2.StrictUndefined
@@ -86,7 +90,8 @@ class Engine:
         key = (saltenv, repr(sorted(known.items())))
         env = self._environments.get(key)
         if env is None:
-            env = TreeEnvironment(self._files, saltenv, self._names, {"undefined": self._undefined, **known})
+            options = {"undefined": self._undefined, **known}
+            env = TreeEnvironment(self._files, saltenv, self._names, options, self._memory)
             self._environments[key] = env
         return env
 

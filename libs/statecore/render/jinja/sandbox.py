@@ -11,12 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
-from types import CodeType
 from typing import Any
 
 import jinja2
 from jinja2 import nodes
-from jinja2.compiler import CodeGenerator
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -24,13 +23,11 @@ from statecore.ports import Files
 from statecore.render.filters import FILTERS, GLOBALS, TESTS
 from statecore.render.filters.text import printable
 from statecore.render.jinja.tags import SerializerExtension
+from statecore.render.memory import RenderMemory
 from statecore.render.names import place
 
 #: Turns of loops and calls between two looks at the clock.
 _TURNS = 100
-
-#: Compiled texts that an environment keeps; a loop may render a text of its own in each turn.
-_KEPT = 500
 
 #: What codegen writes at the beginning of each turn of a loop.
 _TURN_BEGINS = "_loop_vars = {}"
@@ -65,6 +62,12 @@ class _CountingCode(CodeGenerator):
         if x == _TURN_BEGINS:
             super().writeline("next(turns)")
 
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> str:
+        # What a filter gives now is not what it gives later, and code is kept. Texts of the template itself stay as they are.
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible
+        return super()._output_child_to_const(node, frame, finalize)
+
     def write(self, x: str) -> None:
         super().write("counted(fiter)" if x == _FILTERED else x)
 
@@ -95,19 +98,27 @@ class TreeEnvironment(SandboxedEnvironment):
     code_generator_class = _CountingCode
     intercepted_binops = frozenset(("*", "**"))
 
-    def __init__(self, files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        files: Files,
+        saltenv: str,
+        names: Mapping[str, Any],
+        options: Mapping[str, Any],
+        memory: RenderMemory | None = None,
+    ) -> None:
         """``names`` are there for every template. ``options``: Jinja's own, and ``undefined``."""
         super().__init__(
             loader=TreeLoader(files, saltenv),
             finalize=printable,
             extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerExtension],
-            **{"undefined": jinja2.StrictUndefined, **options},
+            **{"undefined": jinja2.StrictUndefined, **options, "optimized": False},
         )
+        self.memory = RenderMemory() if memory is None else memory
+        self._own = repr(sorted(options.items(), key=lambda item: item[0]))
         self.rendering = Rendering({}, float("inf"))
         #: Drawn from once for each turn of a loop and each call: every so many it looks at the clock.
         self.turns: Iterator[bool]
         self.count_anew()
-        self._codes: dict[tuple[str | None, str], CodeType] = {}
         self.filters.update(FILTERS)
         self.tests.update(TESTS)
         self.globals.update(GLOBALS)
@@ -143,11 +154,7 @@ class TreeEnvironment(SandboxedEnvironment):
 
     def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, Any]) -> jinja2.Template:
         """A text as a template. A text is compiled once."""
-        code = self._codes.get((name, text))
-        if code is None:
-            if len(self._codes) >= _KEPT:
-                del self._codes[next(iter(self._codes))]
-            code = self._codes[name, text] = self.compile(text, name, file)
+        code = self.memory.code((self._own, name, file, text), text, lambda: self.compile(text, name, file))
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
 
     def _generate(

@@ -11,6 +11,7 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from statecore.render.filters.text import load_json, load_yaml
+from statecore.render.memory import RenderMemory
 
 #: Marks a line's origin in a second rendering; no text holds it by accident.
 MARKED = re.compile("\x01(\\d+)\x02")
@@ -61,4 +62,6 @@ class SerializerExtension(Extension):
         return self.call_method("_data", [nodes.Const(kind), text], lineno=line)
 
     def _data(self, kind: str, text: Any) -> Any:
-        return _READERS[kind](MARKED.sub("", str(text)))
+        plain, read = MARKED.sub("", str(text)), _READERS[kind]
+        memory: RenderMemory | None = getattr(self.environment, "memory", None)
+        return read(plain) if memory is None or kind != "yaml" else memory.document(plain, read)

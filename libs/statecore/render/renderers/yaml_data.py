@@ -11,4 +11,6 @@ from statecore.render.stage import Stage
 
 def render(data: Any, stage: Stage) -> Any:
     """The document; data that is a map already stays."""
-    return data if isinstance(data, Mapping) else yaml.load(str(data))
+    if isinstance(data, Mapping):
+        return data
+    return yaml.load(str(data)) if stage.memory is None else stage.memory.document(str(data), yaml.load)

@@ -1,0 +1,72 @@
+"""The backend ``gitfs``: branches, tags and commits of Git repositories as environments (salt/fileserver/gitfs.py).
+
+It reads mirrors that the maintenance role keeps, and never fetches: what is asked for waits for no server of others. A remote
+that has not been fetched yet is named in the log, and gives nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from statecore.gitrepos.files import View, ViewedFiles
+from statecore.gitrepos.mirror import Mirror, NotFetched, home_of
+from statecore.gitrepos.refs import COMMIT, commit_of, environments
+from statecore.gitrepos.remotes import GITFS, GitRemote, gitfs_remotes
+
+log = logging.getLogger(__name__)
+
+
+class GitFiles(ViewedFiles):
+    """The remotes in their order: of two with one path the first wins."""
+
+    def __init__(self, directory: Path, remotes: Sequence[GitRemote], hash_type: str = "sha256") -> None:
+        super().__init__(hash_type)
+        self._mirrors = [Mirror(directory, remote) for remote in remotes]
+        #: What was said of a remote last; it is said once.
+        self._told: dict[str, str] = {}
+        #: Mirror -> (its refs, the environments that they make).
+        self._envs: dict[Path, tuple[Mapping[str, str], set[str]]] = {}
+
+    @classmethod
+    def of(cls, opts: Mapping[str, Any]) -> GitFiles:
+        """By the options cachedir and gitfs_*. Raises GitConfigError."""
+        return cls(home_of(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
+
+    def envs(self) -> list[str]:
+        """Environments of all remotes, "base" first."""
+        found: set[str] = set()
+        for number, mirror in enumerate(self._mirrors):
+            found |= self._envs_of(number, mirror)
+        return sorted(found, key=lambda name: (name != "base", name))
+
+    def views(self, saltenv: str) -> Iterator[View]:
+        """What each remote serves as an environment. Raises GitFault."""
+        known = bool(COMMIT.fullmatch(saltenv)) or saltenv in self.envs()
+        for mirror in self._mirrors:
+            if not known and not mirror.remote.fallback:
+                continue
+            try:
+                commit = commit_of(mirror.remote, saltenv, mirror.refs(), mirror.lookup)
+            except NotFetched:
+                continue
+            if commit is not None:
+                yield View(mirror, mirror.tree(commit), *mirror.remote.place(saltenv))
+
+    def _envs_of(self, number: int, mirror: Mirror) -> set[str]:
+        try:
+            refs = mirror.refs()
+        except NotFetched as missing:
+            self._tell(mirror.remote.id, str(missing))
+            return set()
+        known = self._envs.get(place := mirror.place / str(number))
+        if known is None or known[0] is not refs:
+            known = self._envs[place] = (refs, environments(mirror.remote, refs))
+        return known[1]
+
+    def _tell(self, remote: str, text: str) -> None:
+        if self._told.get(remote) != text:
+            self._told[remote] = text
+            log.error("%s", text)

@@ -1,0 +1,134 @@
+"""The backend ``minionfs``: what minions pushed to the master with ``cp.push``, below ``cachedir/minions/<id>/files``.
+
+A minion decides what it pushes, so links are not followed, and no pushed top file counts (salt/fileserver/minionfs.py).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from statecore.files import LocalFiles, tree_options
+from statecore.ports import FileHash
+
+_TOP = "top.sls"
+
+
+class MinionFiles:
+    """Files of minions, each below its id, in one environment."""
+
+    def __init__(
+        self,
+        directory: Path,
+        hash_type: str = "sha256",
+        *,
+        env: str = "base",
+        mountpoint: str = "",
+        whitelist: Sequence[str] = (),
+        blacklist: Sequence[str] = (),
+        tree: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``directory``: that with a directory for each minion. ``tree``: what is ignored, as LocalFiles takes it."""
+        self._directory = directory
+        self._hash_type = hash_type
+        self._env = env
+        self._mountpoint = mountpoint.removeprefix("salt://").strip("/")
+        self._whitelist, self._blacklist = tuple(whitelist), tuple(blacklist)
+        self._tree = {**(tree or {}), "follow_links": False, "ignore_links": True}
+        self._minions: dict[str, LocalFiles] = {}
+
+    @classmethod
+    def of(cls, opts: Mapping[str, Any]) -> MinionFiles:
+        """By the options cachedir, minionfs_env, minionfs_mountpoint, minionfs_whitelist, minionfs_blacklist."""
+        return cls(
+            Path(str(opts.get("cachedir") or "")) / "minions",
+            str(opts.get("hash_type") or "sha256"),
+            env=str(opts.get("minionfs_env") or "base"),
+            mountpoint=str(opts.get("minionfs_mountpoint") or ""),
+            whitelist=opts.get("minionfs_whitelist") or (),
+            blacklist=opts.get("minionfs_blacklist") or (),
+            tree=tree_options(opts),
+        )
+
+    def envs(self) -> list[str]:
+        """The one environment."""
+        return [self._env]
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Files that were pushed, but for top files."""
+        found = self._all(saltenv, prefix, lambda files: files.paths())
+        return [path for path in found if posixpath.basename(path) != _TOP]
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories of what was pushed."""
+        return self._all(saltenv, prefix, lambda files: files.dirs())
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """None: only files are pushed."""
+        return []
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """None: links are not served."""
+        return {}
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """Digest of a file."""
+        found = self._found(path, saltenv)
+        return found and found[0].hash(found[1])
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file."""
+        found = self._found(path, saltenv)
+        return found and found[0].mode(found[1])
+
+    def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
+        """What stat(2) tells."""
+        found = self._found(path, saltenv)
+        return found and found[0].stat(found[1])
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """The file itself."""
+        found = self._found(path, saltenv)
+        return found and found[0].fetch(found[1])
+
+    def shown(self, fetched: Path) -> str:
+        """Its path."""
+        return str(fetched)
+
+    def _found(self, path: str, saltenv: str) -> tuple[LocalFiles, str] | None:
+        """(files of the minion, path in them)."""
+        begin = f"{self._mountpoint}/" if self._mountpoint else ""
+        if saltenv != self._env or not path.startswith(begin) or posixpath.basename(path) == _TOP:
+            return None
+        minion, _, pushed = path.removeprefix(begin).partition("/")
+        return (self._files_of(minion), pushed) if pushed and self._exposed(minion) else None
+
+    def _all(self, saltenv: str, prefix: str, listed: Callable[[LocalFiles], list[str]]) -> list[str]:
+        if saltenv != self._env:
+            return []
+        begin = f"{self._mountpoint}/" if self._mountpoint else ""
+        minions = filter(self._exposed, self._ids())
+        found = (f"{begin}{minion}/{path}" for minion in minions for path in listed(self._files_of(minion)))
+        return sorted(path for path in found if path.startswith(prefix))
+
+    def _ids(self) -> list[str]:
+        try:
+            return [each.name for each in self._directory.iterdir() if each.is_dir() and not each.is_symlink()]
+        except OSError:
+            return []
+
+    def _files_of(self, minion: str) -> LocalFiles:
+        if minion not in self._minions:
+            root = self._directory / minion / "files"
+            self._minions[minion] = LocalFiles({"base": [root]}, self._hash_type, **self._tree)
+        return self._minions[minion]
+
+    def _exposed(self, minion: str) -> bool:
+        if minion in ("", ".", ".."):
+            return False
+        if self._whitelist and not any(fnmatchcase(minion, each) for each in self._whitelist):
+            return False
+        return not any(fnmatchcase(minion, each) for each in self._blacklist)

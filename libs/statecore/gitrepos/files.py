@@ -1,0 +1,144 @@
+"""Trees of commits as files: what lies below a root of theirs, mounted somewhere. Implements ports.Files but for ``envs``."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from statecore.files import LocalFiles
+from statecore.gitrepos.mirror import Mirror
+from statecore.gitrepos.remotes import place_in_url
+from statecore.gitrepos.tree import Entry, GitTree
+from statecore.ports import FileHash
+
+
+class View(NamedTuple):
+    """One commit as it is served."""
+
+    mirror: Mirror
+    tree: GitTree
+    #: Directory of the repository that is served, "" for all of it.
+    root: str = ""
+    #: Directory of the served tree that it lies below, "" for none.
+    mountpoint: str = ""
+
+    def files(self) -> Iterator[str]:
+        """Paths of files, and of links to files."""
+        for path in self.tree.files:
+            if self._below(path) and (path not in self.tree.links or self.tree.find(path) is not None):
+                yield self._mounted(path)
+
+    def dirs(self) -> Iterator[str]:
+        """Paths of directories, and the mountpoint."""
+        yield from (self._mounted(path) for path in self.tree.dirs if self._below(path))
+        if self.mountpoint:
+            yield self.mountpoint
+
+    def links(self) -> dict[str, str]:
+        """Path -> target."""
+        return {self._mounted(path): target for path, target in self.tree.links.items() if self._below(path)}
+
+    def find(self, path: str) -> Entry | None:
+        """The file at a path of the served tree."""
+        if self.mountpoint and not path.startswith(f"{self.mountpoint}/"):
+            return None
+        inner = path[len(self.mountpoint) + 1 :] if self.mountpoint else path
+        return self.tree.find(posixpath.join(self.root, inner))
+
+    def _below(self, path: str) -> bool:
+        return not self.root or path.startswith(f"{self.root}/")
+
+    def _mounted(self, path: str) -> str:
+        inner = path[len(self.root) + 1 :] if self.root else path
+        return f"{self.mountpoint}/{inner}" if self.mountpoint else inner
+
+
+class ViewedFiles:
+    """Files of views in their order: of two with one path the first wins. Every method raises GitFault where git fails."""
+
+    def __init__(self, hash_type: str = "sha256") -> None:
+        self._disk = LocalFiles({}, hash_type)
+        #: Exported file -> how people are told of it.
+        self._shown: dict[Path, str] = {}
+
+    def views(self, saltenv: str) -> Iterable[View]:
+        """What is served as an environment."""
+        raise NotImplementedError
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Files, and links to files."""
+        return _begun(prefix, (path for view in self.views(saltenv) for path in view.files()))
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories, and mountpoints."""
+        return _begun(prefix, (path for view in self.views(saltenv) for path in view.dirs()))
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """None: git knows no empty directories."""
+        return []
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Path -> target of links."""
+        found: dict[str, str] = {}
+        for view in reversed(list(self.views(saltenv))):
+            found |= view.links()
+        return {path: found[path] for path in _begun(prefix, found)}
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """Digest of a file."""
+        found = self.fetch(path, saltenv)
+        return None if found is None else self._disk.digest(found)
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits, of those that git keeps."""
+        found = self._entry(path, saltenv)
+        return None if found is None else found[1].mode & 0o7777
+
+    def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
+        """The mode alone: git knows no more."""
+        found = self._entry(path, saltenv)
+        return None if found is None else [found[1].mode]
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """A file with the blob's bytes."""
+        found = self._entry(path, saltenv)
+        if found is None:
+            return None
+        place = found[0].exported(found[1], posixpath.basename(path))
+        self._shown[place] = f"{place_in_url(path, saltenv)} ({found[0].remote.shown})"
+        return place
+
+    def shown(self, fetched: Path) -> str:
+        """The URL and the remote: nobody edits the mirror."""
+        return self._shown.get(fetched, str(fetched))
+
+    def _entry(self, path: str, saltenv: str) -> tuple[Mirror, Entry] | None:
+        path = posixpath.normpath(path) if path else ""
+        if not path or path.startswith(("/", "..")) or "\0" in path:
+            return None
+        for view in self.views(saltenv):
+            if (entry := view.find(path)) is not None:
+                return view.mirror, entry
+        return None
+
+
+class PinnedFiles(ViewedFiles):
+    """Views of one environment that stay as they are, whatever is fetched meanwhile."""
+
+    def __init__(self, saltenv: str, views: Iterable[View], hash_type: str = "sha256") -> None:
+        super().__init__(hash_type)
+        self._env, self._views = saltenv, tuple(views)
+
+    def envs(self) -> list[str]:
+        """The one."""
+        return [self._env]
+
+    def views(self, saltenv: str) -> Iterable[View]:
+        """The views, in their environment."""
+        return self._views if saltenv == self._env else ()
+
+
+def _begun(prefix: str, found: Iterable[str]) -> list[str]:
+    return sorted(path for path in set(found) if path.startswith(prefix))

@@ -1,0 +1,106 @@
+"""The git command: how it is started, with what a remote needs to be reached, and what it says when it fails.
+
+Nothing of a secret is on a command line: passwords are asked for by git and answered from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from statecore.errors import StatecoreError
+from statecore.gitrepos.remotes import GitRemote, authority, without_password
+
+#: Seconds for a command that reads the mirror.
+_READ_SECONDS = 60.0
+
+#: Seconds that a server may send less than a byte each, before git gives it up.
+_SILENT_SECONDS = "60"
+
+#: git's question for a password, answered by a shell that knows it from its environment.
+_HELPER = (
+    '!f() { test "$1" = get && printf "username=%s\\npassword=%s\\n" "$SALTERN_GIT_USER" "$SALTERN_GIT_PASSWORD"; }; f'
+)
+
+
+class GitFault(StatecoreError):
+    """git failed, or is not there; str() is what it said last, without passwords."""
+
+
+def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, str]:
+    """Variables of a git command on a mirror. ``home``: where host keys of SSH servers are remembered."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    settings = {
+        # The mirror is ours, whoever the process of a container is.
+        "safe.directory": "*",
+        "gc.autoDetach": "false",
+        "maintenance.autoDetach": "false",
+        "http.lowSpeedLimit": "1",
+        "http.lowSpeedTime": _SILENT_SECONDS,
+        **({} if remote.ssl_verify else {"http.sslVerify": "false"}),
+        **({"http.proxy": remote.proxy} if remote.proxy else {}),
+    }
+    pairs = list(settings.items())
+    if remote.user and (server := authority(remote.url)):
+        pairs += [("credential.helper", ""), (f"credential.{server}.helper", _HELPER)]
+        kept |= {"SALTERN_GIT_USER": remote.user, "SALTERN_GIT_PASSWORD": remote.password}
+    for number, (name, value) in enumerate(pairs):
+        kept[f"GIT_CONFIG_KEY_{number}"], kept[f"GIT_CONFIG_VALUE_{number}"] = name, value
+    kept |= {
+        "GIT_CONFIG_COUNT": str(len(pairs)),
+        "GIT_DIR": str(git_dir),
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_SSH_COMMAND": _ssh(remote, home),
+        "LC_ALL": "C",
+        "LANGUAGE": "C",
+    }
+    return kept
+
+
+def _ssh(remote: GitRemote, home: Path) -> str:
+    hosts = f'UserKnownHostsFile="{home / "known_hosts"}" ~/.ssh/known_hosts'
+    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", hosts]
+    if remote.privkey:
+        words += ["-i", remote.privkey, "-o", "IdentitiesOnly=yes"]
+    return shlex.join(words)
+
+
+def run_git(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: bytes | None = None,
+    stdout: int = subprocess.PIPE,
+    check: bool = True,
+    timeout: float | None = None,
+) -> bytes:
+    """Standard output, b"" where it goes elsewhere or the command failed and ``check`` is off. Raises GitFault."""
+    try:
+        done = subprocess.run(
+            ["git", *words],
+            env=environment,
+            input=stdin if stdin is not None else b"",
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            timeout=timeout or _READ_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GitFault("there is no program git here; install it, or take git out of the options") from error
+    except OSError as error:
+        raise GitFault(f"git cannot be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitFault(f"git {words[0]} takes longer than {error.timeout:g} seconds") from error
+    if done.returncode and check:
+        raise GitFault(f"git {words[0]}: {_last(done.stderr) or f'exit code {done.returncode}'}")
+    return done.stdout or b"" if not done.returncode else b""
+
+
+def _last(told: bytes) -> str:
+    """What git says failed: its lines that begin so, else its last one."""
+    lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return without_password("; ".join(named[:2]) or (lines[-1] if lines else ""))

@@ -1,0 +1,220 @@
+"""A bare mirror of a repository: fetched by one process, read by many, never checked out.
+
+What is served is what the file ``refs.json`` says, which is replaced as a whole after a fetch that succeeded: a reader sees all
+branches and tags as they were before, or as they are after. A fetch that fails changes nothing. Objects that no ref has
+any more stay for git's two weeks, so who still reads an old tree finds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from statecore.errors import StatecoreError
+from statecore.gitrepos.git import GitFault, git_environment, run_git
+from statecore.gitrepos.remotes import GitRemote
+from statecore.gitrepos.tree import Entry, GitTree, is_link, read_tree
+
+#: Seconds for one fetch: a clone of a big tree over a slow line, and no more than a server that says nothing.
+_FETCH_SECONDS = 600.0
+
+#: Trees of commits that are kept in memory: those of all branches that are in use.
+_TREES = 64
+
+#: Short commit ids that were looked up.
+_LOOKUPS = 256
+
+#: Seconds after which the time stamp of an exported file is set anew when it is used.
+_STALE = 86400.0
+
+_REFS = "refs.json"
+
+_LOCKED = "update.lk"
+
+
+def home_of(opts: Mapping[str, Any], role: str) -> Path:
+    """Where the mirrors of a role are: below ``cachedir``, or ``mirrors_dir`` for a run with a cache directory of its own."""
+    return Path(str(opts.get("mirrors_dir") or opts.get("cachedir") or "")) / role
+
+
+class NotFetched(StatecoreError):
+    """A mirror that has not been fetched yet, so that nobody knows what is in it."""
+
+
+class UpdateLocked(StatecoreError):
+    """Somebody asked for this remote not to be updated."""
+
+
+class Mirror:
+    """The mirror of one remote below a directory, shared by remotes of the same URL and refspecs."""
+
+    def __init__(self, directory: Path, remote: GitRemote) -> None:
+        self.remote = remote
+        told = json.dumps([remote.url, list(remote.refspecs), remote.depth, remote.user])
+        self._home = directory
+        self._blobs = directory / "blobs"
+        self.place = directory / "mirrors" / hashlib.sha256(told.encode()).hexdigest()[:32]
+        self._refs: Mapping[str, str] = {}
+        self._refs_stamp: tuple[int, ...] | None = None
+        self._trees: dict[str, GitTree] = {}
+        self._known: dict[str, str | None] = {}
+
+    # ----------------------------------------------------------------------------------------------------------------- reading
+
+    def refs(self) -> Mapping[str, str]:
+        """Ref -> commit, as of the last fetch; the same object until there is another. Raises NotFetched."""
+        path = self.place / _REFS
+        try:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+            if stamp != self._refs_stamp:
+                self._refs = json.loads(path.read_bytes())
+                self._refs_stamp = stamp
+                self._known.clear()
+        except FileNotFoundError:
+            raise NotFetched(
+                f"{self.remote.role} remote '{self.remote.shown}' has not been fetched yet; the log of maintenance says why"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise NotFetched(
+                f"{self.remote.role} remote '{self.remote.shown}': {path} cannot be read: {error}"
+            ) from error
+        return self._refs
+
+    def lookup(self, commit: str) -> str | None:
+        """The whole id of a commit that is in the mirror."""
+        if commit not in self._known:
+            if len(self._known) >= _LOOKUPS:
+                self._known.clear()
+            found = self._git(["rev-parse", "--verify", "-q", f"{commit}^{{commit}}"], check=False)
+            self._known[commit] = found.decode().strip() or None
+        return self._known[commit]
+
+    def tree(self, commit: str) -> GitTree:
+        """The files of a commit. Raises GitFault."""
+        known = self._trees.pop(commit, None)
+        if known is None:
+            files, dirs = read_tree(self._git(["ls-tree", "-r", "-t", "-z", "--full-tree", commit]))
+            known = GitTree(files, dirs, self._targets({path: each for path, each in files.items() if is_link(each)}))
+        self._trees[commit] = known
+        if len(self._trees) > _TREES:
+            del self._trees[next(iter(self._trees))]
+        return known
+
+    def exported(self, entry: Entry, name: str) -> Path:
+        """A file with the bytes of a blob, which never change; ``name`` is what it is called. Raises GitFault, OSError."""
+        place = self._blobs / entry.blob[:2] / entry.blob[2:] / name
+        try:
+            if time.time() - place.stat().st_mtime > _STALE:
+                # What is used is not tidied away.
+                os.utime(place)
+            return place
+        except FileNotFoundError:
+            pass
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{os.getpid()}.{name}"[:200])
+        try:
+            with temporary.open("wb") as file:
+                # Straight into the file: a blob may be larger than memory.
+                self._git(["cat-file", "blob", entry.blob], stdout=file.fileno())
+            temporary.chmod(0o700 if entry.mode & 0o100 else 0o600)
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return place
+
+    def _targets(self, links: Mapping[str, Entry]) -> dict[str, str]:
+        if not links:
+            return {}
+        wanted = list(links.items())
+        told = self._git(["cat-file", "--batch"], stdin="\n".join(each.blob for _, each in wanted).encode() + b"\n")
+        found: dict[str, str] = {}
+        at = 0
+        for path, _ in wanted:
+            end = told.index(b"\n", at)
+            size = int(told[at:end].split()[2])
+            found[path] = told[end + 1 : end + 1 + size].decode("utf-8", "surrogateescape")
+            at = end + 1 + size + 1
+        return found
+
+    # ---------------------------------------------------------------------------------------------------------------- updating
+
+    def update(self) -> bool:
+        """Fetches; whether a branch or tag is another than before. Raises GitFault, UpdateLocked; then the old ones stay."""
+        if self.locked():
+            raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")
+        try:
+            self.place.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                return self._updated()
+        except OSError as error:
+            raise GitFault(f"{error.filename or self.place}: {error.strerror}") from error
+
+    def _updated(self) -> bool:
+        if not (self.place / "HEAD").is_file():
+            self._git(["init", "--bare", "-q", str(self.place)])
+        depth = ["--depth", str(self.remote.depth)] if self.remote.depth else []
+        words = ["fetch", "--atomic", "--prune", "--no-tags", "--quiet", "--no-write-fetch-head", *depth]
+        self._git([*words, "--", self.remote.url, *self.remote.refspecs], timeout=_FETCH_SECONDS)
+        told = self._git(["for-each-ref", "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(*objectname)"])
+        found: dict[str, str] = {}
+        for line in told.decode("utf-8", "surrogateescape").splitlines():
+            ref, kind, own, behind = line.split("\0")
+            found[ref] = behind if kind == "tag" else own
+        path = self.place / _REFS
+        before = path.read_bytes() if path.is_file() else b""
+        after = json.dumps(found, sort_keys=True).encode()
+        if before == after:
+            return False
+        temporary = path.with_name(f"{_REFS}.{os.getpid()}")
+        temporary.write_bytes(after)
+        temporary.replace(path)
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One fetch of a mirror at a time, over processes; a process that dies lets go."""
+        with (self.place / "fetch.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def locked(self) -> bool:
+        """Whether updates are held up (fileserver.lock)."""
+        return (self.place / _LOCKED).exists()
+
+    def lock(self) -> bool:
+        """Holds up updates until ``unlock``; whether they were not before. Raises OSError."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        try:
+            (self.place / _LOCKED).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def unlock(self) -> bool:
+        """Lets updates go on; whether they were held up. Raises OSError."""
+        try:
+            (self.place / _LOCKED).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _git(
+        self,
+        words: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        stdout: int = subprocess.PIPE,
+        check: bool = True,
+        timeout: float | None = None,
+    ) -> bytes:
+        environment = git_environment(self.remote, self.place, self._home)
+        return run_git(words, environment, stdin=stdin, stdout=stdout, check=check, timeout=timeout)

@@ -1,0 +1,298 @@
+"""The remotes of the options ``gitfs_remotes`` and ``ext_pillar: - git``: each with its own parameters over the common ones.
+
+Names and meanings are Salt's (salt/utils/gitfs.py). What is wrong is told before anything is fetched.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from statecore.errors import StatecoreError
+
+GITFS = "gitfs"
+PILLAR = "git_pillar"
+
+#: Branch of a pillar remote that stands for that of the environment.
+ANY_ENV = "__env__"
+
+REF_TYPES = ("branch", "tag", "sha")
+
+REFSPECS = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+
+#: ``user@host:path``, as SSH writes it.
+_SCP = re.compile(r"[^@:/]+@[^:]+:")
+
+
+class GitConfigError(StatecoreError):
+    """Options of git remotes that cannot be used; str() names the remote, the parameter, and what would be right."""
+
+
+class EnvPlace(NamedTuple):
+    """What a remote, or the option ``gitfs_saltenv``, says of one environment."""
+
+    ref: str | None = None
+    root: str | None = None
+    mountpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class GitRemote:
+    """One remote with all its parameters."""
+
+    role: str
+    #: The entry's key: the URL, for pillar with the branch before it.
+    id: str
+    url: str
+    name: str = ""
+    #: Pillar: the branch that is compiled; ``__env__``: that of the environment.
+    branch: str = ""
+    #: Pillar: the environment that it is, "" for the branch's.
+    env: str = ""
+    base: str = "master"
+    fallback: str = ""
+    root: str = ""
+    mountpoint: str = ""
+    all_saltenvs: str = ""
+    saltenv: Mapping[str, EnvPlace] = field(default_factory=dict)
+    saltenv_whitelist: tuple[str, ...] = ()
+    saltenv_blacklist: tuple[str, ...] = ()
+    disable_saltenv_mapping: bool = False
+    ref_types: tuple[str, ...] = REF_TYPES
+    refspecs: tuple[str, ...] = REFSPECS
+    update_interval: int = 60
+    depth: int = 0
+    ssl_verify: bool = True
+    proxy: str = ""
+    user: str = ""
+    password: str = ""
+    insecure_auth: bool = False
+    pubkey: str = ""
+    privkey: str = ""
+    passphrase: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The id for people: without a password that stands in the URL."""
+        return without_password(self.id)
+
+    def place(self, saltenv: str) -> tuple[str, str]:
+        """(root in the repository, mountpoint in the tree) of an environment, without slashes at the ends."""
+        own = self.saltenv.get(saltenv, EnvPlace())
+        root = self.root if own.root is None else own.root
+        mountpoint = self.mountpoint if own.mountpoint is None else own.mountpoint
+        return root.strip("/"), mountpoint.strip("/")
+
+
+def without_password(url: str) -> str:
+    """A URL (or ``branch URL``) with the password in it replaced."""
+    return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:<redacted>@", url)
+
+
+def _text(value: Any) -> str:
+    return str(value)
+
+
+def _mount(value: Any) -> str:
+    return str(value).removeprefix("salt://").strip("/")
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    given = value if isinstance(value, list | tuple) else str(value).split(",")
+    return tuple(str(each).strip() for each in given if str(each).strip())
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("must be a whole number, not below 0")
+    return value
+
+
+def _ref_types(value: Any) -> tuple[str, ...]:
+    found = tuple(each.lower() for each in _words(value))
+    if wrong := [each for each in found if each not in REF_TYPES]:
+        raise ValueError(f"knows {', '.join(REF_TYPES)}, not {', '.join(wrong)}")
+    return found
+
+
+def _envs(value: Any) -> Mapping[str, EnvPlace]:
+    kinds: Mapping[str, Callable[[Any], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
+    found: dict[str, EnvPlace] = {}
+    for env, told in _joined(value).items():
+        places = _joined(told)
+        if wrong := [name for name in places if name not in kinds]:
+            raise ValueError(f"knows {', '.join(kinds)} of '{env}', not {', '.join(wrong)}")
+        found[env] = EnvPlace(**{name: kinds[name](each) for name, each in places.items()})
+    return found
+
+
+def _joined(value: Any) -> dict[str, Any]:
+    """A map, or a list of maps of one name each, as a map. Raises ValueError."""
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise ValueError("must be a list of `name: value`")
+    return {str(name): each for part in parts for name, each in part.items()}
+
+
+#: Parameter -> how it is read.
+_KINDS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("base", "fallback", "root", "proxy"), _text),
+    **dict.fromkeys(("user", "password", "pubkey", "privkey", "passphrase"), _text),
+    **dict.fromkeys(("name", "all_saltenvs", "env", "branch"), _text),
+    **dict.fromkeys(("ssl_verify", "insecure_auth", "disable_saltenv_mapping"), _flag),
+    **dict.fromkeys(("saltenv_whitelist", "saltenv_blacklist", "refspecs"), _words),
+    **dict.fromkeys(("depth", "update_interval"), _number),
+    "mountpoint": _mount,
+    "ref_types": _ref_types,
+    "saltenv": _envs,
+}
+
+_BOTH = (
+    *(
+        "base",
+        "fallback",
+        "root",
+        "mountpoint",
+        "ssl_verify",
+        "refspecs",
+        "ref_types",
+        "disable_saltenv_mapping",
+        "proxy",
+    ),
+    *("depth", "user", "password", "insecure_auth", "pubkey", "privkey", "passphrase", "name", "all_saltenvs"),
+    "update_interval",
+)
+
+#: Role -> parameters that one remote may have.
+_OWN: Mapping[str, tuple[str, ...]] = {
+    GITFS: (*_BOTH, "saltenv", "saltenv_whitelist", "saltenv_blacklist"),
+    PILLAR: (*_BOTH, "env"),
+}
+
+#: Parameters that only one remote can have.
+_ALONE = ("name", "all_saltenvs", "saltenv")
+
+#: Role -> parameters that options of the same name, with the role before it, say for all remotes.
+_COMMON: Mapping[str, tuple[str, ...]] = {
+    GITFS: tuple(name for name in _OWN[GITFS] if name not in _ALONE),
+    PILLAR: (*(name for name in _OWN[PILLAR] if name not in _ALONE), "branch"),
+}
+
+
+def gitfs_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
+    """The remotes of the option ``gitfs_remotes``. Raises GitConfigError."""
+    return _remotes(GITFS, opts.get("gitfs_remotes") or [], opts)
+
+
+def pillar_remotes(entries: Sequence[Any], opts: Mapping[str, Any]) -> list[GitRemote]:
+    """The remotes of one entry ``git`` of ``ext_pillar``. Raises GitConfigError."""
+    return _remotes(PILLAR, entries, opts)
+
+
+def all_pillar_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
+    """The remotes of all entries ``git`` of ``ext_pillar``. Raises GitConfigError."""
+    found = [entry["git"] for entry in opts.get("ext_pillar") or [] if isinstance(entry, Mapping) and "git" in entry]
+    return [remote for entries in found for remote in pillar_remotes(entries, opts)]
+
+
+def _remotes(role: str, entries: Any, opts: Mapping[str, Any]) -> list[GitRemote]:
+    if not isinstance(entries, list | tuple):
+        raise GitConfigError(f"{role}: remotes must be a list of URLs, not {entries!r}")
+    common = {name: opts[f"{role}_{name}"] for name in _COMMON[role] if opts.get(f"{role}_{name}") is not None}
+    try:
+        envs = _envs(opts.get("gitfs_saltenv") or []) if role == GITFS else {}
+    except ValueError as error:
+        raise GitConfigError(f"gitfs_saltenv {error}") from error
+    return [_remote(role, entry, common, envs) for entry in entries]
+
+
+def _remote(role: str, entry: Any, common: Mapping[str, Any], envs: Mapping[str, EnvPlace]) -> GitRemote:
+    if isinstance(entry, Mapping):
+        if len(entry) != 1:
+            raise GitConfigError(f"{role}: a remote must be `URL: parameters`, not {entry!r}")
+        ((key, told),) = entry.items()
+        if not told:
+            raise GitConfigError(f"{role} remote '{without_password(str(key))}' has no parameters: take the colon away")
+    else:
+        key, told = entry, []
+    shown = without_password(str(key))
+    try:
+        own = _joined(told) if told else {}
+    except ValueError as error:
+        raise GitConfigError(f"{role} remote '{shown}': its parameters {error}") from error
+    known = _OWN[role]
+    for name in own:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            nearest = f"; the nearest is '{near[0]}'" if near else ""
+            raise GitConfigError(f"{role} remote '{shown}' has no parameter '{name}'{nearest}")
+    given = {**common, **own}
+    fields: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            fields[name] = _KINDS[name](value)
+        except ValueError as error:
+            raise GitConfigError(f"{role} remote '{shown}': {name} {error}") from error
+    return _checked(_named(role, str(key).strip(), fields, envs), own)
+
+
+def _named(role: str, key: str, fields: dict[str, Any], envs: Mapping[str, EnvPlace]) -> GitRemote:
+    if role == PILLAR:
+        branch, _, url = key.partition(" ")
+        alone = not url.strip()
+        common = fields.pop("branch", "master")
+        return GitRemote(role, key, key if alone else url.strip(), branch=common if alone else branch, **fields)
+    own: Mapping[str, EnvPlace] = fields.pop("saltenv", {})
+    if (ref := own.get("base", EnvPlace()).ref) is not None:
+        # It counts over `base`.
+        fields["base"] = ref
+    places = {env: _over(envs.get(env, EnvPlace()), own.get(env, EnvPlace())) for env in {**envs, **own}}
+    return GitRemote(role, key, key, saltenv=places, **fields)
+
+
+def _over(under: EnvPlace, own: EnvPlace) -> EnvPlace:
+    return EnvPlace(*(below if above is None else above for below, above in zip(under, own, strict=True)))
+
+
+def _checked(remote: GitRemote, own: Mapping[str, Any]) -> GitRemote:
+    where = f"{remote.role} remote '{remote.shown}'"
+    if not remote.url or remote.url.startswith("-") or any(ord(char) < 33 for char in remote.url):
+        raise GitConfigError(f"{where}: '{without_password(remote.url)}' is no URL of a repository")
+    if remote.role == PILLAR and "base" in own and remote.branch != ANY_ENV:
+        raise GitConfigError(f"{where}: base is for remotes whose branch is {ANY_ENV}")
+    scheme = urlsplit(remote.url).scheme
+    if remote.password and scheme == "http" and not remote.insecure_auth:
+        raise GitConfigError(f"{where}: a password would go over plain http; take https, or set insecure_auth: True")
+    if remote.passphrase:
+        raise GitConfigError(f"{where}: keys with a passphrase are not supported; use a deploy key without one")
+    if remote.pubkey and not remote.privkey:
+        raise GitConfigError(f"{where}: pubkey without privkey; it is privkey that is needed")
+    return remote
+
+
+def authority(url: str) -> str:
+    """``scheme://host`` of a URL, what a password is for; "" for one that takes none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return ""
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
+
+
+def by_ssh(url: str) -> bool:
+    """Whether a URL is reached through SSH."""
+    return urlsplit(url).scheme in ("ssh", "git+ssh") or ("://" not in url and bool(_SCP.match(url)))
+
+
+def place_in_url(path: str, saltenv: str) -> str:
+    """``salt://`` and the path, with the environment where that is not base."""
+    return f"salt://{path}" + (f"?saltenv={quote(saltenv)}" if saltenv != "base" else "")

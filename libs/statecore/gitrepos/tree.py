@@ -1,0 +1,77 @@
+"""One commit of a mirror, as what ``git ls-tree`` told of it: paths, modes, blobs, and where links lead."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_LINK = 0o120000
+
+#: Links that lead to links; more is a circle.
+_MAX_LINKS = 100
+
+
+class Entry(NamedTuple):
+    """A file or a link."""
+
+    mode: int
+    blob: str
+
+
+@dataclass(frozen=True)
+class GitTree:
+    """The files of one commit."""
+
+    files: Mapping[str, Entry]
+    dirs: frozenset[str]
+    #: Path of a link -> where it leads, relative to its directory.
+    links: Mapping[str, str]
+
+    def find(self, path: str) -> Entry | None:
+        """The file at a path, links followed inside of the repository; None where there is none."""
+        for _ in range(_MAX_LINKS):
+            linked = self._linked(path)
+            if linked is None:
+                return self.files.get(path)
+            path = linked
+            if path.startswith(("/", "../")) or path in (".", ".."):
+                return None
+        return None
+
+    def _linked(self, path: str) -> str | None:
+        """The path with its first link replaced; None without one."""
+        if not self.links:
+            return None
+        end = path.find("/")
+        while True:
+            part = path if end < 0 else path[:end]
+            if part in self.links:
+                target = posixpath.join(posixpath.dirname(part), self.links[part])
+                return posixpath.normpath(target + path[len(part) :])
+            if end < 0:
+                return None
+            end = path.find("/", end + 1)
+
+
+def read_tree(listing: bytes) -> tuple[dict[str, Entry], frozenset[str]]:
+    """Files and directories of ``git ls-tree -r -t -z``. Submodules are neither."""
+    files: dict[str, Entry] = {}
+    dirs: set[str] = set()
+    for line in listing.split(b"\0"):
+        head, _, name = line.partition(b"\t")
+        if not name:
+            continue
+        mode, kind, blob = head.split()
+        path = name.decode("utf-8", "surrogateescape")
+        if kind == b"tree":
+            dirs.add(path)
+        elif kind == b"blob":
+            files[path] = Entry(int(mode, 8), blob.decode())
+    return files, frozenset(dirs)
+
+
+def is_link(entry: Entry) -> bool:
+    """Whether an entry is a symbolic link: its blob is where it leads."""
+    return entry.mode & 0o170000 == _LINK

@@ -1,0 +1,77 @@
+"""The external pillar ``git``: branches of repositories as pillar trees (salt/pillar/git_pillar.py).
+
+It reads mirrors that the maintenance role keeps. One compilation sees each repository as it is at its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from statecore.errors import StatecoreError
+from statecore.gitrepos.files import PinnedFiles, View
+from statecore.gitrepos.mirror import home_of
+from statecore.gitrepos.refs import pillar_commit, pillar_environment
+from statecore.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
+from statecore.pillar.errors import Errors
+from statecore.pillar.memory import PillarMemory
+from statecore.pillar.merging import Merging
+from statecore.ports import Files
+
+#: Files of one environment, and the environment -> its pillar, and what is wrong with it.
+Compile = Callable[[Files, str], tuple[dict[str, Any], Sequence[str]]]
+
+
+class NoSuchBranch(StatecoreError):
+    """A pillar remote that does not have what its entry names."""
+
+
+class _Source(NamedTuple):
+    """A repository and the environment that it is."""
+
+    env: str
+    view: View
+
+
+def git_pillar(
+    entries: Sequence[Any], opts: Mapping[str, Any], compiled: Compile, memory: PillarMemory
+) -> dict[str, Any]:
+    """The pillar of all repositories of one entry, later over earlier; errors of files are under ``_errors``.
+
+    ``opts``: cachedir, pillarenv, saltenv, git_pillar_*, and how pillar is merged. Raises GitConfigError, NotFetched, GitFault,
+    NoSuchBranch.
+    """
+    asked = str(opts["pillarenv"]) if opts.get("pillarenv") else None
+    sources = _sources(entries, opts, asked or (str(opts["saltenv"]) if opts.get("saltenv") else None), memory)
+    errors = Errors(safe=True)
+    merging = Merging(opts, errors)
+    data: dict[str, Any] = {}
+    told: list[str] = []
+    for number, source in enumerate(sources):
+        if (asked is not None and source.env != asked) or source.view.mountpoint:
+            # What is mounted has no top file of its own: the others find it.
+            continue
+        others = [each.view for index, each in enumerate(sources) if each.env == source.env and index != number]
+        views = [source.view, *(others if opts.get("git_pillar_includes", True) else [])]
+        given, wrong = compiled(PinnedFiles(source.env, views), source.env)
+        data = merging.merged(data, given)
+        told += wrong
+    told += errors.told
+    return data | ({"_errors": told} if told else {})
+
+
+def _sources(entries: Sequence[Any], opts: Mapping[str, Any], asked: str | None, memory: PillarMemory) -> list[_Source]:
+    found = []
+    for remote in pillar_remotes(entries, opts):
+        mirror = memory.mirror(home_of(opts, PILLAR), remote)
+        commit = pillar_commit(remote, asked, mirror.refs(), mirror.lookup)
+        if commit is None:
+            if remote.branch == ANY_ENV and not remote.all_saltenvs:
+                # Not every repository has a branch for every environment.
+                continue
+            raise NoSuchBranch(f"git_pillar remote '{remote.shown}' has no branch or tag '{remote.branch}'")
+        tree, root = mirror.tree(commit), remote.root.strip("/")
+        if root and root not in tree.dirs:
+            raise NoSuchBranch(f"git_pillar remote '{remote.shown}' has no directory '{root}' in '{remote.branch}'")
+        found.append(_Source(pillar_environment(remote, asked), View(mirror, tree, root, remote.mountpoint.strip("/"))))
+    return found
