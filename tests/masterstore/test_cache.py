@@ -120,3 +120,13 @@ def test_a_forgotten_minion_leaves_nothing_behind_and_others_stay(store: Store, 
     assert store.cache.mine_get(["a", "b"], "f") == {"b": 1}
     assert store.presence.last_seen(["a", "b"]) == {"b": 5}
     assert all(b"a" not in raw.hkeys(key) for key in raw.scan_iter("*", _type="hash"))
+
+
+def test_pillar_that_is_handed_out_ends_as_a_whole(store: Store, second: Store) -> None:
+    assert store.cache.kept_pillar("a") == {}
+    store.cache.keep_pillar("a", "base", b"\xff1", 60)
+    store.cache.keep_pillar("a", "dev ", b"2", 6000)
+    assert second.cache.kept_pillar("a") == {"base": b"\xff1", "dev ": b"2"}
+    assert second.cache.kept_pillar("b") == {}
+    store.cache.forget_pillar("a")
+    assert second.cache.kept_pillar("a") == {}

@@ -60,6 +60,7 @@ def everything(store: Store) -> None:
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.cache.set_grains("a", {"os": "Debian"})
     store.cache.set_pillar("a", b"sealed")
+    store.cache.keep_pillar("a", "base", b"sealed", 500)
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
     store.epochs.current()
@@ -70,6 +71,7 @@ def everything(store: Store) -> None:
 
 #: Rows whose key ends by itself, and the largest number of seconds until then in ``everything``.
 ENDS = {
+    "pillar_cache": 500,
     "load": 1000,
     "ret": 1000,
     "last_jid": 1000,
@@ -156,6 +158,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "keys_version": keys.KEYS_VERSION,
         "grains": keys.GRAINS,
         "pillar": keys.PILLAR,
+        "pillar_cache": keys.pillar_cache("web1"),
         "mine": keys.mine("test.ping"),
         "mine_functions": keys.MINE_FUNCTIONS,
         "seen": keys.SEEN,

@@ -208,7 +208,8 @@ def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
     """The state engine with the master's files and pillar, as a minion of its own name."""
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
-    opts = as_opts(options, id=f"{options.id}_master", file_client="local", cachedir="", mirrors_dir=options.cachedir, __role="master")
+    own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}
+    opts = as_opts(options, id=f"{options.id}_master", file_client="local", **own)
     return local_runtime(opts, files=file_server(tools.options), jobs=_OneJob(master.jid), events=master, master=master)
 
 
