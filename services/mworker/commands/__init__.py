@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from services.mworker.commands import control, events, files, keys, mine, peers, pillar, received_files, returns
+from services.mworker.commands import control, events, files, keys, mine, peers, pillar, received_files, returns, wheel
 from services.mworker.desk import Desk
 
 #: (desk, id of the minion, its load) -> what is sealed and sent back.
@@ -100,5 +100,5 @@ CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "known": ControlCommand(ControlPolicy.JOBS, keys.known),
     "job_returns": ControlCommand(ControlPolicy.JOBS, control.job_returns),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
-    "wheel": ControlCommand(ControlPolicy.WHEEL, keys.wheel),
+    "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel),
 }

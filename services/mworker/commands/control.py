@@ -71,6 +71,7 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
         announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
         desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
+        desk.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
         desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     return {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
 

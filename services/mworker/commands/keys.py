@@ -34,18 +34,11 @@ STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 Wheel: TypeAlias = Callable[[Desk, Mapping[str, Any]], Any]
 
 
-def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
-    """Runs one wheel function. Refuses an unknown one by name."""
-    fun = str(fields.get("fun", ""))
-    function = WHEELS.get(fun)
-    if function is None:
-        raise ControlError("UnknownFunction", f"'{fun}' is not available. Wheel functions: {', '.join(sorted(WHEELS))}")
-    kwarg = fields.get("kwarg") or {}
-    if not isinstance(kwarg, Mapping) or fields.get("arg"):
-        raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
+def call(desk: Desk, fun: str, kwarg: Mapping[str, Any]) -> Any:
+    """Runs one of WHEELS."""
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
-    return function(desk, kwarg)
+    return WHEELS[fun](desk, kwarg)
 
 
 def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:

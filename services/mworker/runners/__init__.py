@@ -20,13 +20,14 @@ from services.mworker.runners import (
     state,
     survey,
     test,
+    users,
 )
 from services.mworker.runners.runner import Runner, RunnerTools
 
 
 def _documentation(tools: RunnerTools, *names: str) -> dict[str, str]:
     """{runner: its documentation}, of those that are named, or whose module is; of all without a name."""
-    return doc.documented(RUNNERS, *names)
+    return doc.documented({**RUNNERS, **users.all_of(tools, RUNNERS)}, *names)
 
 
 RUNNERS: Mapping[str, Runner] = {
@@ -40,6 +41,7 @@ RUNNERS: Mapping[str, Runner] = {
     "config.get": test.config_get,
     "doc.execution": doc.execution,
     "doc.runner": _documentation,
+    "doc.wheel": doc.wheel,
     "error.error": test.error,
     "event.send": event.send,
     "fileserver.clear_cache": fileserver.clear_cache,

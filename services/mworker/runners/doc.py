@@ -27,3 +27,9 @@ def execution(tools: RunnerTools) -> dict[str, Any]:
         if isinstance(docs, Mapping):
             found.update({str(fun): text for fun, text in docs.items() if fun not in found})
     return dict(sorted(found.items()))
+
+
+def wheel(tools: RunnerTools) -> dict[str, str]:
+    """{wheel function: its documentation}."""
+    documented: dict[str, str] = tools.control.call("wheel", fun="sys.doc")
+    return documented

@@ -37,6 +37,20 @@ def loader_of(options: MasterOptions) -> Loader:
     )
 
 
+def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
+    """Users' runners that can be used, for their documentation."""
+    loader = loader_of(tools.options)
+    ctx = runtime_of(tools).context
+    found: dict[str, Runner] = {}
+    for name in loader.names("runners", ctx):
+        try:
+            served, function = loader.function("runners", name, ctx)
+            found[name] = served.functions[function]
+        except NotAvailable:
+            continue
+    return found
+
+
 def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **kwargs: Any) -> Any:
     loader = loader_of(tools.options)
     try:

@@ -36,7 +36,8 @@ class TestPublish:
         assert (job.load["fun"], job.load["user"], job.load["tgt"]) == ("test.arg", "joe", "web*")
         ((_, load),) = fleet.store.publications.range_since(0)
         assert (load["jid"], load["arg"], load["expected"]) == (jid, [1, {"__kwarg__": True, "a": 2}], ["web1", "web2"])
-        ((tag, data),) = fleet.events
+        (tag, data), (sent, load) = fleet.events
+        assert (sent, load["jid"], load["fun"]) == (f"salt/job/{data['jid']}/publish", data["jid"], data["fun"])
         assert tag == f"salt/job/{jid}/new"
         assert (data["minions"], data["fun"], data["user"]) == (["web1", "web2"], "test.arg", "joe")
 
@@ -44,7 +45,7 @@ class TestPublish:
         one, other = [fleet.control("publish", fun="test.ping", request_id="r") for _ in range(2)]
         assert one == other
         assert len(fleet.store.publications.range_since(0)) == 1
-        assert len(fleet.events) == 1
+        assert len(fleet.events) == 2
         assert fleet.control("publish", fun="test.ping", request_id="s")["jid"] != one["jid"]
 
     def test_many_jobs_in_one_instant_have_jids_of_their_own(

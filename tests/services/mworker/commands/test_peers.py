@@ -57,7 +57,7 @@ def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
         "user": "web1",
         "id": "web1",
     }
-    assert worker.tags() == [f"salt/job/{answer['jid']}/new"]
+    assert worker.tags() == [f"salt/job/{answer['jid']}/{what}" for what in ("new", "publish")]
 
 
 def test_returns_are_for_who_published(worker: Worker) -> None:
@@ -170,7 +170,7 @@ class TestPublish:
     def test_the_returns_come_later(self, worker: Worker) -> None:
         reply, _ = worker.minion().send({"cmd": "minion_publish", "id": "web1", **JOB})
         assert isinstance(reply, LateReply)
-        assert len(worker.tags()) == 1
+        assert len(worker.tags()) == 2
 
     @pytest.mark.parametrize("change", [{"tmo": "soon"}, {"timeout": None}, {"fun": "cmd.run"}, {"tgt": "nobody"}])
     def test_what_is_refused_is_an_empty_answer(self, worker: Worker, change: dict[str, Any]) -> None:
