@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import GeneratorType
 from typing import Any
 
 from statecore.context import Context
@@ -59,3 +60,20 @@ def executed(
         if answer is not None:
             return answer
     return None
+
+
+def in_whole(value: Any, ctx: Context, jid: str | None) -> Any:
+    """What a function returned, where it is a generator all that it yields: maps as one map, anything else as a list.
+
+    Of a job each part is an event as it comes, ``salt/job/<jid>/prog/<minion>/<number>``. Source: salt/minion.py.
+    """
+    if not isinstance(value, GeneratorType):
+        return value
+    parts = []
+    for number, part in enumerate(value):
+        parts.append(part)
+        if jid:
+            ctx.events.fire(f"salt/job/{jid}/prog/{ctx.opts.get('id', '')}/{number}", {"return": part})
+    if parts and not all(isinstance(part, Mapping) for part in parts):
+        return parts
+    return {name: item for part in parts for name, item in part.items()}

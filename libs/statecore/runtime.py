@@ -14,7 +14,7 @@ from statecore import facts, later
 from statecore.context import Context
 from statecore.deferred import Deferred
 from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
-from statecore.execution import executed, executors_of
+from statecore.execution import executed, executors_of, in_whole
 from statecore.files import LocalFiles
 from statecore.host import Host
 from statecore.loader import Loader, Served
@@ -189,6 +189,7 @@ class Runtime:
         executors = executors_of(job or {}, self.opts, own="jid" in (job or {}))
         data = {**(job or {}), "fun": fun}
         value = executed(executors, data, served.bound(function, ctx), args, keywords, ctx, self.loader)
+        value = in_whole(value, ctx, str(data["jid"]) if "jid" in data else None)
         retcode = int(self._scratch.get("retcode") or 0)
         if (
             not retcode

@@ -310,6 +310,9 @@ class MinionOptions(StateOptions):
     minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
     spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
+    max_return_bytes: int = option(
+        60 * 1024 * 1024, "bytes of the largest return that is sent; an error says so in place of a larger one; 0: any"
+    )
     schedule: dict[str, Any] = option({}, "jobs that the minion runs by itself: name -> function, times, ...")
     mine_functions: dict[str, Any] | list[Any] = option({}, "what the minion offers to others: function -> arguments")
     mine_interval: int = option(60, "minutes between two updates of what it offers")

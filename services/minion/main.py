@@ -318,7 +318,7 @@ class Minion:
             self._outbox.spooled()
         if self._outbox.overdue(now):
             _LOG.info("no answer to a return; it is sent again")
-            self._outbox.failed(now)
+            self._outbox.unanswered(now)
         load = self._outbox.next_request(now)
         if load is not None:
             payload, self._nonce = self._session.seal(load, time.time())

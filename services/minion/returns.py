@@ -18,6 +18,18 @@ from services.minion.spool import Spool
 #: Every failed try in a row doubles the pause, up to this many times.
 _MAX_DOUBLINGS = 4
 
+#: A return of more bytes than this may be one that the master does not read: it closes the connection, and says nothing.
+_LARGE = 64 * 1024
+
+#: Bytes a second that the way to the master has at least: a large return has so much longer for its answer.
+_SLOWEST = 1024 * 1024
+
+#: So often the master is silent on a large return, and then answers something small, until that return is given up.
+_SILENCES = 3
+
+#: Any master answers it, and nothing comes of it.
+_PROBE: Mapping[str, Any] = {"cmd": "_file_envs"}
+
 
 @dataclass
 class Outbox:
@@ -36,6 +48,9 @@ class Outbox:
     #: Returns that the master did not take when they were sent last: the others go first.
     _refused: set[Path] = field(default_factory=set)
     _returns_first: bool = False
+    #: A large return that was not answered when it was sent last: the next question is whether the master is there at all.
+    _doubted: Path | None = None
+    _silences: dict[Path, int] = field(default_factory=dict)
 
     def spooled(self) -> None:
         """Something may have come into the spool."""
@@ -45,15 +60,25 @@ class Outbox:
         """The load to send now, None when there is nothing, or not yet, or another one is on its way."""
         if self.in_flight is not None or now < self._due:
             return None
+        if self._doubted is not None:
+            self.in_flight = _PROBE
+            self._deadline = now + random.uniform(self.shortest, self.longest)
+            return dict(_PROBE)
         sources = (
             (self._next_return, self._next_event) if self._returns_first else (self._next_event, self._next_return)
         )
         for source in sources:
             load = source()
             if load is not None:
-                self._deadline = now + random.uniform(self.shortest, self.longest)
+                self._deadline = now + random.uniform(self.shortest, self.longest) + self._size() / _SLOWEST
                 return load
         return None
+
+    def _size(self) -> int:
+        try:
+            return self.in_flight.stat().st_size if isinstance(self.in_flight, Path) else 0
+        except FileNotFoundError:
+            return 0
 
     def _next_event(self) -> dict[str, Any] | None:
         if not self.events:
@@ -77,15 +102,39 @@ class Outbox:
         if isinstance(self.in_flight, Path):
             self.spool.acknowledged(self.in_flight)
             self._refused.discard(self.in_flight)
+            self._silences.pop(self.in_flight, None)
+        elif self.in_flight is _PROBE:
+            self._count_silence()
         elif self.in_flight is not None:
             self.events.popleft()
         self.in_flight = None
         self._failures = 0
         self._due = 0.0
 
+    def _count_silence(self) -> None:
+        """The master is there: it was silent on the return before."""
+        path, self._doubted = self._doubted, None
+        if path is None:
+            return
+        self._silences[path] = self._silences.get(path, 0) + 1
+        if self._silences[path] >= _SILENCES:
+            del self._silences[path]
+            self.spool.give_up(path, "more than the master reads at once")
+            self._waiting = True
+
+    def unanswered(self, now: float) -> None:
+        """No answer came in time: as ``failed``; of a large return it is asked whether the master is there."""
+        asked = self.in_flight is _PROBE
+        large = isinstance(self.in_flight, Path) and self._size() > _LARGE
+        self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
+        if asked:
+            # It is away, and who waits for it waits.
+            self._silences.clear()
+        self.failed(now)
+
     def failed(self, now: float) -> None:
         """It was refused, or no answer came: again after a pause that grows, and after whatever else waits."""
-        self._returns_first = not isinstance(self.in_flight, Path)
+        self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
         if isinstance(self.in_flight, Path):
             # Each has its turn: when all were refused, a new round begins.
             everything = self._refused >= set(self.spool.waiting())

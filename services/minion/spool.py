@@ -29,8 +29,10 @@ _DEEPEST = 100
 class Spool:
     """A directory of unacknowledged returns. Safe for any number of writing processes and one reader."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, most: int = 0) -> None:
+        """``most``: bytes of the largest return that is stored; one that says why stands for a larger one. 0: any size."""
         self._directory = directory
+        self._most = most
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in directory.glob(f".*{_SUFFIX}.*"):
             writer = path.name.rpartition(".")[2]
@@ -39,15 +41,32 @@ class Spool:
 
     def put(self, load: Mapping[str, Any]) -> Path:
         """Stores a return durably; it is there in full or not at all. Raises OSError (disk full)."""
-        name = f"{time.time_ns():020d}-{load['jid']}{_SUFFIX}"
-        temporary = self._directory / f".{name}.{os.getpid()}"
+        packed = _packed(load)
+        if 0 < self._most < len(packed):
+            why = f"more than max_return_bytes of the minion ({self._most})"
+            _LOG.error(
+                "the return of %s is %d bytes, %s", load.get("fun"), len(packed), why, extra={"jid": load["jid"]}
+            )
+            packed = _packed(unsent(load, len(packed), why))
+        path = self._directory / f"{time.time_ns():020d}-{load['jid']}{_SUFFIX}"
+        self._write(path, packed)
+        return path
+
+    def give_up(self, path: Path, why: str) -> None:
+        """Puts a return that tells why in place of one that the master does not take. Raises OSError (disk full)."""
+        load = self.read(path)
+        if load is not None:
+            size = path.stat().st_size
+            _LOG.error("the return of %s is %d bytes, %s", load.get("fun"), size, why, extra={"jid": load.get("jid")})
+            self._write(path, _packed(unsent(load, size, why)))
+
+    def _write(self, path: Path, packed: bytes) -> None:
+        temporary = self._directory / f".{path.name}.{os.getpid()}"
         with temporary.open("wb") as file:
-            file.write(_packed(load))
+            file.write(packed)
             file.flush()
             os.fsync(file.fileno())
-        path = self._directory / name
         temporary.rename(path)
-        return path
 
     def waiting(self) -> list[Path]:
         """Unacknowledged returns, oldest first."""
@@ -79,6 +98,16 @@ class Spool:
     def size(self) -> int:
         """Bytes that wait."""
         return sum(_sizes(self._directory))
+
+
+def unsent(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
+    """What is returned where a return is too large for the way to the master."""
+    kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
+    told = (
+        f"ReturnTooLarge: what {load.get('fun')} returned is {size} bytes, {why}, and was not sent. Write it into a file, return "
+        "less, or raise max_return_bytes of the minion and max_request_bytes of the master."
+    )
+    return kept | {"return": told, "retcode": 1, "success": False}
 
 
 def _sizes(directory: Path) -> Iterator[int]:

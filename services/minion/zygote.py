@@ -95,7 +95,7 @@ class Zygote:
         self._pair = pair
         cachedir = Path(options.cachedir)
         self._procs = ProcDirectory(cachedir / "proc")
-        self._spool = Spool(cachedir / "spool")
+        self._spool = Spool(cachedir / "spool", options.max_return_bytes)
         self._refreshes = Refreshes(cachedir)
         self._runtime = self._new_runtime({})
         #: Process -> JID, empty where nobody waits for its end.

@@ -44,6 +44,41 @@ def test_one_that_returns_nothing_leaves_it_to_the_next(runtime: Runtime) -> Non
     assert runtime.context.scratch["passed"] is True
 
 
+class Told:
+    """The events of a job."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+
+    def fire(self, tag: str, data: Any) -> bool:
+        self.events.append((tag, data))
+        return True
+
+
+@pytest.mark.parametrize(
+    ("steps", "whole"),
+    [
+        ("yield 1\n    yield 'two'", [1, "two"]),
+        ("yield {'a': 1}\n    yield {'b': 2}", {"a": 1, "b": 2}),
+        ("yield {'a': 1}\n    yield 2", [{"a": 1}, 2]),
+        ("yield from ()", {}),
+    ],
+)
+def test_a_generator_is_all_that_it_yields_and_tells_each_part(tmp_path: Path, steps: str, whole: Any) -> None:
+    (tmp_path / "ext/modules").mkdir(parents=True)
+    (tmp_path / "ext/modules/odd.py").write_text(f"def steps():\n    {steps}\n")
+    told = Told()
+    runtime = local_runtime({"id": "web1", "extension_modules": str(tmp_path / "ext")}, events=told)
+    job = {"jid": "20260101000000000000"}
+    assert runtime.call("odd.steps", job=job) == (whole, 0, True, None)
+    parts = whole if isinstance(whole, list) else [{name: value} for name, value in whole.items()]
+    assert told.events == [
+        (f"salt/job/20260101000000000000/prog/web1/{number}", {"return": part}) for number, part in enumerate(parts)
+    ]
+    assert runtime.call("odd.steps").value == whole
+    assert len(told.events) == len(parts), "without a job nobody is told"
+
+
 @pytest.mark.parametrize(
     ("named", "text"),
     [

@@ -171,3 +171,53 @@ def test_everything_leaves_once_the_master_takes_it(box: Outbox, happenings: lis
                 box.failed(now)
     assert sorted(acknowledged) == sorted(put_in)
     assert not box.spool.waiting()
+
+
+def silent(box: Outbox, now: float) -> Any:
+    """Sends the next, which gets no answer until it is overdue; returns the load."""
+    load = box.next_request(max(now, box._due))
+    assert box.overdue(1e9)
+    box.unanswered(max(now, box._due))
+    return load
+
+
+def test_a_large_return_that_the_master_never_reads_is_given_up(box: Outbox) -> None:
+    """It closes the connection on what is too large for it, without a word: the minion finds out that it is there."""
+    box.spool.put({"jid": "1", "fun": "test.large", "return": "x" * 100_000})
+    box.spooled()
+    for _ in range(3):
+        assert silent(box, 0)["return"] == "x" * 100_000
+        assert box.next_request(box._due) == {"cmd": "_file_envs"}
+        box.answered()
+    load = box.next_request(box._due)
+    assert load is not None
+    assert (load["jid"], load["retcode"], load["success"]) == ("1", 1, False)
+    assert load["return"].startswith("ReturnTooLarge: what test.large returned is 100")
+    box.answered()
+    assert box.spool.waiting() == []
+
+
+def test_a_large_return_waits_for_a_master_that_is_away(box: Outbox) -> None:
+    box.spool.put({"jid": "1", "fun": "test.large", "return": "x" * 100_000})
+    box.spooled()
+    asked = [silent(box, 0) for _ in range(20)]
+    assert {load.get("cmd") for load in asked} == {None, "_file_envs"}
+    while (load := box.next_request(box._due)) == {"cmd": "_file_envs"}:
+        box.answered()
+    assert load is not None
+    assert load["return"] == "x" * 100_000
+    box.answered()
+    assert box.spool.waiting() == []
+
+
+def test_small_returns_are_sent_for_as_long_as_it_takes(box: Outbox) -> None:
+    put(box, "1")
+    assert [silent(box, 0)["jid"] for _ in range(20)] == ["1"] * 20
+
+
+def test_a_large_return_has_longer_for_its_answer(box: Outbox) -> None:
+    box.spool.put({"jid": "1", "fun": "test.large", "return": "x" * 20_000_000})
+    box.spooled()
+    assert box.next_request(0.0) is not None
+    assert not box.overdue(23.0)
+    assert box.overdue(31.0)

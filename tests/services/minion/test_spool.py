@@ -55,7 +55,7 @@ def test_nobody_else_reads_it(spool: Spool, tmp_path: Path) -> None:
     assert (tmp_path / "spool").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("moment", ["write", "fsync", "rename"])
+@pytest.mark.parametrize("moment", ["pack", "fsync", "rename"])
 def test_a_writer_killed_in_the_middle_leaves_nothing_that_is_sent(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,14 +66,14 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_that_is_sent(
     if not pid:
         try:
             die = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-            target = {"write": (spool_module, "_packed"), "fsync": (os, "fsync"), "rename": (Path, "rename")}[moment]
+            target = {"pack": (spool_module, "_packed"), "fsync": (os, "fsync"), "rename": (Path, "rename")}[moment]
             setattr(*target, die)
             spool.put(ret("never sent"))
         finally:
             os._exit(1)
     _, status = os.waitpid(pid, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
-    assert len(list(directory.iterdir())) == 2, "the killed writer got as far as its file"
+    assert len(list(directory.iterdir())) == (1 if moment == "pack" else 2), "the killed writer got as far as its file"
     assert spool.waiting() == [kept]
     assert spool.size() == kept.stat().st_size
     assert Spool(directory).waiting() == [kept]
@@ -182,3 +182,28 @@ def test_a_full_disk_is_the_callers_to_hear_of(spool: Spool, monkeypatch: pytest
     with pytest.raises(OSError, match="No space"):
         spool.put(ret())
     assert spool.waiting() == []
+
+
+def test_a_return_that_is_too_large_is_told_of_in_its_place(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spool = Spool(tmp_path / "spool", most=1000)
+    assert spool.read(spool.put(ret("x" * 900))) == ret("x" * 900)
+    load = spool.read(spool.put(ret("x" * 2000) | {"out": "highstate", "fun_args": ["a"], "success": True}))
+    assert load is not None
+    told = load.pop("return")
+    assert load == {"jid": JID, "fun": "test.ping", "fun_args": ["a"], "retcode": 1, "success": False}
+    assert told.startswith("ReturnTooLarge: what test.ping returned is 20")
+    assert "more than max_return_bytes of the minion (1000)" in told
+    assert "max_return_bytes of the minion (1000)" in caplog.text
+
+
+def test_a_return_that_is_given_up_keeps_its_place(spool: Spool) -> None:
+    first, second = spool.put(ret("x" * 2000)), spool.put(ret())
+    spool.give_up(first, "more than the master reads at once")
+    assert spool.waiting() == [first, second]
+    load = spool.read(first)
+    assert load is not None
+    assert (load["jid"], load["success"]) == (JID, False)
+    assert "more than the master reads at once, and was not sent" in load["return"]
+    spool.acknowledged(first)
+    spool.give_up(first, "gone meanwhile")
+    assert spool.waiting() == [second]
