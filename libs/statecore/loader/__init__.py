@@ -29,6 +29,9 @@ from statecore.loader.user_module import UserModule
 
 log = logging.getLogger(__name__)
 
+#: End of a user's file -> the option that lets it be loaded.
+_ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
+
 __all__ = ["Loader", "Served", "Source", "Unusable"]
 
 
@@ -135,6 +138,8 @@ class Loader:
             if source.native:
                 module = _import_native(source)
                 return serve_plain(source, module) if source.kind in PLAIN else serve_native(source, module, ctx)
+            if (option := _ALLOWED_BY.get(source.path.suffix)) and not (ctx and ctx.opts.get(option)):
+                raise Unusable(f"{source.path} is loaded where the option {option} is set")
             return UserModule(source, self._places("utils")).serve(ctx)
         except Unusable as reason:
             log.debug("%s %s is not used: %s", source.kind, source.path, reason)

@@ -8,6 +8,7 @@ listing for each kind asked for.
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import logging
 import re
@@ -55,6 +56,10 @@ DIRECTORIES: Mapping[str, str] = {
     "tops": "top_dirs",
 }
 
+#: Ends of users' files that are no source, and yet modules. Source goes before them.
+COMPILED = frozenset({".pyc", ".so", ".pyx", ".zip"})
+_ENDS = sorted(importlib.machinery.EXTENSION_SUFFIXES, key=len, reverse=True)
+
 #: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 
@@ -63,7 +68,7 @@ class Source(NamedTuple):
     """One file that may hold a module."""
 
     kind: str
-    #: File name without ``.py``; a package's directory name.
+    #: File name without its end; a package's directory name.
     stem: str
     path: Path
     native: bool
@@ -97,6 +102,8 @@ class Index:
 
     def _claims(self, source: Source, name: str) -> bool:
         """Whether the text could make the module serve ``name``. May say yes in vain (the import decides), never no."""
+        if source.path.suffix in COMPILED:
+            return True
         text = self._texts.get(source.path)
         if text is None:
             text = self._texts[source.path] = _text(source.path)
@@ -133,14 +140,20 @@ def _files(kind: str, directory: Path, *, native: bool) -> dict[str, Source]:
     except OSError as error:
         log.warning("no modules from %s: %s", directory, error.strerror)
         return found
+    others: dict[str, Source] = {}
     for path in paths:
         if path.name.startswith(("_", ".")):
             continue
         if path.suffix == ".py":
             found[path.stem] = Source(kind, path.stem, path, native)
+        elif path.suffix in COMPILED:
+            # foo.cpython-311-x86_64-linux-gnu.so; of another Python's, what is left is no name.
+            stem = next(path.name.removesuffix(end) for end in (*_ENDS, path.suffix) if path.name.endswith(end))
+            if not native and stem.isidentifier():
+                others.setdefault(stem, Source(kind, stem, path, native))
         elif (path / "__init__.py").is_file():
             found.setdefault(path.name, Source(kind, path.name, path / "__init__.py", native))
-    return found
+    return {**others, **found}
 
 
 def _text(path: Path) -> str:

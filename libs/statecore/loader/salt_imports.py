@@ -11,7 +11,8 @@ import importlib
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+import zipimport
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -65,11 +66,16 @@ class SaltImport:
 
 
 def load(name: str, path: Path, places: Sequence[Path]) -> ModuleType:
-    """Runs a user's file as the module ``name`` of sys.modules. Raises whatever it raises, and is forgotten then."""
-    package = [str(path.parent)] if path.name == "__init__.py" else None
-    spec = importlib.util.spec_from_file_location(
-        name, path, loader=_FreshLoader(name, str(path), SaltImport(places)), submodule_search_locations=package
-    )
+    """Runs a user's file as the module ``name`` of sys.modules. Raises whatever it raises, and is forgotten then.
+
+    What is compiled finds no ``salt``: its imports are the interpreter's own.
+    """
+    loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(places))
+    package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
+    package = [str(path.parent)] if path.name == "__init__.py" else package
+    # What is built lies elsewhere.
+    place = loader.path if isinstance(loader, importlib.machinery.ExtensionFileLoader) else path
+    spec = importlib.util.spec_from_file_location(name, place, loader=loader, submodule_search_locations=package)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as a Python module")
     if package:
@@ -87,21 +93,73 @@ def load(name: str, path: Path, places: Sequence[Path]) -> ModuleType:
     return module
 
 
-class _FreshLoader(importlib.machinery.SourceFileLoader):
+class _OwnImport:
+    """What runs a file with an ``import`` of its own."""
+
+    own_import: SaltImport
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self.own_import}
+        module.__dict__["__salt_system_encoding__"] = "utf-8"
+        code = self.get_code(module.__name__)  # type: ignore[attr-defined]
+        if code is None:
+            raise ImportError(f"cannot load module {module.__name__!r}: it has no code", name=module.__name__)
+        exec(code, module.__dict__)
+
+
+class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
     """Compiles the file at each load: a module synced twice within a second must not come from a stale .pyc."""
 
-    def __init__(self, fullname: str, path: str, own_import: SaltImport) -> None:
-        super().__init__(fullname, path)
+    def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
+        super().__init__(fullname, str(path))
         self.own_import = own_import
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
-    def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self.own_import}
-        module.__dict__["__salt_system_encoding__"] = "utf-8"
-        super().exec_module(module)
+
+class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
+    """A file that was compiled to Python's own code."""
+
+    def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
+        super().__init__(fullname, str(path))
+        self.own_import = own_import
+
+
+class _ZipLoader(_OwnImport, zipimport.zipimporter):
+    """A module, or a package, of the archive's own name in an archive."""
+
+    def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
+        super().__init__(str(path))
+        # Another archive may have had this name.
+        self.invalidate_caches()
+        self.own_import = own_import
+
+    def inside(self, name: str) -> list[str] | None:
+        """Where the inner files of a package are, None for a plain module. Raises ZipImportError."""
+        return [f"{self.archive}/{name.rpartition('.')[2]}"] if self.is_package(name) else None
+
+
+def _compiled(fullname: str, path: Path, own_import: SaltImport) -> importlib.machinery.ExtensionFileLoader:
+    return importlib.machinery.ExtensionFileLoader(fullname, str(path))
+
+
+def _built(fullname: str, path: Path, own_import: SaltImport) -> importlib.machinery.ExtensionFileLoader:
+    """Cython's, built beside the file where that is newer than what was built."""
+    pyximport = importlib.import_module("pyximport")
+    # Its settings alone: other imports of this process are none of its business.
+    pyximport.install(pyximport=False, build_dir=str(path.parent / "__pycache__"))
+    made = pyximport.build_module(path.stem, pyxfilename=str(path), pyxbuild_dir=str(path.parent / "__pycache__"))
+    return importlib.machinery.ExtensionFileLoader(fullname, str(made))
+
+
+_FORMS: Mapping[str, Callable[[str, Path, SaltImport], Any]] = {
+    ".py": _FreshLoader,
+    ".pyc": _BytecodeLoader,
+    ".zip": _ZipLoader,
+    ".pyx": _built,
+}
 
 
 class _PackageFinder:
@@ -112,11 +170,14 @@ class _PackageFinder:
     ) -> importlib.machinery.ModuleSpec | None:
         outer = sys.modules.get(fullname.rpartition(".")[0])
         loader = getattr(getattr(outer, "__spec__", None), "loader", None)
-        if not fullname.startswith(f"{LOADED}.") or not isinstance(loader, _FreshLoader):
+        if not fullname.startswith(f"{LOADED}.") or not isinstance(loader, _OwnImport):
             return None
         found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if found is not None and found.origin and isinstance(found.loader, importlib.machinery.SourceFileLoader):
-            found.loader = _FreshLoader(fullname, found.origin, loader.own_import)
+            found.loader = _FreshLoader(fullname, Path(found.origin), loader.own_import)
+        elif found is not None and isinstance(found.loader, zipimport.zipimporter):
+            place = Path(found.loader.archive, found.loader.prefix)
+            found.loader = _ZipLoader(fullname, place, loader.own_import)
         return found
 
     @classmethod

@@ -120,13 +120,17 @@ class UserModule:
         listed = next((namespace[each] for each in ("__load__", "__all__") if each in namespace), list(namespace))
         aliases: Mapping[str, str] = namespace.get("__func_alias__", {})
         return {
-            aliases.get(attribute, attribute): namespace[attribute]
+            aliases.get(attribute, attribute): _described(namespace[attribute])
             for attribute in listed
-            if not attribute.startswith("_")
-            and (
-                inspect.isfunction(namespace.get(attribute)) or isinstance(namespace.get(attribute), functools.partial)
-            )
+            if not attribute.startswith("_") and self._is_function(namespace.get(attribute))
         }
+
+    def _is_function(self, value: Any) -> bool:
+        if inspect.isfunction(value) or isinstance(value, functools.partial):
+            return True
+        # Of a compiled module, functions are of a type of their own; what it imported from elsewhere is not its own.
+        compiled = self.source.path.suffix in (".so", ".pyx") and callable(value) and not inspect.isclass(value)
+        return compiled and getattr(value, "__module__", None) in (self.module.__name__, self.source.stem)
 
     def _enforce_needs(self, functions: dict[str, Function]) -> None:
         """Functions that ``@depends`` on what is not there are left out, or stand aside for their fallback."""
@@ -147,6 +151,21 @@ class UserModule:
         aliases: Mapping[str, str] = self.module.__dict__.get("__func_alias__", {})
         declared: Mapping[str, str] = self.module.__dict__.get("__outputter__", {})
         return {aliases.get(function, function): outputter for function, outputter in declared.items()}
+
+
+def _described(function: Any) -> Function:
+    """The function; a compiled one that tells nothing of its arguments, as one that takes any."""
+    try:
+        inspect.signature(function)
+    except ValueError:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        call.__name__, call.__doc__ = str(getattr(function, "__name__", "call")), function.__doc__
+        return call
+    known: Function = function
+    return known
 
 
 def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> bool:

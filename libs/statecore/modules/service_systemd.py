@@ -30,6 +30,9 @@ _NO_UNIT = 4
 #: Seconds between two questions whether a unit is active.
 _PAUSE = 0.1
 
+#: What ``systemctl show`` says a unit is started by.
+_PROGRAM = re.compile(r"\{ path=(\S+)")
+
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
@@ -175,6 +178,58 @@ def show(ctx: Context, name: str) -> dict[str, str]:
     """A unit's properties, as systemd writes them."""
     lines = _systemctl(ctx, "show", full_name(name)).stdout.splitlines()
     return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
+
+
+def execs(ctx: Context) -> dict[str, str]:
+    """Service -> the program that it is started by, of those that have one.
+
+    CLI Example:
+
+        salt '*' service.execs
+    """
+    units = [
+        full_name(name) for name in get_all(ctx) if full_name(name).endswith(".service") and "@." not in full_name(name)
+    ]
+    # One program for all of them: hundreds would take a minute.
+    told = _systemctl(ctx, "show", *units, "--property=Id,ExecStart").stdout if units else ""
+    found = {}
+    for block in told.split("\n\n"):
+        values = dict(line.partition("=")[::2] for line in block.splitlines())
+        if match := _PROGRAM.search(values.get("ExecStart", "")):
+            found[_plain(values["Id"])] = match[1]
+    return found
+
+
+def firstboot(
+    ctx: Context,
+    locale: str | None = None,
+    locale_message: str | None = None,
+    keymap: str | None = None,
+    timezone: str | None = None,
+    hostname: str | None = None,
+    machine_id: str | None = None,
+) -> bool:
+    """Sets what a host that was never booted is asked for, as far as it is not set yet, by systemd-firstboot. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' service.firstboot keymap=jp locale=en_US.UTF-8
+    """
+    if ctx.host.which("systemd-firstboot") is None:
+        raise CommandError("the host has no systemd-firstboot")
+    given = {
+        "locale": locale,
+        "locale-messages": locale_message,
+        "keymap": keymap,
+        "timezone": timezone,
+        "hostname": hostname,
+        "machine-id": machine_id,
+    }
+    words = [f"--{name}={value}" for name, value in given.items() if value]
+    result = ctx.host.run(["systemd-firstboot", *words], env=_ENVIRONMENT)
+    if result.retcode:
+        raise CommandError(f"systemd-firstboot error: {result.stderr.strip()}")
+    return True
 
 
 def systemctl_reload(ctx: Context) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
-from statecore.hostfiles import password_hashes
+from statecore.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
 
@@ -52,6 +52,18 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
     fields = [*row[2:8], *[""] * (8 - len(row))]
     days = [int(field) if field.lstrip("-").isdecimal() else _UNSET for field in fields]
     return {"name": row[0], "passwd": row[1] if len(row) > 1 else "", **dict(zip(_DAYS, days, strict=True))}
+
+
+def list_users(ctx: Context) -> list[str]:
+    """Names of those that the shadow file tells of, sorted.
+
+    CLI Example:
+
+        salt '*' shadow.list_users
+    """
+    return sorted(
+        line.split(":")[0] for line in plain_text.host_text(ctx.host, "/etc/shadow").splitlines() if ":" in line
+    )
 
 
 def gen_password(

@@ -210,6 +210,31 @@ def test_units_read(plain, systemd, name, args, value):
     assert plain.call(f"service.{name}", *args) == value
 
 
+def test_programs_of_services(plain, systemd):
+    told = (
+        "ExecStart={ path=/usr/sbin/cron ; argv[]=/usr/sbin/cron -f ; ignore_errors=no ; pid=0 }\nId=cron.service\n\n"
+        "Id=changed.service\nExecStart=\n\n"
+        "Id=nginx.service\nExecStart={ path=/usr/sbin/nginx ; argv[]=/usr/sbin/nginx ; }\n"
+    )
+    systemd._systemctl = lambda words, stdin: told
+    assert plain.call("service.execs") == {"cron": "/usr/sbin/cron", "nginx": "/usr/sbin/nginx"}
+    assert systemd.calls == [
+        "systemctl --no-pager show changed.service cron.service nginx.service --property=Id,ExecStart"
+    ]
+
+
+def test_a_first_boot(plain, systemd):
+    systemd._systemd_firstboot = lambda words, stdin: (systemd.refuses and (1, "", systemd.refuses)) or None
+    assert plain.call("service.firstboot", keymap="jp", locale="en_US.UTF-8", machine_id="") is True
+    assert systemd.calls == ["systemd-firstboot --locale=en_US.UTF-8 --keymap=jp"]
+    systemd.refuses = "Keymap x not installed."
+    with pytest.raises(CommandError, match=r"systemd-firstboot error: Keymap x not installed\."):
+        plain.call("service.firstboot", keymap="x")
+    systemd.absent.add("systemd-firstboot")
+    with pytest.raises(CommandError, match="the host has no systemd-firstboot"):
+        plain.call("service.firstboot")
+
+
 def test_masks(plain, systemd):
     plain.call("service.mask", "cron", runtime=True)
     assert plain.call("service.masked", "cron", runtime=True) is True

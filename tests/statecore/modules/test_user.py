@@ -166,7 +166,9 @@ def test_passwords(plain, debian, name, args, value, called):
 
 
 def test_passwords_that_cannot_be(plain, debian):
+    assert plain.call("shadow.list_users") == ["root", "web"]
     with pytest.raises(CommandError, match="no colon and no line end"):
         plain.call("shadow.set_password", "web", "a:b")
     (debian.root / "etc/shadow").unlink()
     assert plain.call("shadow.info", "web")["passwd"] == ""
+    assert plain.call("shadow.list_users") == []

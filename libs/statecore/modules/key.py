@@ -1,0 +1,47 @@
+"""Fingerprints of the keys that this minion has (Salt's ``key`` module): its own, and its master's."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+
+
+def finger(ctx: Context, hash_type: str | None = None) -> str:
+    """The fingerprint of the minion's public key, "" where it has none yet; ``hash_type`` as configured where none is named.
+
+    CLI Example:
+
+        salt '*' key.finger
+    """
+    return _fingerprint(ctx, "minion.pub", hash_type)
+
+
+def finger_master(ctx: Context, hash_type: str | None = None) -> str:
+    """The fingerprint of the master's public key that the minion trusts, "" where it trusts none yet.
+
+    CLI Example:
+
+        salt '*' key.finger_master
+    """
+    return _fingerprint(ctx, "minion_master.pub", hash_type)
+
+
+def _fingerprint(ctx: Context, name: str, hash_type: str | None) -> str:
+    wanted = str(hash_type or ctx.opts.get("hash_type") or "sha256")
+    # Those of variable length give no digest by themselves.
+    if wanted not in hashlib.algorithms_guaranteed or wanted.startswith("shake"):
+        raise InvocationError(
+            f"there is no hash_type {wanted!r}; there are {', '.join(sorted(hashlib.algorithms_guaranteed))}"
+        )
+    place = Path(str(ctx.opts["pki_dir"])) / name
+    try:
+        lines = [line for line in place.read_bytes().splitlines(keepends=True) if line.strip()]
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise CommandError(f"{place} cannot be read: {error.strerror}") from error
+    digest = hashlib.new(wanted, b"".join(lines[1:-1]).replace(b"\r\n", b"\n")).hexdigest()
+    return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
