@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import yaml
 
 from services.kit.commandline import CommandError, Exit, run_command
-from services.kit.config import ConfigError
+from services.kit.config import ConfigError, load_master
 from services.moving import keys
 from services.moving.files import Option, joined, read_options
 from services.moving.settings import Fate, fate_of, is_salts
@@ -56,6 +57,7 @@ def _import(argv: Sequence[str]) -> int:
     keys.check_empty(flags.keys, found)
     content = _file(config, f"Imported from {flags.config}")
     _check_new(flags.out / "master", content)
+    _check_whole(content)
     _report(fates)
     if flags.check:
         return Exit.GENERIC if any(fate.kind == "not supported" for _, fate in fates) else Exit.OK
@@ -139,6 +141,16 @@ def _file(config: Mapping[str, Any], comment: str) -> str:
 def _check_new(path: Path, content: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") != content:
         raise CommandError(f"{path}: is there already and another; name another directory by --out")
+
+
+def _check_whole(content: str) -> None:
+    """Whether the roles take the options together. Raises CommandError."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "master").write_text(content, encoding="utf-8")
+        try:
+            load_master(place, env={})
+        except ConfigError as error:
+            raise CommandError(f"what would be written is no configuration: {error}", Exit.CONFIG) from error
 
 
 def _written(first: Callable[[], list[Path]], files: Mapping[Path, tuple[bytes, int]]) -> list[Path]:

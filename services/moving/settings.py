@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from services.kit.config import ConfigError, check_master_option
+from services.kit.config import ConfigError, MasterOptions, check_master_option
 
 #: Options of ours that mean something else in Salt, or nothing.
 _NOT_SALTS = frozenset(
@@ -18,6 +19,9 @@ _NOT_SALTS = frozenset(
         *("request_deadline", "user", "worker_silence", "workers_port"),
     )
 )
+
+#: What this master understands as Salt does.
+_OURS = frozenset(item.name for item in dataclasses.fields(MasterOptions)) - _NOT_SALTS
 
 _PROCESSES = "roles are processes of their own: start more of mworker"
 _PLACES = "roles keep nothing on disk"
@@ -69,7 +73,8 @@ _NOT_NEEDED: Mapping[str, str] = {
     "serial": _GONE,
     "dummy_pub": _GONE,
     "cython_enable": _GONE,
-    "zmq_*": _GONE,
+    "zmq_backlog": _GONE,
+    "zmq_monitor": _GONE,
     "pub_hwm": _GONE,
     "pub_server_write_queue_size": _GONE,
     "optimization_order": _GONE,
@@ -78,9 +83,6 @@ _NOT_NEEDED: Mapping[str, str] = {
     "auth_events": "they are always fired",
     "publish_timeout": "a publication is one transaction",
     "publish_drain_timeout": "a publication is one transaction",
-    "roots_update_interval": "trees are looked at when they are asked for",
-    "fileserver_interval": "trees are looked at when they are asked for",
-    "fileserver_update_*": "trees are looked at when they are asked for",
     "require_minion_sign_messages": "messages of minions are bound to their session",
     "request_server_aes_session": "publish_session says it",
     "ping_on_rotate": "minions notice a new key by themselves",
@@ -91,12 +93,9 @@ _NOT_NEEDED: Mapping[str, str] = {
 
 #: Glob for names -> what to do about an option that is not here.
 _INSTEAD: Mapping[str, str] = {
-    "gitfs_*": "check the repository out and name the directory in file_roots",
-    "git_pillar_*": "check the repository out and name the directory in pillar_roots",
     "hgfs_*": "check the repository out and name the directory in file_roots",
     "svnfs_*": "check the repository out and name the directory in file_roots",
     "s3fs_*": "bring the files to a directory of file_roots",
-    "minionfs_*": "bring the files to a directory of file_roots",
     "external_auth": "who may do what is said by keys: control_acl",
     "publisher_acl*": "who may do what is said by keys: control_acl",
     "sudo_acl": "who may do what is said by keys: control_acl",
@@ -116,21 +115,28 @@ _INSTEAD: Mapping[str, str] = {
     "thorium*": "the reactor is here, thorium is not",
     "schedule": "schedule salt-run with the machine's own timers",
     "ipv6": "name an address in interface",
+    "ssl": "minions are spoken to over ZeroMQ, which has no TLS",
+    "key_pass": "take the passphrase of master.pem away: openssl rsa -in OLD -out NEW",
+    "signing_key_pass": "take the passphrase of master_sign.pem away: openssl rsa -in OLD -out NEW",
+    "range_server": "there is no range server here; use nodegroups",
+    "client_acl_verify": "who may do what is said by keys: control_acl",
+    "permissive_acl": "who may do what is said by keys: control_acl",
+    "keep_acl_in_token": "who may do what is said by keys: control_acl",
+    "django_*": "there is no REST here yet",
+    "discovery": "minions name their master",
+    "thin_*": "there is no salt-ssh here",
+    "regen_thin": "there is no salt-ssh here",
+    "min_extra_mods": "there is no salt-ssh here",
+    "enable_ssh_minions": "there is no salt-ssh here",
+    "autosign_grains_dir": "name ids in the file of autosign_file",
 }
 
 #: Options that are here for some values alone: name -> value -> why it is not needed.
 _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
     "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
-    "fileserver_backend": (
-        (["roots"], ["root"]),
-        "directories are what there is",
-        "only directories are served; check repositories out and name them in file_roots",
-    ),
     "file_client": (("remote",), "of minions alone", "a master has its own files"),
-    "file_recv": ((False,), "cp.push is not here", "cp.push is not here"),
     "ext_job_cache": (("",), "", _INSTEAD["ext_job_cache"]),
     "master_job_cache": (("local_cache", "redis"), "the job cache is Redis", _INSTEAD["master_job_cache"]),
-    "pillar_cache": ((False,), "as here", "pillar is compiled when it is asked for"),
     "order_masters": ((False,), "as here", _INSTEAD["order_masters"]),
     "ipv6": ((False, None), "as here", _INSTEAD["ipv6"]),
     "preserve_minion_cache": ((False,), "as here", "salt-key --preserve-minions=True says it for one deletion"),
@@ -148,19 +154,27 @@ class Fate(NamedTuple):
 
 def fate_of(name: str, value: Any) -> Fate:
     """What becomes of an option of a stock master."""
-    if name in _BY_VALUE:
-        values, why, instead = _BY_VALUE[name]
-        return Fate("not needed", why) if value in values else Fate("not supported", instead)
     if name == "keep_jobs":
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Fate("not supported", f"must be a number of hours, not {value!r}")
         return Fate("carries", "as keep_jobs_seconds", {"keep_jobs_seconds": int(value * 3600)})
-    if why := _said(_NOT_NEEDED, name):
-        return Fate("not needed", why)
+    if name in _OURS:
+        # Whatever the tables say of those that are none.
+        return _checked(name, value)
+    if name in _BY_VALUE:
+        values, same, instead = _BY_VALUE[name]
+        return Fate("not needed", same) if value in values else Fate("not supported", instead)
+    if not_needed := _said(_NOT_NEEDED, name):
+        return Fate("not needed", not_needed)
     if instead := _said(_INSTEAD, name):
         return Fate("not supported", instead)
     if name in _NOT_SALTS:
         return Fate("not supported", "means something of its own here; see docs/config.md")
+    # Settings of modules, which have a dot, and the outputters'.
+    return _checked(name, value)
+
+
+def _checked(name: str, value: Any) -> Fate:
     try:
         check_master_option(name, value)
     except ConfigError as error:
