@@ -116,6 +116,7 @@ _BEACON_CONFIG = "a beacon is configured in one form"
 _DATABASE_ROLES = "users and groups are roles, and a server is reached in one way"
 _DATABASES = "the language of a server is pure text; its client is the module's to run"
 _DIFFERENCES = "what changed in a file is shown in one way"
+_BACKUPS = "old copies are kept, and found again, by one rule"
 _SOURCES = "a source is found, fetched and verified in one way"
 _FILE_WRITE = "a file is written in one way, wherever its content comes from"
 _CERTIFICATES = (
@@ -256,6 +257,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.downloads": Room(GROUND),
     "statecore.sent_files": Room(NATIVE),
     "statecore.content_differences": Room(GROUND),
+    "statecore.file_backups": Room(GROUND),
     "statecore.file_flags": Room(GROUND),
     "statecore.security_contexts": Room(GROUND),
     "statecore.file_marks": Room(
@@ -280,6 +282,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.managed_file": _MANAGED_FILE,
             "statecore.content_differences": _DIFFERENCES,
             "statecore.file_marks": "a file is put in place with what it bears",
+            "statecore.file_backups": _BACKUPS,
         },
     ),
     "statecore.databases": Room(GROUND),
@@ -297,6 +300,19 @@ ROOMS: Mapping[str, Room] = {
             "statecore.managed_file": _MANAGED_FILE,
             "statecore.edits": _EDITS,
             "statecore.content_differences": _DIFFERENCES,
+            "statecore.file_backups": _BACKUPS,
+            "statecore.file_flags": "lsattr and chattr are asked in one way",
+            "statecore.file_marks": "what a file bears is set in one order",
+            "statecore.security_contexts": "SELinux is asked in one way",
+            "statecore.sources": _SOURCES,
+        },
+    ),
+    "statecore.modules.archive": Room(
+        NATIVE,
+        {
+            "statecore.hostfiles": _HOSTFILES,
+            "statecore.sources": _SOURCES,
+            "statecore.downloads": "a copy of what came from a server need not be kept",
         },
     ),
     "statecore.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),

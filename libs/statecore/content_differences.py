@@ -49,8 +49,8 @@ def _is_binary_file(path: Path) -> bool:
     return False
 
 
-def unified(old: bytes | Path | None, new: bytes | Path) -> str:
-    """The change of a file as Salt shows it: a unified diff, or a sentence where text cannot tell it."""
+def unified(old: bytes | Path | None, new: bytes | Path, before: str = "", after: str = "") -> str:
+    """The change of a file as Salt shows it: a unified diff (of files of these names), or a sentence where text cannot tell it."""
     if old is None:
         return "New file"
     was_binary, will_be = is_binary(old), is_binary(new)
@@ -59,7 +59,8 @@ def unified(old: bytes | Path | None, new: bytes | Path) -> str:
         return kinds.get((was_binary, will_be), "Replace text file with binary file")
     if isinstance(old, Path) or isinstance(new, Path):
         return f"Replace text file of {_size(old)} bytes with one of {_size(new)} bytes"
-    return "".join(difflib.unified_diff(old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)))
+    lines, others = old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)
+    return "".join(difflib.unified_diff(lines, others, before, after))
 
 
 def _size(content: bytes | Path) -> int:

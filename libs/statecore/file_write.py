@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, managed_file
+from statecore import content_differences, file_backups, managed_file
 from statecore.content_differences import Ignored
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
@@ -142,7 +142,7 @@ class Write:
         if self.check_cmd:
             self._check()
         if self.old is not None and self.backup in ("minion", "both"):
-            managed_file.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
+            file_backups.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
         there = self.old is not None and not self.place.is_symlink()
         if self.marks and there:
             self.marks.unseal()

@@ -12,7 +12,6 @@ import hashlib
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -326,14 +325,6 @@ def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
     found = path.stat()
     kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
     replace(host, path.with_name(path.name + suffix), path, kept)
-
-
-def back_up(path: Path, directory: Path) -> str:
-    """Keeps a copy of a file below ``directory``, as ``backup: minion`` asks; returns where."""
-    kept = directory / str(path.parent).lstrip("/") / f"{path.name}_{time.strftime('%a_%b_%d_%H:%M:%S_%Y')}"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    file_copies.copy(path, kept)
-    return str(kept)
 
 
 def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Path) -> None:

@@ -75,23 +75,24 @@ def told(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
     return {"Old": shown(found), "New": shown(todo)}
 
 
-def change(host: ManagedHost, name: str, found: SecurityContext, todo: SecurityContext) -> None:
-    """Keeps the parts in the policy, and sets them on the file. Raises HostError; what was set is looked at again."""
+def change(
+    host: ManagedHost, name: str, found: SecurityContext, todo: SecurityContext, *, persist: bool = True
+) -> None:
+    """Sets parts on a file, and with ``persist`` in the policy. Raises HostError; what was set is looked at again."""
     # Neither program takes another part without a type.
     full = todo._replace(setype=todo.setype or found.setype)
-    for program in ("semanage", "chcon"):
+    for program in ("semanage", "chcon") if persist else ("chcon",):
         if host.which(program) is None:
             raise HostError(f"Failed to set selinux attributes of {name}: the host has no program {program}")
-    pattern = _SPECIAL.sub(r"\\\1", name)
-    listed = host.run(["semanage", "fcontext", "--list"])
-    known = any(line.split(None, 1)[:1] == [pattern] for line in listed.stdout.splitlines())
     rows = list(zip(_PARTS.values(), full, strict=True))
-    kept = [word for (_, _, option), value in rows if value and option for word in (option, value)]
-    set_ = [word for (_, option, _), value in rows if value for word in (option, value)]
-    for command in (
-        ["semanage", "fcontext", "--modify" if known else "--add", *kept, pattern],
-        ["chcon", *set_, name],
-    ):
+    commands = [["chcon", *(word for (_, option, _), value in rows if value for word in (option, value)), name]]
+    if persist:
+        pattern = _SPECIAL.sub(r"\\\1", name)
+        listed = host.run(["semanage", "fcontext", "--list"])
+        known = any(line.split(None, 1)[:1] == [pattern] for line in listed.stdout.splitlines())
+        kept = [word for (_, _, option), value in rows if value and option for word in (option, value)]
+        commands.insert(0, ["semanage", "fcontext", "--modify" if known else "--add", *kept, pattern])
+    for command in commands:
         done = host.run(command)
         if done.retcode:
             said = (done.stderr or done.stdout).strip()

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from statecore import content_differences, managed_file
+from statecore import content_differences, file_backups, managed_file
 from statecore.errors import HostError, InvocationError
 from statecore.host import Host
 from statecore.managed_file import Attributes
@@ -221,7 +221,7 @@ def test_backups(tmp_path):
     path = tmp_path / "host/etc/f"
     path.parent.mkdir(parents=True)
     path.write_text("old")
-    kept = managed_file.back_up(path, tmp_path / "cache")
+    kept = file_backups.back_up(path, tmp_path / "cache")
     assert kept.startswith(str(tmp_path / "cache") + str(path.parent) + "/f_")
     with open(kept) as file:
         assert file.read() == "old"

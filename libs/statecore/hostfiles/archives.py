@@ -11,8 +11,9 @@ import os
 import shutil
 import stat
 import tarfile
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,15 +73,59 @@ def contents(path: Path, form: str, strip: int = 0) -> Contents:
 
 
 def extract(
-    path: Path, form: str, target: Path, *, strip: int = 0, password: str | None = None, modes: bool = True
+    path: Path,
+    form: str,
+    target: Path,
+    *,
+    strip: int = 0,
+    password: str | None = None,
+    modes: bool = True,
+    wanted: Callable[[str], bool] = lambda name: True,
 ) -> list[str]:
-    """Takes everything out into a directory; the names, in the archive's order. Raises CommandError."""
+    """Takes everything out into a directory; the names, in the archive's order. Raises CommandError.
+
+    wanted
+        of a zip archive, whether a name is taken
+    """
     try:
         if form == "zip":
-            return _unzip(path, target, password, modes=modes)
+            return _unzip(path, target, password, modes=modes, wanted=wanted)
         return _untar(path, target, strip)
     except (OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise CommandError(f"{path.name} cannot be extracted: {error}") from error
+
+
+def pack(path: Path, members: Mapping[str, Path], *, large: bool = False) -> list[str]:
+    """Makes a zip archive of files and of all in directories, whole or not at all; the names. Raises CommandError."""
+    names = []
+    try:
+        with (
+            _made_aside(path) as aside,
+            aside.open("xb") as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, allowZip64=large) as archive,
+        ):
+            for name, place in _packed(members):
+                info = zipfile.ZipInfo(
+                    f"{name}/" if place.is_dir() else name, time.localtime(place.stat().st_mtime)[:6]
+                )
+                info.external_attr = place.stat().st_mode << 16
+                info.compress_type = zipfile.ZIP_DEFLATED
+                names.append(info.filename)
+                if place.is_dir():
+                    archive.writestr(info, b"")
+                    continue
+                with place.open("rb") as source, archive.open(info, "w", force_zip64=large) as made:
+                    shutil.copyfileobj(source, made)
+    except (OSError, RuntimeError, ValueError, zipfile.LargeZipFile) as error:
+        raise CommandError(f"{path.name} cannot be made: {error}") from error
+    return names
+
+
+def _packed(members: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    for name, place in members.items():
+        yield name, place
+        if place.is_dir():
+            yield from _packed({f"{name.rstrip('/')}/{each.name}": each for each in sorted(place.iterdir())})
 
 
 def encrypted(path: Path) -> bool:
@@ -180,11 +225,11 @@ def _stripped(name: str, strip: int) -> str:
     return name.split("/", strip)[strip] if name.count("/") >= strip else ""
 
 
-def _unzip(path: Path, target: Path, password: str | None, *, modes: bool) -> list[str]:
+def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wanted: Callable[[str], bool]) -> list[str]:
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         if password:
             archive.setpassword(password.encode())
-        members = archive.infolist()
+        members = [member for member in archive.infolist() if wanted(member.filename)]
         for member in members:
             _within(target, target / member.filename, member.filename)
         for member in members:

@@ -1,15 +1,22 @@
-"""Archives on the managed host (Salt's ``archive`` module), read by Python's own tarfile and zipfile."""
+"""Archives on the managed host (Salt's ``archive`` module): Python reads them, the host's programs make them."""
 
 from __future__ import annotations
 
+import fnmatch
+import shlex
 from pathlib import Path
 from typing import Any
 
+from statecore import downloads
 from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.errors import CommandError, HostError
 from statecore.hostfiles import archives
+from statecore.sources import Verification, find
 
-ALIASES = {"list": "list_"}
+ALIASES = {"list": "list_", "zip": "zip_"}
+
+#: Names of an answer that ``trim_output: True`` keeps.
+_TRIMMED = 100
 
 
 def list_(
@@ -24,7 +31,10 @@ def list_(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> Any:
-    """Names in an archive (salt:// or a path of the host); ``verbose`` gives dirs, files, links and what is at the top.
+    """Names in an archive (salt://, http(s):// or a path of the host); ``verbose`` gives dirs, files, links and what is at the top.
+
+    clean
+        the copy of what came from a server is not kept
 
     CLI Example:
 
@@ -32,8 +42,9 @@ def list_(
     """
     if options:
         raise CommandError("not supported: options")
-    form, path = _archive(ctx, name, archive_format, saltenv)
+    form, path = _archive(ctx, name, archive_format, saltenv, source_hash, use_etag=use_etag)
     found = archives.contents(path, form, int(strip_components or 0))
+    _cleaned(name, path, clean=clean)
     if not verbose:
         return sorted((*found.dirs, *found.files, *found.links))
     return {
@@ -47,37 +58,187 @@ def list_(
 
 
 def unzip(
-    ctx: Context, zip_file: str, dest: str, password: str | None = None, extract_perms: bool = True, **kwargs: Any
+    ctx: Context,
+    zip_file: str,
+    dest: str,
+    excludes: Any = None,
+    options: str | None = None,
+    template: str | None = None,
+    runas: str | None = None,
+    trim_output: Any = False,
+    password: str | None = None,
+    extract_perms: bool = True,
 ) -> list[str]:
-    """Takes everything out of a zip archive into a directory of the host; the names."""
+    """Takes everything out of a zip archive into a directory of the host, but what ``excludes`` (globs) means; the names."""
+    if options or runas:
+        raise CommandError(
+            f"not supported: {'options' if options else 'runas'} of archive.unzip; archive.cmd_unzip takes them"
+        )
+    zip_file, dest = _rendered(ctx, template, [zip_file, dest])
     _, path = _archive(ctx, zip_file, "zip", ctx.saltenv)
     target = ctx.host.path(dest)
     target.mkdir(parents=True, exist_ok=True)
-    return archives.extract(path, "zip", target, password=password, modes=extract_perms)
+    left_out = _listed(excludes)
+
+    def wanted(name: str) -> bool:
+        return not any(fnmatch.fnmatchcase(name, pattern) for pattern in left_out)
+
+    return _trimmed(
+        archives.extract(path, "zip", target, password=password, modes=extract_perms, wanted=wanted), trim_output
+    )
 
 
-def is_encrypted(ctx: Context, name: str, clean: bool = False, saltenv: str = "base", **kwargs: Any) -> bool:
+def is_encrypted(
+    ctx: Context,
+    name: str,
+    clean: bool = False,
+    saltenv: str = "base",
+    source_hash: str | None = None,
+    use_etag: bool = False,
+) -> bool:
     """Whether a zip archive takes a password."""
-    return archives.encrypted(_archive(ctx, name, "zip", saltenv)[1])
+    path = _archive(ctx, name, "zip", saltenv, source_hash, use_etag=use_etag)[1]
+    answer = archives.encrypted(path)
+    _cleaned(name, path, clean=clean)
+    return answer
 
 
 def tar(
-    ctx: Context, options: str, tarfile: str, sources: Any = None, dest: str | None = None, **kwargs: Any
+    ctx: Context,
+    options: str,
+    tarfile: str,
+    sources: Any = None,
+    dest: str | None = None,
+    cwd: str | None = None,
+    template: str | None = None,
+    runas: str | None = None,
 ) -> list[str]:
     """Runs the host's tar, as in ``tar -czf``; what it said, line by line. Raises CommandError."""
-    names = sources.split(",") if isinstance(sources, str) else list(sources or ())
-    words = ["tar", *(["-C", dest] if dest else []), *options.split(), tarfile, *names]
-    result = ctx.host.run(words, cwd=kwargs.get("cwd"))
-    if result.retcode:
-        raise CommandError(result.stderr.strip() or f"tar failed with {result.retcode}")
-    return result.stdout.splitlines()
+    tarfile, *names = _rendered(ctx, template, [tarfile, *_listed(sources)])
+    words = ["tar", *(["-C", dest] if dest else []), *shlex.split(options), tarfile]
+    return _run(ctx, [*words, *_expanded(ctx, names, cwd)], cwd, runas)
 
 
-def _archive(ctx: Context, name: str, form: str | None, saltenv: str) -> tuple[str, Path]:
+def gzip(
+    ctx: Context, sourcefile: str, template: str | None = None, runas: str | None = None, options: str | None = None
+) -> list[str]:
+    """The host's gzip packs a file; what it said. Raises CommandError."""
+    return _run(ctx, ["gzip", *shlex.split(options or ""), *_rendered(ctx, template, [sourcefile])], None, runas)
+
+
+def gunzip(
+    ctx: Context, gzipfile: str, template: str | None = None, runas: str | None = None, options: str | None = None
+) -> list[str]:
+    """The host's gunzip unpacks a file; what it said. Raises CommandError."""
+    return _run(ctx, ["gunzip", *shlex.split(options or ""), *_rendered(ctx, template, [gzipfile])], None, runas)
+
+
+def cmd_zip(
+    ctx: Context,
+    zip_file: str,
+    sources: Any,
+    template: str | None = None,
+    cwd: str | None = None,
+    runas: str | None = None,
+) -> list[str]:
+    """The host's zip packs files and directories; what it said. Raises CommandError."""
+    zip_file, *names = _rendered(ctx, template, [zip_file, *_listed(sources)])
+    return _run(ctx, ["zip", "-r", zip_file, *_expanded(ctx, names, cwd)], cwd, runas)
+
+
+def cmd_unzip(
+    ctx: Context,
+    zip_file: str,
+    dest: str,
+    excludes: Any = None,
+    options: str | None = None,
+    template: str | None = None,
+    runas: str | None = None,
+    trim_output: Any = False,
+    password: str | None = None,
+) -> list[str]:
+    """The host's unzip unpacks an archive into a directory; what it said. Raises CommandError."""
+    zip_file, dest = _rendered(ctx, template, [zip_file, dest])
+    words = ["unzip", *(["-P", password] if password else []), *shlex.split(options or ""), zip_file, "-d", dest]
+    left_out = _listed(excludes)
+    words += ["-x", *left_out] if left_out else []
+    return _trimmed(_run(ctx, words, None, runas), trim_output)
+
+
+def zip_(
+    ctx: Context,
+    zip_file: str,
+    sources: Any,
+    template: str | None = None,
+    cwd: str | None = None,
+    runas: str | None = None,
+    zip64: bool = False,
+) -> list[str]:
+    """Packs files and directories of the host into a new archive; their names. ``zip64``: it may be larger than 2 GiB."""
+    if runas:
+        raise CommandError("not supported: runas of archive.zip; archive.cmd_zip takes it")
+    zip_file, *names = _rendered(ctx, template, [zip_file, *_listed(sources)])
+    if cwd is None and (relative := [name for name in names if not name.startswith("/")]):
+        raise CommandError(f"Relative paths require the 'cwd' parameter: {', '.join(relative)}")
+    whole = [name if name.startswith("/") else f"{str(cwd).rstrip('/')}/{name}" for name in _expanded(ctx, names, cwd)]
+    if missing := [name for name in whole if not ctx.host.path(name).exists()]:
+        raise CommandError(f"{', '.join(missing)} does not exist")
+    below = "/" if cwd is None else f"{cwd.rstrip('/')}/"
+    members = {name.removeprefix(below).lstrip("/"): ctx.host.path(name) for name in whole}
+    return archives.pack(ctx.host.path(zip_file), members, large=zip64)
+
+
+def _archive(
+    ctx: Context, name: str, form: str | None, saltenv: str, source_hash: str | None = None, *, use_etag: bool = False
+) -> tuple[str, Path]:
     form = form or archives.guess(name)
     if form not in ("tar", "zip"):
         raise CommandError(f"Unable to guess archive format of {name}, or it is not supported: tar and zip are")
-    cached = ctx.call("cp.cache_file", name, saltenv)
-    if not cached:
-        raise CommandError(f"Failed to cache {name}")
-    return form, Path(cached)
+    wanted = Verification(str(source_hash or ""), skip_verify=not source_hash, use_etag=use_etag)
+    try:
+        return form, find(ctx, name, saltenv, name, wanted).path
+    except (CommandError, HostError) as error:
+        raise CommandError(f"Failed to cache {downloads.shown(name)}: {error}") from error
+
+
+def _cleaned(name: str, path: Path, *, clean: bool) -> None:
+    if clean and name.startswith(downloads.SCHEMES):
+        downloads.forget(path)
+
+
+def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> list[str]:
+    result = ctx.host.run(words, cwd=cwd, runas=runas)
+    if result.retcode:
+        raise CommandError(result.stderr.strip() or result.stdout.strip() or f"{words[0]} failed with {result.retcode}")
+    return result.stdout.splitlines()
+
+
+def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
+    """Names with the globs among them replaced by what they mean."""
+    found: list[str] = []
+    for name in names:
+        top, last = name.rpartition("/")[::2]
+        directory = top if name.startswith("/") else f"{str(cwd or '/').rstrip('/')}/{top}"
+        entries = []
+        if any(letter in last for letter in "*?[") and ctx.host.path(directory or "/").is_dir():
+            entries = [
+                each.name for each in ctx.host.path(directory or "/").iterdir() if fnmatch.fnmatchcase(each.name, last)
+            ]
+        found += [f"{top}/{each}" if "/" in name else each for each in sorted(entries)] or [name]
+    return found
+
+
+def _rendered(ctx: Context, template: str | None, names: list[str]) -> list[str]:
+    """Names that are templates."""
+    if not template:
+        return names
+    return [ctx.templates.render(name, template, {}, saltenv=ctx.saltenv, source=name) for name in names]
+
+
+def _trimmed(names: list[str], trim_output: Any) -> list[str]:
+    return names[: _TRIMMED if trim_output is True else int(trim_output)] if trim_output else names
+
+
+def _listed(given: Any) -> list[str]:
+    parts = given.split(",") if isinstance(given, str) else given or ()
+    return [str(each).strip() for each in parts]

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from statecore import content_differences, managed_file
+from statecore.content_differences import Ignored
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.managed_file import Attributes
 from statecore.modules.file.paths import bytes_of
+from statecore.sources import Verification, find
 
 
 def read(ctx: Context, path: str, binary: bool = False) -> Any:
@@ -153,9 +155,45 @@ def _encoded(text: str, encoding: str, path: str) -> bytes:
         raise CommandError(f"{path}: {error}") from error
 
 
-def get_diff(ctx: Context, file1: str, file2: str) -> str:
-    """The difference of two files of the host."""
-    return content_differences.unified(bytes_of(ctx, file1), bytes_of(ctx, file2))
+def get_diff(
+    ctx: Context,
+    file1: str,
+    file2: str,
+    saltenv: str = "base",
+    show_filenames: bool = True,
+    show_changes: bool = True,
+    template: bool = False,
+    source_hash_file1: str | None = None,
+    source_hash_file2: str | None = None,
+    ignore_ordering: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_comment_characters: Any = None,
+) -> Any:
+    """The difference of two files: of the host, of the tree, or of a server; "" for none.
+
+    show_filenames, show_changes
+        whether the difference names the files; False: only that there is one
+    template
+        with the option ``obfuscate_templates`` only that there is one
+    ignore_ordering, ignore_whitespace, ignore_comment_characters
+        with one of them the answer is (whether anything else changed, the difference)
+    """
+    pairs = ((file1, source_hash_file1), (file2, source_hash_file2))
+    places = [
+        find(ctx, name, saltenv, name, Verification(str(digest or ""), skip_verify=not digest)).path
+        for name, digest in pairs
+    ]
+    old, new = (managed_file.source(place) for place in places)
+    ignored = Ignored.of(ignore_ordering, ignore_whitespace, ignore_comment_characters)
+    if managed_file.same(old, new):
+        return (False, "") if ignored else ""
+    if template and ctx.opts.get("obfuscate_templates"):
+        told = "<Obfuscated Template>"
+    elif show_changes:
+        told = content_differences.unified(old, new, *((file1, file2) if show_filenames else ()))
+    else:
+        told = content_differences.HIDDEN
+    return (not ignored.all_of(old, new), told) if ignored else told
 
 
 def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

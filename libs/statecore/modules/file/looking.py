@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import stat as stat_bits
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,7 @@ def access(ctx: Context, path: str, mode: str) -> bool:
     return rooted_path.access(ctx.host.path(path), modes[mode])
 
 
-def is_link(ctx: Context, path: str) -> bool:
+def is_link(ctx: Context, path: str, nostat: bool = False) -> bool:
     """Whether a name is a link."""
     return ctx.host.path(path, follow=False).is_symlink()
 
@@ -59,26 +61,6 @@ def readdir(ctx: Context, path: str) -> list[str]:
     if not place.is_dir():
         raise InvocationError("A valid directory was not specified.")
     return [".", "..", *sorted(entry.name for entry in place.iterdir())]
-
-
-def find(
-    ctx: Context, path: str, name: str | None = None, type: str | None = None, maxdepth: int | None = None
-) -> list[str]:
-    """Paths below a directory: by a glob of the name, by type (``f`` file, ``d`` directory, ``l`` link), to a depth."""
-    kinds = {"f": Path.is_file, "d": Path.is_dir, "l": Path.is_symlink}
-    if type is not None and type not in kinds:
-        raise InvocationError(f"type must be one of {', '.join(kinds)}, not {type!r}")
-    top = ctx.host.path(path)
-    found = []
-    for place, names, files in rooted_path.walk(top):
-        for entry in (*names, *files):
-            one = place / entry
-            relative = one.relative_to(top)
-            if maxdepth is not None and len(relative.parts) > maxdepth:
-                continue
-            if (name is None or fnmatch.fnmatchcase(entry, name)) and (type is None or kinds[type](one)):
-                found.append(f"{path.rstrip('/')}/{relative.as_posix()}")
-    return sorted(found)
 
 
 def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, Any]:
@@ -164,6 +146,83 @@ def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
     """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
     algorithm, digest = managed_file.parse_digest(file_hash)
     return get_hash(ctx, path, algorithm) == digest
+
+
+def is_hardlink(ctx: Context, path: str) -> bool:
+    """Whether a file has more than one name."""
+    return int(lstat(ctx, path).get("st_nlink", 0)) > 1
+
+
+def diskusage(ctx: Context, path: str) -> int:
+    """Bytes in a file, or in all files below a directory; a file of several names counts once."""
+    place = ctx.host.path(path)
+    if place.is_file():
+        return place.stat().st_size
+    sizes: dict[tuple[int, int], int] = {}
+    for here, _names, files in rooted_path.walk(place):
+        for each in files:
+            found = (here / each).lstat()
+            sizes[(found.st_dev, found.st_ino)] = found.st_size
+    return sum(sizes.values())
+
+
+def statvfs(ctx: Context, path: str) -> dict[str, int]:
+    """The numbers of the file system that a path is on."""
+    place = ctx.host.path(path)
+    if not place.exists():
+        raise CommandError(f"Could not statvfs '{path}'")
+    found = rooted_path.file_system(place)
+    names = (
+        "f_bavail",
+        "f_bfree",
+        "f_blocks",
+        "f_bsize",
+        "f_favail",
+        "f_ffree",
+        "f_files",
+        "f_flag",
+        "f_frsize",
+        "f_namemax",
+    )
+    return {name: int(getattr(found, name)) for name in names}
+
+
+def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
+    """Files that processes have open: the processes by file, or with ``by_pid`` the files by process."""
+    files: dict[str, set[int]] = {}
+    pids: dict[int, set[str]] = {}
+    for process in ctx.host.path("/proc").iterdir():
+        if process.name.isdecimal():
+            own = pids.setdefault(int(process.name), set())
+            for name in _opened(process):
+                own.add(name)
+                files.setdefault(name, set()).add(int(process.name))
+    if by_pid:
+        return {pid: sorted(names) for pid, names in pids.items()}
+    return {name: sorted(numbers) for name, numbers in files.items()}
+
+
+def _opened(process: Path) -> Iterator[str]:
+    """What a process has open that has a name; nothing of one that is gone meanwhile, or is somebody else's."""
+    try:
+        links = [process / "exe", *(process / "fd").iterdir()]
+    except OSError:
+        return
+    for link in links:
+        with contextlib.suppress(OSError):
+            name = str(link.readlink())
+            if name.startswith("/") and not name.endswith(" (deleted)"):
+                yield name
+
+
+def normpath(ctx: Context, path: str) -> str:
+    """A path without what it does not need."""
+    return os.path.normpath(path)
+
+
+def pardir(ctx: Context) -> str:
+    """The name of the directory above."""
+    return os.path.pardir
 
 
 def basename(ctx: Context, path: str) -> str:

@@ -19,3 +19,11 @@ def bytes_of(ctx: Context, path: str) -> bytes:
 def host_name(ctx: Context, place: Path) -> str:
     """The host's name of one of our paths."""
     return "/" + "/".join(place.relative_to(ctx.host.root).parts)
+
+
+def existing(ctx: Context, path: str) -> Path:
+    """Our path of what a name leads to. Raises CommandError where nothing is there."""
+    place = ctx.host.path(path)
+    if not place.exists():
+        raise CommandError(f"File or directory does not exist: {path}")
+    return place

@@ -30,7 +30,7 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
     return True
 
 
-def remove(ctx: Context, path: str) -> bool:
+def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
     """Removes a file, a link or a whole directory. Raises CommandError when there is none."""
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
@@ -50,7 +50,7 @@ def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existin
         raise InvocationError("Cannot copy overtop of directory unless recurse=True")
     try:
         if not source.is_dir():
-            file_copies.copy(source, target / source.name if target.is_dir() else target)
+            _copied(source, target / source.name if target.is_dir() else target)
             return True
         if remove_existing and target.exists():
             managed_file.remove(target)
@@ -69,19 +69,53 @@ def rename(ctx: Context, src: str, dst: str) -> bool:
     return True
 
 
-def symlink(ctx: Context, src: str, path: str, force: bool = False) -> bool:
-    """Makes ``path`` a link to ``src``."""
+def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> Any:
+    """Renames a file or directory, or puts it into a directory that is there; to another file system by a copy, if it may."""
+    if disallow_copy_and_unlink:
+        return rename(ctx, src, dst)
+    origin, place = ctx.host.path(src, follow=False), ctx.host.path(dst, follow=False)
+    if ctx.host.path(dst).is_dir():
+        place = ctx.host.path(dst) / origin.name
+    try:
+        managed_file.move_into_place(origin, place)
+    except OSError as error:
+        raise CommandError(f"Unable to move '{src}' to '{dst}': {error.strerror}") from error
+    return {"result": True, "comment": f"'{src}' moved to '{dst}'"}
+
+
+def link(ctx: Context, src: str, path: str) -> bool:
+    """Gives a file a second name."""
+    try:
+        ctx.host.path(path, follow=False).hardlink_to(ctx.host.path(src))
+    except OSError as error:
+        raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    return True
+
+
+def symlink(
+    ctx: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
+) -> bool:
+    """Makes ``path`` a link to ``src``, always at once; with ``force`` or ``atomic`` in place of what is there.
+
+    follow_symlinks
+        what counts is the link itself in any case
+    """
     place = ctx.host.path(path, follow=False)
     if lexists(place):
         if place.is_symlink() and str(place.readlink()) == src:
             return True
-        if not force:
+        if not (force or atomic):
             raise CommandError(f"Found existing {path}; use force=True to replace it")
-        managed_file.remove(place)
+    aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
     try:
-        place.symlink_to(src)
+        aside.symlink_to(src)
+        if force and not place.is_symlink() and place.is_dir():
+            managed_file.remove(place)
+        aside.replace(place)
     except OSError as error:
         raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    finally:
+        aside.unlink(missing_ok=True)
     return True
 
 
@@ -167,6 +201,18 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
         file_copies.copy_attributes(place, directory)
         for name in (*files, *(name for name in names if (place / name).is_symlink())):
             target = ctx.host.path(f"{here}/{name}", follow=False)
-            if target.is_symlink():
-                target.unlink()
-            file_copies.copy(place / name, target)
+            _copied(place / name, target)
+
+
+def _copied(source: Path, target: Path) -> None:
+    """A copy takes the place of what is there at once: who is killed leaves no half of it. What there was keeps its owner."""
+    aside = target.with_name(f".{target.name[:100]}.saltern-{os.urandom(6).hex()}")
+    try:
+        file_copies.copy(source, aside)
+        if not source.is_symlink() and target.exists() and not target.is_symlink():
+            found = target.stat()
+            with located(aside) as (name, way):
+                os.chown(name, found.st_uid, found.st_gid, dir_fd=way, follow_symlinks=False)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.context import Context
+from statecore.states.file.gathered import Gathered
 from statecore.types import Plan
-
-#: Where a run keeps them.
-_KEY = "file.accumulators"
-
-
-@dataclass(slots=True)
-class _Gathered:
-    """What one run gathered."""
-
-    #: The run's own list of chunks: a process may live longer than a run, what was gathered may not.
-    run: tuple[Mapping[str, Any], ...]
-    #: File -> accumulator -> its texts.
-    texts: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
-    #: File -> accumulator -> IDs or names that it is for.
-    readers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, ctx: Context) -> _Gathered:
-        """This run's."""
-        found = ctx.scratch.get(_KEY)
-        if not isinstance(found, cls) or found.run is not ctx.lowstate:
-            found = ctx.scratch[_KEY] = cls(ctx.lowstate)
-        return found
 
 
 def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
@@ -49,25 +26,12 @@ def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
     if not any((isinstance(reader, Mapping) and "file" in reader) or reader == "file" for reader in readers):
         return Plan.failed(f"Orphaned accumulator {name} in {ctx.low.get('__sls__')}:{ctx.low.get('__id__')}")
     texts = list(text) if isinstance(text, list | tuple) else [text]
-    gathered = _Gathered.of(ctx).texts.setdefault(filename, {}).setdefault(name, [])
-    _Gathered.of(ctx).readers.setdefault(filename, {}).setdefault(name, []).extend(_named(readers))
+    gathered = Gathered.of(ctx).texts.setdefault(filename, {}).setdefault(name, [])
+    Gathered.of(ctx).readers.setdefault(filename, {}).setdefault(name, []).extend(_named(readers))
     new = [one for one in texts if one not in gathered]
     gathered += new
     # The run's own memory is no change of the host: it is charged in test mode too, where others read it.
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
-
-
-def of_file(ctx: Context, name: str) -> Mapping[str, list[Any]] | None:
-    """The accumulators of a file, None where nobody gathered anything for it."""
-    return _Gathered.of(ctx).texts.get(name)
-
-
-def for_state(ctx: Context, name: str) -> list[str]:
-    """The texts that this state is meant to see: of the accumulators that name it, of all where none does."""
-    gathered = of_file(ctx, name) or {}
-    readers = _Gathered.of(ctx).readers.get(name, {})
-    own = [accumulator for accumulator in gathered if ctx.low.get("__id__") in readers.get(accumulator, ())]
-    return [str(text) for accumulator in own or gathered for text in gathered[accumulator]]
 
 
 def _named(readers: list[Any]) -> Iterator[Any]:

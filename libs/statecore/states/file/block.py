@@ -8,7 +8,7 @@ from typing import Any
 from statecore.context import Context
 from statecore.edits.block import END, START, Block
 from statecore.errors import CommandError, InvocationError, SlsError
-from statecore.states.file import accumulators
+from statecore.states.file import gathered
 from statecore.states.file.content import Spec
 from statecore.states.file.edit_plan import Target, suffix
 from statecore.states.file.places import Refused
@@ -49,7 +49,7 @@ def blockreplace(
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
         target = Target.of(ctx, name)
-        whole = "\n".join([*([str(content)] if content != "" else []), *accumulators.for_state(ctx, name)])
+        whole = "\n".join([*([str(content)] if content != "" else []), *gathered.for_state(ctx, name)])
         if source or sources:
             whole += "".join(texts_of(ctx, spec, name, source, sources, source_hash, source_hashes))
         old = target.text

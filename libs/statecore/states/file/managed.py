@@ -14,7 +14,7 @@ from statecore.file_marks import Marks
 from statecore.file_write import Write, told_attributes
 from statecore.managed_file import Attributes
 from statecore.sources import Verification
-from statecore.states.file import accumulators
+from statecore.states.file import gathered
 from statecore.states.file.content import Content, Literal, Spec, wanted_bytes
 from statecore.states.file.places import (
     NOTE,
@@ -124,8 +124,8 @@ def managed(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
         ).read(ctx, source)
         wish, keep = attributes(user, group, mode)
-        gathered = accumulators.of_file(ctx, name)
-        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, gathered)
+        texts = gathered.of_file(ctx, name)
+        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
         old = managed_file.held(real, name)
         marks = Marks.of(ctx.host, place, attrs, selinux)
         no_content = literal is None and source in (None, "", False)

@@ -1,0 +1,111 @@
+"""Devices and pipes: which a name is, and making them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists, located
+
+
+def is_chrdev(ctx: Context, name: str) -> bool:
+    """Whether a name leads to a character device."""
+    return _is(ctx, name, stat.S_ISCHR)
+
+
+def is_blkdev(ctx: Context, name: str) -> bool:
+    """Whether a name leads to a block device."""
+    return _is(ctx, name, stat.S_ISBLK)
+
+
+def is_fifo(ctx: Context, name: str) -> bool:
+    """Whether a name leads to a pipe."""
+    return _is(ctx, name, stat.S_ISFIFO)
+
+
+def get_devmm(ctx: Context, name: str) -> tuple[int, int]:
+    """The major and minor number of a device, zeros of anything else."""
+    if not (is_chrdev(ctx, name) or is_blkdev(ctx, name)):
+        return 0, 0
+    number = ctx.host.path(name).stat().st_rdev
+    return os.major(number), os.minor(number)
+
+
+def mknod_chrdev(
+    ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
+) -> dict[str, Any]:
+    """Makes a character device; a state dict, in test mode of what would be."""
+    return _made(ctx, name, stat.S_IFCHR, "Character device", (major, minor), Attributes(user, group, _mode(mode)))
+
+
+def mknod_blkdev(
+    ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
+) -> dict[str, Any]:
+    """Makes a block device; a state dict, in test mode of what would be."""
+    return _made(ctx, name, stat.S_IFBLK, "Block device", (major, minor), Attributes(user, group, _mode(mode)))
+
+
+def mknod_fifo(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0660") -> dict[str, Any]:
+    """Makes a pipe; a state dict, in test mode of what would be."""
+    return _made(ctx, name, stat.S_IFIFO, "Fifo pipe", (0, 0), Attributes(user, group, _mode(mode)))
+
+
+def mknod(
+    ctx: Context,
+    name: str,
+    ntype: str,
+    major: int = 0,
+    minor: int = 0,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = "0600",
+) -> dict[str, Any]:
+    """Makes a character device (``ntype: c``), a block device (``b``) or a pipe (``p``), and the directories above it."""
+    place = ctx.host.path(name)
+    if ntype not in ("c", "b", "p"):
+        raise InvocationError(
+            f"Node type unavailable: '{ntype}'. Available node types are character ('c'), block ('b'), and pipe ('p')."
+        )
+    if not ctx.test:
+        managed_file.make_directories(ctx.host, place.parent, Attributes(user, group), ctx.host.root)
+    if ntype == "p":
+        return mknod_fifo(ctx, name, user, group, mode)
+    return (mknod_chrdev if ntype == "c" else mknod_blkdev)(ctx, name, major, minor, user, group, mode)
+
+
+def _is(ctx: Context, name: str, test: Callable[[int], bool]) -> bool:
+    try:
+        return test(ctx.host.path(name).stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _mode(mode: Any) -> int | None:
+    return managed_file.parse_mode(mode)
+
+
+def _made(
+    ctx: Context, name: str, kind: int, word: str, numbers: tuple[Any, Any], wanted: Attributes
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {"name": name, "changes": {}, "comment": "", "result": False}
+    place = ctx.host.path(name)
+    if lexists(place):
+        return answer | {"comment": f"File {name} exists and cannot be overwritten"}
+    told = {"changes": {"new": f"{word} {name} created."}}
+    if ctx.test:
+        return answer | told | {"result": None}
+    managed_file.know_owner(ctx.host, wanted)
+    try:
+        device = os.makedev(*map(int, numbers)) if kind != stat.S_IFIFO else 0
+        with located(place) as (own, way):
+            os.mknod(own, kind | 0o600, device, dir_fd=way)
+        managed_file.set_attributes(ctx.host, place, wanted)
+    except (OSError, TypeError, ValueError, OverflowError) as error:
+        raise CommandError(f"{word} {name} cannot be made: {getattr(error, 'strerror', None) or error}") from error
+    return answer | told | {"result": True}

@@ -1,0 +1,312 @@
+"""``file.find``: files below a directory by what they are called, are and hold; and what is done with them."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file, rooted_path
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError
+from statecore.rooted_path import lexists
+
+#: Letter -> kind of file.
+_KINDS: Mapping[str, int] = {
+    "b": stat.S_IFBLK,
+    "c": stat.S_IFCHR,
+    "d": stat.S_IFDIR,
+    "f": stat.S_IFREG,
+    "l": stat.S_IFLNK,
+    "p": stat.S_IFIFO,
+    "s": stat.S_IFSOCK,
+}
+
+_UNITS = {"b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+_INTERVAL = re.compile(r"([+-]?)\s*((?:\d+(?:\.\d*)?\s*[wdhms]\s*)+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file that is looked at."""
+
+    ctx: Context
+    #: The host's name of it.
+    name: str
+    place: Path
+
+    @property
+    def base(self) -> str:
+        return self.name.rpartition("/")[2]
+
+    def stat(self) -> Any:
+        """Of what a link leads to, as find -L; of the link, where that is nothing."""
+        target = self.ctx.host.path(self.name)
+        return target.stat() if lexists(target) and not target.is_symlink() else self.place.lstat()
+
+
+_Test = Callable[[_File], bool]
+
+
+def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
+    """Files of a directory (or of those that a glob means), itself among them, that fit all criteria; the outcome of the actions.
+
+    name, iname
+        a glob of the name, ``{a,b}`` in it; the latter without regard to case
+    regex, iregex
+        a regular expression that the name begins with
+    type
+        letters of b, c, d, f, l, p, s
+    owner, user, group
+        names or numbers, with spaces or commas between
+    size
+        ``10k``, at least ``+10m``, at most ``-1g``
+    mtime
+        ``3d`` or ``+3d``: changed no later than so long ago; ``-3d``: since
+    grep
+        a regular expression for what the file holds
+    mindepth, maxdepth
+        0 is the directory itself
+    delete, exec, print
+        what is done: letters of types; a command, {} in it the name; of group, md5, mode, mtime, name, path, size, type, user
+    test
+        nothing is deleted
+
+    CLI Example:
+
+        salt '*' file.find /var/log name=*.gz mtime=+30d size=+10m print=path,size
+    """
+    given = {key: value for key, value in kwargs.items() if not key.startswith("_")}
+    if args and args[0] not in ("delete", "print"):
+        given = {**dict(zip(("name", "type", "maxdepth"), args, strict=False)), **given}
+    elif args:
+        given.setdefault(str(args[0]), {"delete": "f", "print": "path"}[args[0]])
+    low, high = int(given.pop("mindepth", None) or 0), given.pop("maxdepth", None)
+    dry = bool(given.pop("test", False)) or ctx.test
+    tests: list[_Test] = []
+    actions: list[Callable[[_File], Any]] = []
+    for key, value in given.items():
+        if value is None:
+            continue
+        if key in _CRITERIA:
+            tests.append(_CRITERIA[key](ctx, str(value)))
+        elif key in _ACTIONS:
+            if key == "delete":
+                tests.append(_kinds(ctx, "bcdfpls" if "a" in str(value) else str(value)))
+            actions.append(_ACTIONS[key](ctx, str(value), dry))
+        else:
+            raise InvocationError(f"invalid option {key!r}; there are {', '.join([*_CRITERIA, *_ACTIONS])}")
+    actions = actions or [_printed(ctx, "path", dry)]
+    # All is looked for before anything is done: what is deleted is not walked into meanwhile.
+    found = [each for top in _tops(ctx, path) for each in _walked(ctx, top, low, None if high is None else int(high))]
+    chosen = [each for each in found if all(test(each) for test in tests)]
+    answers = [answer for each in chosen for action in actions if (answer := action(each)) is not None]
+    return sorted(answers, key=str)
+
+
+def _tops(ctx: Context, path: str) -> list[str]:
+    if not any(letter in path for letter in "*?["):
+        return [path] if lexists(ctx.host.path(path, follow=False)) else []
+    tops = ["/"]
+    for part in path.strip("/").split("/"):
+        tops = [
+            f"{top.rstrip('/')}/{each}"
+            for top in tops
+            for each in _entries(ctx, top)
+            if fnmatch.fnmatchcase(each, part)
+        ]
+    return sorted(tops)
+
+
+def _entries(ctx: Context, directory: str) -> list[str]:
+    place = ctx.host.path(directory)
+    return [entry.name for entry in place.iterdir()] if place.is_dir() else []
+
+
+def _walked(ctx: Context, path: str, low: int, high: int | None) -> Iterator[_File]:
+    name = path.rstrip("/") or "/"
+    top = ctx.host.path(path)
+    if low < 1:
+        yield _File(ctx, name, ctx.host.path(name, follow=False))
+    if not top.is_dir():
+        return
+    for here, names, files in rooted_path.walk(top):
+        inside = here.relative_to(top).as_posix()
+        depth = 1 if inside == "." else inside.count("/") + 2
+        if high is not None and depth > high:
+            names[:] = []
+        elif depth >= low:
+            for each in (*names, *files):
+                relative = each if inside == "." else f"{inside}/{each}"
+                yield _File(ctx, f"{name.rstrip('/')}/{relative}", here / each)
+
+
+def _glob(case: int) -> Callable[[Context, str], _Test]:
+    def of(ctx: Context, value: str) -> _Test:
+        parts = [fnmatch.translate(each) for each in _alternatives(value)]
+        pattern = re.compile("|".join(parts), case)
+        return lambda file: pattern.match(file.base) is not None
+
+    return of
+
+
+def _alternatives(text: str) -> list[str]:
+    """A glob with {a,b} in it as the globs that it means."""
+    found = re.search(r"\{([^{}]*)\}", text)
+    if found is None:
+        return [text]
+    return [
+        one for each in found[1].split(",") for one in _alternatives(text[: found.start()] + each + text[found.end() :])
+    ]
+
+
+def _regex(case: int) -> Callable[[Context, str], _Test]:
+    def of(ctx: Context, value: str) -> _Test:
+        pattern = _compiled(value.encode(), case)
+        return lambda file: pattern.match(file.base.encode("utf-8", "surrogateescape")) is not None
+
+    return of
+
+
+def _kinds(ctx: Context, value: str) -> _Test:
+    letters = set(value.replace(",", "").replace(" ", ""))
+    if unknown := letters - set(_KINDS):
+        raise InvocationError(f"type must be of {', '.join(_KINDS)}, not {''.join(sorted(unknown))!r}")
+    kinds = {_KINDS[letter] for letter in letters}
+    # A link is one, and also what it leads to.
+    return lambda file: (
+        not kinds.isdisjoint({stat.S_IFMT(file.place.lstat().st_mode), stat.S_IFMT(file.stat().st_mode)})
+    )
+
+
+def _owned(field: str, number: Callable[[Context, str], int]) -> Callable[[Context, str], _Test]:
+    def of(ctx: Context, value: str) -> _Test:
+        try:
+            numbers = {number(ctx, each) for each in value.replace(",", " ").split()}
+        except HostError as error:
+            raise InvocationError(str(error)) from error
+        return lambda file: getattr(file.stat(), field) in numbers
+
+    return of
+
+
+def _sized(ctx: Context, value: str) -> _Test:
+    text = value.strip()
+    sign, scalar = (text[0], text[1:]) if text[:1] in "+-" and text else ("", text)
+    shift = _UNITS.get(scalar[-1:].lower())
+    try:
+        number = int(float(scalar[:-1] if shift is not None else scalar) * 2 ** (shift or 0))
+    except ValueError:
+        raise InvocationError(f"invalid size: {value!r}") from None
+    low, high = {"+": (number, None), "-": (0, number)}.get(sign, (number, number + 2 ** (shift or 0) - 1))
+    return lambda file: low <= file.stat().st_size and (high is None or file.stat().st_size <= high)
+
+
+def _changed(ctx: Context, value: str) -> _Test:
+    found = _INTERVAL.fullmatch(value.strip())
+    if found is None:
+        raise InvocationError(f"invalid time interval: {value!r}")
+    parts = re.findall(r"(\d+(?:\.\d*)?)\s*([wdhms])", found[2].lower())
+    moment = time.time() - sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if found[1] == "-":
+        return lambda file: file.stat().st_mtime >= moment
+    return lambda file: file.stat().st_mtime <= moment
+
+
+def _held(ctx: Context, value: str) -> _Test:
+    pattern = _compiled(value.encode(), 0)
+
+    def test(file: _File) -> bool:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return False
+        with ctx.host.path(file.name).open("rb") as data:
+            return any(pattern.search(line) for line in data)
+
+    return test
+
+
+def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern, flags)
+    except re.error as error:
+        raise InvocationError(f"invalid regular expression {pattern.decode()!r}: {error}") from error
+
+
+def _printed(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+    words = value.replace(",", " ").split() or ["path"]
+    if unknown := [word for word in words if word not in _PRINTED]:
+        raise InvocationError(f"print knows {', '.join(_PRINTED)}, not {', '.join(unknown)}")
+
+    def told(file: _File) -> Any:
+        found = [_PRINTED[word](file) for word in words]
+        return found[0] if len(found) == 1 else found
+
+    return told
+
+
+def _deleted(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+    def work(file: _File) -> str | None:
+        # What lay in a directory is gone with it.
+        if not dry and lexists(file.place):
+            managed_file.remove(file.place)
+        return file.name
+
+    return work
+
+
+def _executed(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+    def work(file: _File) -> str:
+        command = [word.replace("{}", file.name) for word in shlex.split(value)]
+        shown = value.replace("{}", file.name)
+        return f"{shown}:\n" if dry else f"{shown}:\n{ctx.host.run(command).stdout}\n"
+
+    return work
+
+
+def _kind(file: _File) -> str:
+    kind = stat.S_IFMT(file.place.lstat().st_mode)
+    return next((letter for letter, each in _KINDS.items() if each == kind), "?")
+
+
+def _md5(file: _File) -> str:
+    return managed_file.digest(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
+
+
+_PRINTED: Mapping[str, Callable[[_File], Any]] = {
+    "group": lambda file: file.ctx.host.group_name(file.stat().st_gid),
+    "md5": _md5,
+    "mode": lambda file: stat.S_IMODE(file.stat().st_mode) & 0o777,
+    "mtime": lambda file: int(file.stat().st_mtime),
+    "name": lambda file: file.base,
+    "path": lambda file: file.name,
+    "size": lambda file: file.stat().st_size,
+    "type": _kind,
+    "user": lambda file: file.ctx.host.user_name(file.stat().st_uid),
+}
+
+_CRITERIA: Mapping[str, Callable[[Context, str], _Test]] = {
+    "name": _glob(0),
+    "iname": _glob(re.IGNORECASE),
+    "regex": _regex(0),
+    "iregex": _regex(re.IGNORECASE),
+    "type": _kinds,
+    "owner": _owned("st_uid", lambda ctx, name: ctx.host.uid(name)),
+    "user": _owned("st_uid", lambda ctx, name: ctx.host.uid(name)),
+    "group": _owned("st_gid", lambda ctx, name: ctx.host.gid(name)),
+    "size": _sized,
+    "mtime": _changed,
+    "grep": _held,
+}
+
+_ACTIONS: Mapping[str, Callable[[Context, str, bool], Callable[[_File], Any]]] = {
+    "delete": _deleted,
+    "exec": _executed,
+    "print": _printed,
+}
