@@ -62,6 +62,7 @@ _NOT_TAKEN: Mapping[tuple[str, str], Mapping[str, str]] = {
 }
 
 _WHOLE = "files are read whole, whatever the size of a buffer"
+_LINK = "what counts is the link itself in any case"
 _PURE = "a name is computed, the host is not asked"
 
 #: Arguments that are taken, and mean nothing here -> why that is right.
@@ -73,7 +74,7 @@ _WITHOUT_EFFECT: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("salt.modules.file", "search"): {"bufsize": _WHOLE},
     ("salt.modules.file", "remove"): {"kwargs": "they are about Windows"},
-    ("salt.states.file", "symlink"): {"follow_symlinks": "what counts is the link itself in any case"},
+    ("salt.modules.file", "symlink"): {"follow_symlinks": _LINK},
     ("salt.states.file", "shortcut"): dict.fromkeys(("ctx", "name", "target", "kwargs"), "Windows"),
     ("salt.modules.file", "basename"): {"ctx": _PURE},
     ("salt.modules.file", "dirname"): {"ctx": _PURE},
