@@ -72,6 +72,7 @@ _WITHOUT_EFFECT: Mapping[tuple[str, str], Mapping[str, str]] = {
         "bufsize": _WHOLE,
         "preserve_inode": "a file is replaced at once, or not at all",
     },
+    ("salt.states.file", "line"): {"quiet": "a file that is not there is a failure of the state, as in Salt"},
     ("salt.modules.file", "search"): {"bufsize": _WHOLE},
     ("salt.modules.file", "remove"): {"kwargs": "they are about Windows"},
     ("salt.modules.file", "symlink"): {"follow_symlinks": _LINK},
