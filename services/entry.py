@@ -6,7 +6,8 @@ import difflib
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from statecore.named_tuple import NamedTuple
 
 
 class Command(NamedTuple):

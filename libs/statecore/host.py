@@ -17,10 +17,10 @@ import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from statecore import namespaces
 from statecore.errors import HostError
+from statecore.named_tuple import NamedTuple
 from statecore.ports import CommandResult
 from statecore.rooted_path import MAX_LINKS, below
 

@@ -37,11 +37,16 @@ def store(path: Path, data: Any) -> None:
 
     What msgpack has no form for is stored as its text.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         packed = msgpack.packb(data, default=str, unicode_errors="surrogatepass")
     except (ValueError, OverflowError, RecursionError) as error:
         raise CommandError(f"What belongs into {path} cannot be stored: {error}") from error
+    store_bytes(path, packed)
+
+
+def store_bytes(path: Path, packed: bytes) -> None:
+    """``store`` of what is packed already."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
     from statecore.render.jinja.engine import Engine as Engine
+    from statecore.render.kept_yaml import KeptYaml as KeptYaml
     from statecore.return_delivery import deliver as deliver
     from statecore.state_runs import Stage as Stage
     from statecore.state_runs import StateRuns as StateRuns
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Engine": "statecore.render.jinja.engine",
+    "KeptYaml": "statecore.render.kept_yaml",
     "RENDERERS": "statecore.render",
     "SlsTree": "statecore.render",
     "Stage": "statecore.state_runs",

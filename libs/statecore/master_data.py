@@ -9,7 +9,7 @@ import logging
 import traceback
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore import values
 from statecore.context import Context
@@ -18,6 +18,7 @@ from statecore.host import Host
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import misfit, unknown
 from statecore.loader.tables import Table
+from statecore.named_tuple import NamedTuple
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar
 from statecore.pillar.external import PluginError
 from statecore.pillar.git_pillar import git_pillar

@@ -13,9 +13,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from statecore.errors import StatecoreError
+from statecore.named_tuple import NamedTuple
 from statecore.nested_match import nested_match
 
 DEFAULT_DELIMITER = ":"

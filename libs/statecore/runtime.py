@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from statecore import facts, later
 from statecore.context import Context
@@ -23,6 +23,7 @@ from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
+from statecore.named_tuple import NamedTuple
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
 from statecore.values import merge
@@ -289,6 +290,7 @@ class Runtime:
                 functions=functions,
                 renderers=renderers,
                 matchers=matchers,
+                kept=later.KeptYaml(str(opts.get("cachedir") or "")),
             )
         )
         templates = cast(Templates, Deferred(lambda: made.templates))

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.context import Context
 from statecore.errors import InvocationError
+from statecore.named_tuple import NamedTuple
 
 #: Key of ctx.scratch: this process has its turn. A state that applies states is part of the run.
 _HELD = "state.turn"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from statecore.named_tuple import NamedTuple
 
 #: ID declaration -> {state module: [argument, ..., function name], "__sls__": ref, "__env__": saltenv}.
 High: TypeAlias = dict[str, Any]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from services.cli import report
 from services.cli.outside import Outside, no_bus, run_guarded, stock_codes
@@ -27,6 +27,7 @@ from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer, add_output_flags
+from statecore.named_tuple import NamedTuple
 
 #: Bytes of a file that one job carries, as in Salt.
 CHUNK = 98304

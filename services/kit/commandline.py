@@ -6,16 +6,19 @@ Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import io
 import os
 import pwd
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from services.kit.config import ConfigError
+from statecore.named_tuple import NamedTuple
 
 #: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
@@ -176,7 +179,7 @@ def run_command(body: Callable[[], int]) -> int:
     Anything else that ``body`` raises is a defect and shows as one.
     """
     # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(500_000, 20, 50)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A minion may return what the terminal's encoding has no letters for; that must not hide the rest.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -195,6 +198,19 @@ def run_command(body: Callable[[], int]) -> int:
     except CommandError as error:
         return _failed(str(error), error.code)
     return code
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process as ``sys.exit`` does, but for what takes the memory apart that the system takes back anyway."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
 
 
 def _failed(message: str, code: int) -> int:

@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.graph import Graph
+from statecore.named_tuple import NamedTuple
 from statecore.types import Low
 
 #: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.analysis.rules import RULES, Level
 from statecore.errors import Mark
+from statecore.named_tuple import NamedTuple
 
 
 class Remark(NamedTuple):

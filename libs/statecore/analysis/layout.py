@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+
+from statecore.named_tuple import NamedTuple
 
 #: Distances in pixels: between boxes of a layer, between layers, between parts.
 _BESIDE, _BELOW, _APART = 28, 62, 48

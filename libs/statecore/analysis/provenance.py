@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.compile import HALTS, PASSES
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
 from statecore.compile.extend import extended
+from statecore.named_tuple import NamedTuple
 from statecore.types import High
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.analysis.finding import Remark
 from statecore.compile.graph import KINDS, Graph, Node, link
+from statecore.named_tuple import NamedTuple
 from statecore.types import Low
 
 #: Functions that never report a change, so that nothing that waits for one ever runs.

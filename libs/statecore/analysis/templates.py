@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+
+from statecore.named_tuple import NamedTuple
 
 #: Filters and tests that know what to do with something undefined.
 _FORGIVING_FILTERS = frozenset({"default", "d"})

@@ -7,11 +7,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from statecore.commands import check, explain, graph, plan
 from statecore.commands.ending import CommandFault, Exit
 from statecore.errors import StatecoreError
+from statecore.named_tuple import NamedTuple
 
 
 class Verb(NamedTuple):

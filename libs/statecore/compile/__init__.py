@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.compile import (
     conflicts,
@@ -28,6 +28,7 @@ from statecore.compile import (
 from statecore.compile.draft import Draft, Extension, anything
 from statecore.compile.graph import Graph
 from statecore.errors import SlsFault
+from statecore.named_tuple import NamedTuple
 from statecore.render import SlsTree
 from statecore.types import High, Low
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.compile.graph import Graph
 from statecore.errors import Mark, SlsFault
+from statecore.named_tuple import NamedTuple
 from statecore.render import RenderedSls, SlsTree
 from statecore.types import High, Low
 

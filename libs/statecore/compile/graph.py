@@ -10,8 +10,9 @@ import difflib
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
+from statecore.named_tuple import NamedTuple
 from statecore.types import Low, tag
 
 #: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).

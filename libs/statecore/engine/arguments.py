@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
+from statecore.named_tuple import NamedTuple
 
 #: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
 #: parameter (``file.managed`` takes ``check_cmd``) and then gets it.

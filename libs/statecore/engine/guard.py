@@ -7,11 +7,12 @@ says whether the state is to be left alone and why; the comments are Salt's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.context import Context
 from statecore.engine.slots import resolve
 from statecore.errors import CommandError
+from statecore.named_tuple import NamedTuple
 from statecore.types import Low
 
 #: Arguments of a state that also apply to its guards' commands.

@@ -6,10 +6,11 @@ Unlike watch they do not change the order of anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.requisite import REQUISITES
+from statecore.named_tuple import NamedTuple
 from statecore.types import Low, Running, tag
 
 _KEPT_OUT = frozenset(

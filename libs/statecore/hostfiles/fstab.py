@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from statecore.errors import CommandError
+from statecore.named_tuple import NamedTuple
 
 
 class Entry(NamedTuple):

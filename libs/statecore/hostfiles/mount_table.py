@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from statecore.named_tuple import NamedTuple
 from statecore.ports import ManagedHost
 
 #: Options that the kernel does not tell of a mount (Salt: states/mount.py), and those that say how and when to mount.

@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+
+from statecore.named_tuple import NamedTuple
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,10 @@ Seed 004, protocol section 7.2. The sources in their order, later over earlier: 
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.errors import SlsError
+from statecore.named_tuple import NamedTuple
 from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors
 from statecore.pillar.external import External, ExternalPillars

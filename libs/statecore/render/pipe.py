@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
+from statecore.named_tuple import NamedTuple
 from statecore.ports import Files
 from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
+from statecore.render.kept_yaml import KeptYaml
 from statecore.render.limit import seconds_of, told
 from statecore.render.memory import RenderMemory
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
@@ -59,6 +61,7 @@ class Pipes:
         names: Mapping[str, Any],
         users: Mapping[str, Callable[..., Any]] | None = None,
         memory: RenderMemory | None = None,
+        kept: KeptYaml | None = None,
     ) -> None:
         """``names`` are there for every template. ``users``: "name.render" -> a renderer from ``_renderers``.
 
@@ -72,6 +75,7 @@ class Pipes:
         self._files = files
         self._opts = opts
         self._users = {} if users is None else users
+        self._kept = KeptYaml("") if kept is None else kept
         self._default = str(opts.get("renderer") or _DEFAULT)
         self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
         self._renderers: dict[str, Renderer | None] = {}
@@ -102,6 +106,7 @@ class Pipes:
             self._opts,
             self.jinja,
             self._jinja_options if jinja_options is None else jinja_options,
+            self._kept,
             memory=self._memory,
         )
         for step in self._allowed(steps(source.text, default or self._default)):

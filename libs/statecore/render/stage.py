@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from statecore.named_tuple import NamedTuple
 from statecore.ports import Files
 from statecore.render.jinja import Jinja
+from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
 
 
@@ -36,6 +38,7 @@ class Stage(NamedTuple):
     jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, Any]
+    kept: KeptYaml
     #: What stands behind the renderer's name in the shebang.
     arguments: str = ""
     #: What renderings have in common; None where nothing is shared.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
+
+from statecore.named_tuple import NamedTuple
 
 #: Environment -> target -> its list, as written.
 Sections = dict[str, dict[Any, Any]]

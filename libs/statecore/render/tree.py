@@ -15,6 +15,7 @@ from statecore.match import Subject, TargetError, matches, users_matcher
 from statecore.ports import Files
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
+from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
 from statecore.render.names import of_sls
 from statecore.render.pipe import Pipes
@@ -52,10 +53,12 @@ class SlsTree:
         renderers: Mapping[str, Callable[..., Any]] | None = None,
         matchers: Mapping[str, Callable[..., Any]] | None = None,
         memory: RenderMemory | None = None,
+        kept: KeptYaml | None = None,
     ) -> None:
         """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: users' own.
 
-        ``memory``: of texts that were compiled or parsed, for many trees.
+        ``memory``: of texts that were compiled or parsed, for many trees. ``kept``: where the data of large files is kept for
+        the next run, where there is no such memory.
         """
         self.files = files
         self.renderers = renderers
@@ -76,7 +79,7 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: File, as people are told of it -> its lines: split when the first fault needs them.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers, memory)
+        self._pipes = Pipes(files, opts, self._context, renderers, memory, kept)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # --------------------------------------------------------------------------------------------------------------- top file

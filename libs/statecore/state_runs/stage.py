@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore import engine
 from statecore.context import Context
 from statecore.loader import Loader
+from statecore.named_tuple import NamedTuple
 from statecore.render import SlsTree
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from statecore.named_tuple import NamedTuple
 
 
 class Palette(NamedTuple):

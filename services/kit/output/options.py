@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from services.kit.output.color import Palette, palette
+from statecore.named_tuple import NamedTuple
 
 
 class OutputOptions(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.render import yaml
 from statecore.render.stage import Stage
 
 
@@ -13,4 +12,5 @@ def render(data: Any, stage: Stage) -> Any:
     """The document; data that is a map already stays."""
     if isinstance(data, Mapping):
         return data
-    return yaml.load(str(data)) if stage.memory is None else stage.memory.document(str(data), yaml.load)
+    text = str(data)
+    return stage.kept.load(text) if stage.memory is None else stage.memory.document(text, yaml.load)
