@@ -1,9 +1,10 @@
 """The state system beside real Salt: `salt-call --local` on trees of many states. Prints times, memory and ratios.
 
-python -m bench.states --salt .oracle [--rounds 5] [--sizes 100,1000,5000,10000] [--shapes plain,chain,fan,in,jinja]
+python -m bench.states --salt .oracle [--rounds 5] [--sizes 100,1000,5000,10000] [--shapes plain,chain,fan,in,jinja] [--cold]
 
 Each measurement is a whole process as a user starts it, output to nowhere; the two systems take turns. The floor is what
-libyaml needs to parse the same bytes.
+libyaml needs to parse the same bytes. Both keep what they like in their cachedir, as on a host that applies its states every
+half hour; with --cold it is empty each time, as on a host's first run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -139,6 +141,7 @@ def main() -> int:
     )
     parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cold", action="store_true", help="cachedirs are empty at each start")
     parser.add_argument("--sizes", default="100,1000,5000,10000")
     parser.add_argument("--shapes", default=",".join(SHAPES))
     arguments = parser.parse_args()
@@ -155,6 +158,8 @@ def main() -> int:
             taken: dict[str, list[Taken]] = {name: [] for name in binaries}
             for turn in range(arguments.rounds + 1):
                 for name, binary in binaries.items():
+                    if arguments.cold:
+                        shutil.rmtree(root / name / "cache", ignore_errors=True)
                     one = take(call(binary, root / name, tree, *words))
                     # The first warms caches.
                     if turn:

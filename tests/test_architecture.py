@@ -124,10 +124,14 @@ _CERTIFICATES = (
 )
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
+#: Quicker forms of what Python itself has: every room may use them, and they use nothing.
+LANGUAGE = ("statecore.named_tuple", "statecore.nearest")
+
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
     "statecore": Room((*WIRING, "statecore.runtime")),
     **{name: Room(GROUND) for name in GROUND},
+    **{name: Room() for name in LANGUAGE},
     "statecore.values": Room(GROUND),
     "statecore.context": Room(GROUND),
     "statecore.nested_match": Room((*GROUND, "statecore.values")),
@@ -160,6 +164,7 @@ ROOMS: Mapping[str, Room] = {
         MIDDLE,
         {
             "statecore.deferred": "plain SLS need no template engine",
+            "statecore.kept_files": "what a text was read to is kept as all that a minion keeps",
             "statecore.time_limit": "what is written in Python computes no longer than what is written in Jinja",
         },
     ),
@@ -606,7 +611,7 @@ def rooms_import_what_their_row_allows(tree: Tree) -> Iterator[str]:
         name = room_of(module)
         room = ROOMS.get(name or "")
         for one in ours(tree, module) if room and name else ():
-            allowed = (*room.may, *room.extra, *((name,) if room.open_inside else ()))
+            allowed = (*LANGUAGE, *room.may, *room.extra, *((name,) if room.open_inside else ()))
             # ``from statecore import errors`` reads the package too; the package by itself is no way around its rows.
             if not any(is_below(one.target, prefix) for prefix in allowed) and one.target != module:
                 yield f"{one}; {name} may import {', '.join(sorted({*room.may, *room.extra})) or 'nothing of ours'}"

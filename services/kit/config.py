@@ -9,7 +9,6 @@ name order, the environment (``SALTERN_<OPTION>``, a YAML value). The configurat
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import re
 import types
@@ -24,6 +23,7 @@ import yaml
 
 from services.kit.fileserver_options import FileserverOptions
 from services.kit.option_fields import Values, option
+from statecore.nearest import close_matches
 
 #: C speed where libyaml is there; the pure loader reads the same language.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -500,7 +500,7 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
 
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
-        near = difflib.get_close_matches(str(name), names, n=1)
+        near = close_matches(str(name), names, n=1)
         raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
     hint = hints[name]
     if not _fits(value, hint):

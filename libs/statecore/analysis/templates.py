@@ -6,7 +6,6 @@ Rendering tells of what it came across; branches for other systems are only read
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ import jinja2
 from jinja2 import meta, nodes
 
 from statecore.named_tuple import NamedTuple
+from statecore.nearest import close_matches
 
 #: Filters and tests that know what to do with something undefined.
 _FORGIVING_FILTERS = frozenset({"default", "d"})
@@ -43,7 +43,7 @@ def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collec
     for name in tree.find_all(nodes.Name):
         if name.name in missing - asked and name.name not in told:
             told.add(name.name)
-            near = difflib.get_close_matches(name.name, sorted({*known, *assigned}), n=1)
+            near = close_matches(name.name, sorted({*known, *assigned}), n=1)
             hint = f"the nearest is '{near[0]}'" if near else ""
             yield Spot("undefined-name", f"nothing defines '{name.name}'", name.lineno, name.name, hint)
 
@@ -81,7 +81,7 @@ def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, Any]) -> It
         if any(text == other or other.startswith(f"{text}:") for other in told):
             continue
         told.add(text)
-        near = difflib.get_close_matches(path[-1], [str(key) for key in _siblings(pillar, path)], n=1)
+        near = close_matches(path[-1], [str(key) for key in _siblings(pillar, path)], n=1)
         hint = f"the nearest is '{near[0]}'" if near else ""
         yield Spot("undefined-pillar-key", f"the pillar has no '{text}'", node.lineno, path[-1], hint)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from statecore.compile.draft import REQUISITES, Draft, Extension, states
 from statecore.compile.targets import bearing
 from statecore.errors import SlsFault
+from statecore.nearest import close_matches
 from statecore.types import High
 
 
@@ -105,6 +105,6 @@ def _unknown(draft: Draft, name: str, body: Mapping[str, Any], high: Mapping[str
         "This is likely due to a missing include statement or an incorrectly typed ID.\n"
         f"Ensure that a state with an ID of '{name}' is available\nin environment '{saltenv}' and to SLS '{sls}'"
     )
-    near = difflib.get_close_matches(name, [str(each) for each in high], n=1)
+    near = close_matches(name, [str(each) for each in high], n=1)
     keys = (str(body["__from__"]),) if "__from__" in body else (name,)
     return draft.fault(text, body, *keys, hint=f"the nearest ID is '{near[0]}'" if near else "")

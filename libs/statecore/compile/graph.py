@@ -6,13 +6,13 @@ these. Equal references share one tuple of targets, so a thousand states that re
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
 from statecore.named_tuple import NamedTuple
+from statecore.nearest import close_matches
 from statecore.types import Low, tag
 
 #: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).
@@ -104,7 +104,7 @@ class _Names:
     def nearest(self, key: str, value: str) -> str:
         """What there is that looks like it: an SLS, an ID or a name; "" when nothing does."""
         known = list(self._in_sls) if key == "sls" else [name for state, name in self._named if state == key]
-        return next(iter(difflib.get_close_matches(value, known, n=1)), "")
+        return next(iter(close_matches(value, known, n=1)), "")
 
     def _search(self, key: str, value: str) -> list[int]:
         globbed = not _GLOB.isdisjoint(value)

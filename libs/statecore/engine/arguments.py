@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
 from statecore.named_tuple import NamedTuple
+from statecore.nearest import close_matches
 
 #: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
 #: parameter (``file.managed`` takes ``check_cmd``) and then gets it.
@@ -133,7 +133,7 @@ def _is_number(text: str) -> bool:
 
 
 def _nearest(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    near = close_matches(key, known, n=1, cutoff=0.6)
     return near[0] if near else ""
 
 

@@ -6,7 +6,6 @@ Nothing here runs a program; what Salt asks systemd-detect-virt, dmidecode and l
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -84,9 +83,16 @@ def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(_PROC / "meminfo"), re.MULTILINE))
     model = re.search(r"^(?:model name|Processor|cpu)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    if model:
+        model_name = model[1].strip()
+    else:
+        # Here: nearly every kernel says it, and all would load it.
+        import platform
+
+        model_name = platform.processor()
     return {
         "num_cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or os.cpu_count() or 1,
-        "cpu_model": model[1].strip() if model else platform.processor() or "Unknown",
+        "cpu_model": model_name or "Unknown",
         "cpu_flags": flags[1].split() if flags else [],
         "mem_total": int(memory.get("MemTotal", 0)) // 1024,
         "swap_total": int(memory.get("SwapTotal", 0)) // 1024,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from statecore.errors import InvocationError
+from statecore.nearest import close_matches
 
 TRUE = ("yes", "on", "true", "1", True)
 FALSE = ("no", "off", "false", "0", False)
@@ -51,7 +51,7 @@ def unknown(names: Iterable[str]) -> str | None:
     for name in names:
         if name in known or re.sub(r"^ipv[46]", "", name) in known:
             continue
-        near = difflib.get_close_matches(name, known, n=1)
+        near = close_matches(name, known, n=1)
         return f"'{name}' is no option of an interface" + (f"; did you mean '{near[0]}'?" if near else "")
     return None
 

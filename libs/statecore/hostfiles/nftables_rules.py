@@ -6,12 +6,12 @@ texts are the same rule when they are ``plain`` the same.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from statecore.errors import InvocationError
+from statecore.nearest import close_matches
 
 #: Salt's name of a family -> nft's.
 FAMILIES = {
@@ -45,7 +45,7 @@ def build(family: str, arguments: Mapping[str, Any]) -> str:
         given["jump"] = given.pop("target")
     for key in given:
         if key not in _OPTIONS.split():
-            near = difflib.get_close_matches(key, _OPTIONS.split(), n=1)
+            near = close_matches(key, _OPTIONS.split(), n=1)
             raise InvocationError(f"'{key}' is no option of a rule" + (f"; did you mean '{near[0]}'?" if near else ""))
     protocol = given.get("proto", "")
     at = of(family)

@@ -7,7 +7,6 @@ brings it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from statecore.inspection.known import reacts, state_function
 from statecore.inspection.places import ACROSS, LACKING, keys_of, mark_of, pinpointed, remarked, source_line, told
 from statecore.inspection.templates import of_others, of_sls
 from statecore.inspection.topfile import of_top
+from statecore.nearest import close_matches
 from statecore.render import SlsTree
 from statecore.state_runs import Bench
 from statecore.types import Low
@@ -164,7 +164,7 @@ class _Checker:
 
     def _near(self, wanted: str) -> str:
         """Where in the tree there is something like it."""
-        near = difflib.get_close_matches(wanted, list(self._declared), n=1)
+        near = close_matches(wanted, list(self._declared), n=1)
         return f"the nearest of the tree is '{near[0]}' in '{self._declared[near[0]][0]}'" if near else ""
 
     def _of_run(self, compilation: Compilation, own: str | None) -> Iterator[Finding]:

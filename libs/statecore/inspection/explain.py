@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from statecore.compile.graph import Graph
 from statecore.engine.requisite import REQUISITES
 from statecore.errors import SlsError, SlsFault
 from statecore.inspection.plan import run_matches
+from statecore.nearest import close_matches
 from statecore.state_runs import Bench
 from statecore.types import Low
 from statecore.values import redacted
@@ -282,7 +282,7 @@ def _reference(key: str, value: str) -> str:
 
 def _unknown(draft: Draft, wanted: str, slses: Sequence[str] | None) -> SlsFault:
     ids = sorted({str(low["__id__"]) for low in draft.graph.chunks})
-    near = difflib.get_close_matches(wanted, ids, n=1)
+    near = close_matches(wanted, ids, n=1)
     where = ", ".join(slses) if slses else "the top file's run"
     hint = f"the nearest is '{near[0]}'" if near else f"there is {', '.join(ids[:10]) or 'no ID at all'}"
     return SlsFault(f"there is no ID '{wanted}' in {where}", hint=hint)

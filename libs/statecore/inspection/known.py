@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 from statecore.analysis import functions
 from statecore.errors import NotAvailable
+from statecore.nearest import close_matches
 from statecore.state_runs import Bench
 
 
@@ -23,7 +22,7 @@ def state_function(bench: Bench, full: str) -> functions.Known:
     built_in = loader.blueprints("states", module)
     if name in built_in:
         return functions.Known(built_in[name])
-    near = difflib.get_close_matches(full, [f"{module}.{each}" for each in built_in], n=1, cutoff=0.7)
+    near = close_matches(full, [f"{module}.{each}" for each in built_in], n=1, cutoff=0.7)
     return functions.Known(exists=False, nearest=near[0] if near else loader.nearest("states", full, ctx))
 
 

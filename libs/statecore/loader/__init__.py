@@ -8,7 +8,6 @@ modules, states and grains.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import inspect
 import logging
@@ -26,6 +25,7 @@ from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.salt_imports import LOADED
 from statecore.loader.served import Served, Unusable, argspec, serve_native, serve_plain
 from statecore.loader.user_module import UserModule
+from statecore.nearest import close_matches
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class Loader:
 
     def nearest(self, kind: str, name: str, ctx: Context) -> str:
         """The existing ``"module.function"`` most like ``name``, "" when nothing comes near. Imports all of the kind."""
-        near = difflib.get_close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
+        near = close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
     def all(self, kind: str, ctx: Context) -> dict[str, list[Served]]:

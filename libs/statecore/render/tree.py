@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from statecore.errors import Mark, SlsError, SlsFault
 from statecore.match import Subject, TargetError, matches, users_matcher
+from statecore.nearest import close_matches
 from statecore.ports import Files
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
@@ -212,7 +212,7 @@ class SlsTree:
     def hint(self, sls: str, saltenv: str) -> str:
         """What to do about a reference that names nothing: the nearest that there is, or the files it would be."""
         known = sorted({_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")})
-        near = difflib.get_close_matches(sls, known, n=1)
+        near = close_matches(sls, known, n=1)
         if near:
             return f"the nearest is '{near[0]}'"
         stem = sls.replace(".", "/")

@@ -5,12 +5,12 @@ What is wrong is a ValueError that names the option. Source: salt/utils/schedule
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from statecore.nearest import close_matches
 from statecore.scheduling.cron import Cron
 from statecore.scheduling.dates import parse_date
 
@@ -173,7 +173,7 @@ def arguments_of(data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
 def _check_names(data: Mapping[str, Any]) -> None:
     for key in data:
         if key not in OPTIONS and not str(key).startswith("_"):
-            near = difflib.get_close_matches(str(key), OPTIONS, n=1)
+            near = close_matches(str(key), OPTIONS, n=1)
             raise ValueError(f"'{key}' is no option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
     arguments_of(data)
 

@@ -14,6 +14,7 @@ from statecore.context import Context
 from statecore.errors import InvocationError, StatecoreError
 from statecore.hostfiles import interface_options as options
 from statecore.hostfiles import network_files
+from statecore.nearest import close_matches
 from statecore.types import Outcome, Plan, Step
 
 _SYSTEM = (
@@ -225,7 +226,7 @@ def _name_fault(name: str) -> str | None:
 
 def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
     strange = next((key for key in kwargs if key not in known and key != "test"), None)
-    near = difflib.get_close_matches(strange, known, n=1) if strange else []
+    near = close_matches(strange, known, n=1) if strange else []
     return (
         f"'{strange}' is no argument of this state" + (f"; did you mean '{near[0]}'?" if near else "")
         if strange

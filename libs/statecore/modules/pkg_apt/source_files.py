@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from statecore.errors import CommandError, HostError, InvocationError
 from statecore.hostfiles import apt_sources
 from statecore.hostfiles.apt_sources import Source
 from statecore.modules.pkg_apt import repository_keys
+from statecore.nearest import close_matches
 from statecore.ports import ManagedHost
 
 MAIN = "/etc/apt/sources.list"
@@ -163,7 +163,7 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> Plan:
         if given.get(name) not in (None, False):
             raise InvocationError(f"not supported: {name}; {why}")
     for name in given.keys() - _TAKEN - _OTHERS - _REFUSED.keys():
-        near = difflib.get_close_matches(name, _TAKEN, n=1, cutoff=0.6)
+        near = close_matches(name, _TAKEN, n=1, cutoff=0.6)
         raise InvocationError(
             f"'{name}' is no argument of a repository of APT{f': did you mean {near[0]}?' if near else ''}"
         )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import random
 import re
-import secrets
 import shlex
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jinja2
@@ -23,11 +21,23 @@ _LETTERS = string.ascii_letters + string.digits
 
 def random_text(size: Any = 32, *_: Any, **__: Any) -> str:
     """A text that nobody can guess."""
+    # Here, as below: few templates ask for chance, and all would load it.
+    import secrets
+
     return "".join(secrets.choice(_LETTERS) for _ in range(int(size)))
+
+
+def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[Any]:
+    """``size`` of the items by chance, the same ones for the same seed."""
+    import random
+
+    return random.Random(seed).sample(list(values), size)
 
 
 def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
     """The digest of a number below ``size`` that nobody can guess."""
+    import secrets
+
     number = secrets.randbelow(int(size) + 1)
     return hashlib.new(hash_type or "md5", str(number).encode()).hexdigest()
 
@@ -103,8 +113,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "quote": lambda value: shlex.quote(str(value)),
     "rand_str": random_digest,
     "random_hash": random_digest,
-    "random_sample": lambda value, size, seed=None: random.Random(seed).sample(list(value), size),
-    "random_shuffle": lambda value, seed=None: random.Random(seed).sample(list(value), len(value)),
+    "random_sample": sample,
+    "random_shuffle": lambda value, seed=None: sample(value, len(value), seed),
     "random_str": random_text,
     "regex_escape": re.escape,
     "regex_match": text.regex_match,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import jinja2
@@ -16,10 +16,10 @@ _MOST = 1_000_000
 def product(*lists: Iterable[Any], repeat: int = 1) -> Iterator[tuple[Any, ...]]:
     """One item of each list, in every way. Raises TemplateRuntimeError for too many."""
     given = [list(each) for each in lists]
-    _few("product", [repeat])
+    _few("product", (repeat,))
     if all(given):
         sizes = [len(each) for each in given]
-        _few("product", itertools.chain.from_iterable(itertools.repeat(sizes, max(repeat, 0))))
+        _few("product", _products(itertools.chain.from_iterable(itertools.repeat(sizes, max(repeat, 0)))))
     return itertools.product(*given, repeat=repeat)
 
 
@@ -28,7 +28,7 @@ def permutations(values: Iterable[Any], r: int | None = None) -> Iterator[tuple[
     given = list(values)
     taken = len(given) if r is None else r
     if taken <= len(given):
-        _few("permutations", range(len(given), len(given) - taken, -1))
+        _few("permutations", _products(range(len(given), len(given) - taken, -1)))
     return itertools.permutations(given, r)
 
 
@@ -48,16 +48,22 @@ def combinations_with_replacement(values: Iterable[Any], r: int) -> Iterator[tup
     return itertools.combinations_with_replacement(given, r)
 
 
-def _choices(count: int, taken: int) -> Iterator[Fraction]:
-    """Factors of the binomial coefficient, each at least one."""
+def _products(factors: Iterable[int]) -> Iterator[int]:
+    return itertools.accumulate(factors, operator.mul)
+
+
+def _choices(count: int, taken: int) -> Iterator[int]:
+    """Binomial coefficients that grow to the one of ``count`` and ``taken``."""
     fewer = min(taken, count - taken)
-    return (Fraction(count - fewer + step, step) for step in range(1, fewer + 1))
+    made = 1
+    for step in range(1, fewer + 1):
+        # Without a rest: this is the coefficient of ``step``.
+        made = made * (count - fewer + step) // step
+        yield made
 
 
-def _few(name: str, factors: Iterable[int | Fraction]) -> None:
-    """Looks no further than it has to: the whole number may have a million digits."""
-    made: int | Fraction = 1
-    for factor in factors:
-        made *= factor
+def _few(name: str, growing: Iterable[int]) -> None:
+    """Looks no further than it has to: the last number may have a million digits."""
+    for made in growing:
         if made > _MOST:
             raise jinja2.TemplateRuntimeError(f"{name}: more than {_MOST} of them: too many")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,6 +169,9 @@ def _answers(family: int, address: str, port: int) -> bool:
 
 def gen_mac(prefix: str = "AC:DE:48") -> str:
     """A MAC address by chance, below a prefix."""
+    # Here: few templates ask for chance, and all would load it.
+    import secrets
+
     return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
 
 

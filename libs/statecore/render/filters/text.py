@@ -8,9 +8,7 @@ import hashlib
 import hmac
 import json
 import os
-import pprint
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -24,7 +22,7 @@ from statecore.deferred import loaded
 from statecore.render import yaml as sls_yaml
 
 #: Salt's namespace of the filter ``uuid``.
-_NAMESPACE = uuid.UUID("91633ebf-1c86-5e33-935a-28061f4b480e")
+_NAMESPACE = "91633ebf-1c86-5e33-935a-28061f4b480e"
 
 #: Times as people write them; ISO 8601 is tried first, a number is seconds since the epoch.
 _TIMES = (
@@ -229,7 +227,10 @@ def _bytes(text: Any) -> bytes:
 
 def uuid_of(value: Any) -> str:
     """A UUID that depends on the value alone."""
-    return str(uuid.uuid5(_NAMESPACE, str(value)))
+    # Here, as pprint below: few templates use it, and all would load it.
+    import uuid
+
+    return str(uuid.uuid5(uuid.UUID(_NAMESPACE), str(value)))
 
 
 def to_snake_case(text: str) -> str:
@@ -287,6 +288,8 @@ def _matched(pattern: str, text: str) -> bool:
 
 def python_text(value: Any) -> Markup:
     """The value as Python writes it, on more lines where it is long."""
+    import pprint
+
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 

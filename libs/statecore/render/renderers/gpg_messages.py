@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +96,9 @@ def _home(keys: str) -> Iterator[str]:
     if not Path(keys).is_dir() or os.access(keys, os.W_OK):
         yield keys
         return
+    # Here: few trees have secrets that lie in such a place, and all would load it.
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="gpg-") as home:
         shutil.copytree(keys, home, dirs_exist_ok=True, ignore=_unwanted)
         for directory in (Path(home), *(path for path in Path(home).rglob("*") if path.is_dir())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.render import yaml
 from statecore.render.stage import Stage
 
 
