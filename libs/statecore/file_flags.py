@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from statecore.errors import HostError, InvocationError
+from statecore.named_tuple import NamedTuple
 from statecore.ports import CommandResult, ManagedHost
 
 #: The letters that may be set; others that lsattr shows are the file system's own. Salt: modules/file.py, lsattr.

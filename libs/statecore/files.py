@@ -13,8 +13,9 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from statecore.named_tuple import NamedTuple
 from statecore.ports import FileHash
 
 #: Bytes read at a time for a digest.

@@ -7,9 +7,10 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.errors import CommandError
+from statecore.named_tuple import NamedTuple
 
 #: Seconds that gpg may take.
 _PATIENCE = 120

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.errors import HostError, InvocationError
+from statecore.named_tuple import NamedTuple
 from statecore.ports import ManagedHost
 
 #: Argument -> what people call it, the option of chcon, the option of semanage (which keeps no role).

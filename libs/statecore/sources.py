@@ -10,11 +10,12 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore import downloads, managed_file, openpgp_signatures
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError, NotAvailable
+from statecore.named_tuple import NamedTuple
 
 #: A digest in a line of a hash file.
 _DIGEST = re.compile(r"(?<![a-z0-9])([a-f0-9]{32,128})(?![a-z0-9])", re.IGNORECASE)

@@ -15,7 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from statecore.named_tuple import NamedTuple
 
 NAMES = Path(__file__).with_name("names.json")
 

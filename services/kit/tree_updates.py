@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from services.kit.config import ConfigError, MasterOptions, as_opts
 from services.kit.served_files import file_server
@@ -20,6 +20,7 @@ from statecore.errors import StatecoreError
 from statecore.files import LocalFiles, tree_options
 from statecore.gitrepos.mirror import Mirror
 from statecore.gitrepos.remotes import GITFS, PILLAR, all_pillar_remotes, gitfs_remotes
+from statecore.named_tuple import NamedTuple
 
 #: Seconds after which a file that was exported from a mirror and not asked for again is removed.
 _UNUSED = 7 * 86400.0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
 from services.kit.commandline import CommandError, Exit
+from statecore.named_tuple import NamedTuple
 
 
 class Option(NamedTuple):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from services.kit.config import ConfigError, MasterOptions, check_master_option
+from statecore.named_tuple import NamedTuple
 
 #: Options of ours that mean something else in Salt, or nothing.
 _NOT_SALTS = frozenset(

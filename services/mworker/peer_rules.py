@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from statecore.named_tuple import NamedTuple
 
 #: Whether a compound target means every minion that the job is for.
 Covers = Callable[[str], bool]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from statecore.files import LocalFiles
 from statecore.gitrepos.mirror import Mirror
 from statecore.gitrepos.remotes import place_in_url
 from statecore.gitrepos.tree import Entry, GitTree
+from statecore.named_tuple import NamedTuple
 from statecore.ports import FileHash
 
 

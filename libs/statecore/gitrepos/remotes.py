@@ -9,10 +9,11 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from statecore.errors import StatecoreError
+from statecore.named_tuple import NamedTuple
 
 GITFS = "gitfs"
 PILLAR = "git_pillar"

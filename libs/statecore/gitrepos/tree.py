@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from statecore.named_tuple import NamedTuple
 
 _LINK = 0o120000
 

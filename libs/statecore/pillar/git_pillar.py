@@ -6,13 +6,14 @@ It reads mirrors that the maintenance role keeps. One compilation sees each repo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore.errors import StatecoreError
 from statecore.gitrepos.files import PinnedFiles, View
 from statecore.gitrepos.mirror import home_of
 from statecore.gitrepos.refs import pillar_commit, pillar_environment
 from statecore.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
+from statecore.named_tuple import NamedTuple
 from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory
 from statecore.pillar.merging import Merging

@@ -18,6 +18,7 @@ from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, load_of, run_runner
 from services.mworker.targets import resolve
 from statecore.match import TargetError, spelled_out
+from statecore.nearest import close_matches
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
@@ -167,7 +168,7 @@ def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, An
     # As on minions a user's module goes before ours of the same name.
     function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
     if function is None:
-        near = difflib.get_close_matches(fun, RUNNERS, n=1)
+        near = close_matches(fun, RUNNERS, n=1)
         hint = f" The nearest is '{near[0]}'." if near else ""
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)

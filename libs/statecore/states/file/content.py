@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from statecore import managed_file, sources
 from statecore.context import Context
 from statecore.errors import CommandError
+from statecore.named_tuple import NamedTuple
 from statecore.sources import Source, Verification, WrongDigest
 from statecore.states.file.places import Refused
 
