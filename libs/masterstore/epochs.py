@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from masterstore import keys
 from masterstore.client import Client
@@ -18,12 +19,19 @@ end
 return redis.call('HMGET', KEYS[1], 'aes', 'aes_since', 'session', 'session_since')
 """
 
-#: KEYS: epochs. ARGV: name.
+#: KEYS: epochs, fences. ARGV: name, lock, token (0: whoever asks may). Answers the number in force.
 _ROTATE = """
+if tonumber(ARGV[3]) > 0 and tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or 0) ~= tonumber(ARGV[3]) then
+  return tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 1)
+end
 redis.call('HSETNX', KEYS[1], ARGV[1], 1)
 redis.call('HSET', KEYS[1], ARGV[1] .. '_since', redis.call('TIME')[1])
 return redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
 """
+
+
+#: Name of a lock, and the token that its owner got (``Locks.acquire``).
+Fence: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +61,18 @@ class EpochStore:
         except ValueError as error:
             raise StoreCorrupt(keys.EPOCHS, f"an epoch that is no number: {error}") from error
 
-    def rotate_aes(self) -> int:
-        """Begins a new epoch of the publication key; returns its number."""
-        with self._client.calling():
-            return int(self._rotate(keys=[keys.EPOCHS], args=["aes"]))
+    def rotate_aes(self, fence: Fence | None = None) -> int:
+        """Begins a new epoch of the publication key; returns its number.
 
-    def rotate_session(self) -> int:
-        """Begins a new epoch of session keys; returns its number."""
+        With a fence only while it is the newest: who lost the lock meanwhile changes nothing.
+        """
+        return self._rotated("aes", fence)
+
+    def rotate_session(self, fence: Fence | None = None) -> int:
+        """Begins a new epoch of session keys; returns its number. ``fence`` as above."""
+        return self._rotated("session", fence)
+
+    def _rotated(self, name: str, fence: Fence | None) -> int:
+        lock, token = fence or ("", 0)
         with self._client.calling():
-            return int(self._rotate(keys=[keys.EPOCHS], args=["session"]))
+            return int(self._rotate(keys=[keys.EPOCHS, keys.FENCES], args=[name, lock, token]))

@@ -41,6 +41,10 @@ class Locks:
             token = self._acquire(keys=[keys.lock(name), keys.FENCES], args=[owner, ttl_ms, name])
         return None if token is None else int(token)
 
+    def newest(self, name: str) -> int:
+        """The token of the newest owner; who has another one is its owner no more."""
+        return int(self._client.call("hget", keys.FENCES, name) or 0)
+
     def release(self, name: str, owner: str) -> bool:
         """Gives the lock back; whether it was this owner's."""
         with self._client.calling():

@@ -199,6 +199,11 @@ class MasterOptions(StateOptions, FileserverOptions):
     auto_accept: bool = option(False, "every new minion key is accepted: for labs only")
     open_mode: bool = option(False, "minion keys are not checked at all: for labs only")
     autosign_file: str = option("", "file of minion ids (globs, regular expressions) that are accepted at once")
+    autosign_dir: str = option("", "directory whose files name minions that are accepted once, by their file names")
+    autosign_timeout: int = option(120, "minutes after which a file of autosign_dir counts no more; 0: never")
+    autosign_grains_dir: str = option(
+        "", "directory of files named as grains: a minion whose grain is one of the file's lines is accepted at once"
+    )
     autoreject_file: str = option("", "file of minion ids that are rejected at once")
     max_minions: int = option(0, "how many minions may be connected; 0: any number")
     max_pending_keys: int = option(10000, "how many keys may wait for acceptance; more are turned away")
@@ -237,6 +242,7 @@ class MasterOptions(StateOptions, FileserverOptions):
     loop_interval: int = option(60, "seconds between the rounds of maintenance")
     presence_events: bool = option(False, "salt/presence events are fired each loop_interval")
     presence_window: int = option(180, "seconds since its last request for which a minion counts as present")
+    schedule: dict[str, Any] = option({}, "runners that the master starts by itself: name -> function, times, ...")
     reactor: list[dict[str, Any]] | str = option(
         [], "list of `tag glob: reactor SLS files`, or a YAML file that holds one"
     )

@@ -7,20 +7,22 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import zmq
 
-from masterstore.errors import StoreUnavailable
+from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltwire import tags
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
+from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.service import Role, run_role
-from services.kit.tree_updates import mirrors, roots_changes, tidy
+from services.kit.tree_updates import roots_changes, tidy
 from services.maintenance.fetches import Fetches
+from services.maintenance.scheduled import Due, ScheduledRunners
 from statecore.gitrepos.remotes import GITFS
 
 #: Seconds between looks at what is due; signals are noticed as often.
@@ -30,6 +32,12 @@ _TICK = 0.5
 _LOCK_MS = 15_000
 
 _LOCK = "maintenance"
+
+#: The user that runners of the schedule are recorded under.
+_USER = "schedule"
+
+#: Seconds that the master has to take a runner of the schedule; less than the lock lasts.
+_PATIENCE = 5.0
 
 #: Seconds between changes of the counts of keys by state.
 _COUNT_EVERY = 15.0
@@ -45,6 +53,11 @@ class Chores:
     role: Role
     store: Store
     fire: Callable[[str, Mapping[str, object]], bool]
+    scheduled: ScheduledRunners
+    #: (runner, fields) -> the master's answer. Raises ControlError, ControlTimeout.
+    start: Callable[[Due], Mapping[str, Any]]
+    #: The token of the lock, while this replica has it.
+    token: int = 0
     #: Minions that were present at the last round; None before the first.
     present: frozenset[str] | None = None
     #: JID -> last sign of life of runners that were silent at the last round.
@@ -70,13 +83,15 @@ def rotate_keys(chores: Chores) -> None:
     """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
     options, now = chores.role.options, time.time()
     epochs = chores.store.epochs.current()
-    if now - epochs.aes_since >= options.aes_rotation_interval:
-        chores.store.epochs.rotate_aes()
+    fence = (_LOCK, chores.token)
+    # Whoever was paused in between and has lost the lock changes nothing.
+    overdue = now - epochs.aes_since >= options.aes_rotation_interval
+    if overdue and chores.store.epochs.rotate_aes(fence) != epochs.aes:
         chores.role.metrics.aes_rotations.inc()
         chores.fire("key", {"rotate_aes_key": True})
         chores.role.log.info("the key of publications was rotated")
-    if now - epochs.session_since >= options.publish_session:
-        chores.store.epochs.rotate_session()
+    overdue = now - epochs.session_since >= options.publish_session
+    if overdue and chores.store.epochs.rotate_session(fence) != epochs.session:
         chores.role.log.info("session keys were rotated")
 
 
@@ -97,6 +112,21 @@ def end_lost_runners(chores: Chores) -> None:
         if lost is not None:
             chores.fire(tags.run_ret(jid), lost)
             chores.role.log.error("a runner was lost", extra={"jid": jid})
+
+
+def start_scheduled(chores: Chores, due: Sequence[Due]) -> None:
+    """Starts runners whose time has come."""
+    for each in due:
+        if chores.store.locks.newest(_LOCK) != chores.token:
+            chores.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
+            continue
+        try:
+            job = chores.start(each)
+        except (ControlError, ControlTimeout) as error:
+            chores.role.log.error("the job %s of the schedule was not started: %s", each.name, error)
+            continue
+        chores.scheduled.began(each, str(job["jid"]))
+        chores.role.log.info("%s, as the schedule's job %s asks", each.fun, each.name, extra={"jid": job["jid"]})
 
 
 def presence(chores: Chores) -> None:
@@ -181,11 +211,45 @@ class Schedule:
         return names
 
 
+def turn(chores: Chores, schedule: Schedule, owner: str) -> None:
+    """One look at the clock: what is due is done by the replica that has the lock. Raises StoreUnavailable."""
+    store = chores.store
+    token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
+    due = list(chores.scheduled.due(store.runner_jobs.running() if chores.role.options.schedule else ()))
+    if token is None:
+        return
+    chores.token = token
+    start_scheduled(chores, due)
+    for name in schedule.take(time.monotonic()):
+        try:
+            TASKS[name].work(chores)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            # What one task cannot read does not stop the others.
+            chores.role.log.error("%s: %s", name, error)
+
+
 def _loop(role: Role) -> None:
     store = Store.open(role.options.redis_url, client_name="maintenance")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    sender = EventSender(context, role.options, LinkKeys.load(role.keys))
-    chores = Chores(role, store, sender.fire, fetches=Fetches(mirrors(role.options)))
+    keys = LinkKeys.load(role.keys)
+    sender = EventSender(context, role.options, keys)
+    control = ControlClient(context, role.options, keys)
+
+    def start(due: Due) -> Mapping[str, Any]:
+        job: Mapping[str, Any] = control.call(
+            "runner",
+            timeout=_PATIENCE,
+            fun=due.fun,
+            arg=due.arg,
+            kwarg=due.kwarg,
+            request_id=due.request_id,
+            user=_USER,
+        )
+        return job
+
+    chores = Chores(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.trouble)
@@ -193,9 +257,7 @@ def _loop(role: Role) -> None:
     try:
         while role.running():
             try:
-                if store.locks.acquire(_LOCK, owner, _LOCK_MS) is not None:
-                    for name in schedule.take(time.monotonic()):
-                        TASKS[name].work(chores)
+                turn(chores, schedule, owner)
                 away = False
             except StoreUnavailable as error:
                 if not away:
@@ -206,6 +268,7 @@ def _loop(role: Role) -> None:
             store.locks.release(_LOCK, owner)
     finally:
         sender.close()
+        control.close()
         context.term()
 
 

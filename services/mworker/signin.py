@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -13,7 +14,13 @@ from saltwire import handshake, tags
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey, clean_pem
 from saltwire.pack import packb
+from services.kit.config import MasterOptions
 from services.mworker.desk import Desk
+
+_LOG = logging.getLogger("saltern.mworker")
+
+#: States of a key that signing by itself can change.
+_UNDECIDED = ("pending", "denied")
 
 
 def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
@@ -45,7 +52,7 @@ def _decide(desk: Desk, request: handshake.SignInRequest) -> handshake.Verdict:
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
         same_pem=stored is not None and clean_pem(stored[1]) == pem,
-        auto_accept=desk.options.auto_accept or _listed(desk.options.autosign_file, request.id),
+        auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(desk.options, request),
         auto_reject=_listed(desk.options.autoreject_file, request.id),
         open_mode=desk.options.open_mode,
         full=_full(desk, request.id),
@@ -74,6 +81,52 @@ def _full(desk: Desk, minion_id: str) -> bool:
         return False
     present = desk.store.presence.present(int((time.time() - desk.options.presence_window) * 1000))
     return len(present) >= limit and minion_id not in present
+
+
+def _signed(options: MasterOptions, request: handshake.SignInRequest) -> bool:
+    """Whether the minion's key is to be accepted without an operator."""
+    return (
+        options.auto_accept
+        or _listed(options.autosign_file, request.id)
+        or _by_grains(options.autosign_grains_dir, request.autosign_grains)
+        # At last: it is used up.
+        or _allowed_once(options.autosign_dir, options.autosign_timeout, request.id)
+    )
+
+
+def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
+    """Whether the directory has a file of that name, which goes; files that are too old go too."""
+    if not directory:
+        return False
+    oldest = time.time() - 60 * minutes
+    try:
+        for place in list(Path(directory).iterdir()):
+            if minutes > 0 and place.is_file() and place.stat().st_mtime < oldest:
+                place.unlink()
+        (Path(directory) / minion_id).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _LOG.error("autosign_dir: %s cannot be used: %s", directory, error.strerror)
+        return False
+    return True
+
+
+def _by_grains(directory: str, grains: Mapping[str, Any]) -> bool:
+    """Whether a line of the file named as a grain is its value."""
+    for grain, value in grains.items() if directory else ():
+        if "/" in str(grain) or str(grain).startswith("."):
+            continue
+        try:
+            lines = (Path(directory) / str(grain)).read_text("utf-8").splitlines()
+        except (FileNotFoundError, ValueError):
+            continue
+        except OSError as error:
+            _LOG.error("autosign_grains_dir: %s cannot be read: %s", grain, error.strerror)
+            continue
+        if any(line.strip() == str(value) for line in lines if not line.lstrip().startswith("#")):
+            return True
+    return False
 
 
 def _listed(path: str, minion_id: str) -> bool:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,9 @@ from services.kit.health import Health
 from services.kit.metrics import new_metrics
 from services.kit.service import Role, Stop
 from services.maintenance import main as maintenance
-from services.maintenance.main import Chores
+from services.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
+from services.maintenance.scheduled import Due, ScheduledRunners
+from statecore.scheduling.due import Clock
 
 pytestmark = pytest.mark.redis
 
@@ -30,9 +37,20 @@ class Round:
 
     chores: Chores
     fired: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    started: list[Due] = field(default_factory=list)
 
 
-def round_of(url: str, tmp_path: Path, **options: Any) -> Round:
+@dataclass
+class Hands:
+    """A clock that a test sets."""
+
+    now: Clock = field(default_factory=lambda: Clock(datetime(2026, 1, 1, 12), 1000.0))
+
+    def turn(self, seconds: float) -> None:
+        self.now = Clock(self.now.wall + timedelta(seconds=seconds), self.now.steady + seconds)
+
+
+def round_of(url: str, tmp_path: Path, clock: Hands | None = None, **options: Any) -> Round:
     """Chores over a Redis."""
     metrics = new_metrics("maintenance")
     health = Health("maintenance", metrics.registry, stall_after=30)
@@ -44,7 +62,14 @@ def round_of(url: str, tmp_path: Path, **options: Any) -> Round:
         fired.append((tag, data))
         return True
 
-    return Round(Chores(role, Store.open(url, client_name="test"), fire), fired)
+    started: list[Due] = []
+
+    def start(due: Due) -> dict[str, str]:
+        started.append(due)
+        return {"jid": str(len(started))}
+
+    scheduled = ScheduledRunners(chosen.schedule, clock=lambda: clock.now) if clock else ScheduledRunners({})
+    return Round(Chores(role, Store.open(url, client_name="test"), fire, scheduled, start), fired, started)
 
 
 def test_a_runner_that_died_with_its_worker_ends_as_failed(
@@ -82,3 +107,103 @@ def test_a_runner_that_gives_signs_is_left_alone(
             store.runner_jobs.alive(JID, "here")
         maintenance.end_lost_runners(made.chores)
     assert made.fired == []
+
+
+SCHEDULE = {
+    "often": {"function": "test.arg", "seconds": 10, "args": [1], "kwargs": {"a": 2}},
+    "noon": {"function": "fileserver.update", "cron": "5 12 * * *"},
+    "broken": {"function": "x.y", "seconds": "many"},
+}
+
+
+def test_runners_start_by_the_clock(redis_url: str, tmp_path: Path) -> None:
+    clock = Hands()
+    made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
+    schedule = Schedule(made.chores.role.options)
+    turn(made.chores, schedule, "a")
+    assert [(due.name, due.fun, due.arg, due.kwarg) for due in made.started] == [("often", "test.arg", [1], {"a": 2})]
+    clock.turn(5)
+    turn(made.chores, schedule, "a")
+    assert len(made.started) == 1
+    clock.turn(300)
+    turn(made.chores, schedule, "a")
+    assert [due.name for due in made.started] == ["often", "often", "noon"]
+
+
+def test_a_runner_that_still_works_is_not_started_again(redis_url: str, tmp_path: Path) -> None:
+    clock = Hands()
+    made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
+    store, schedule = made.chores.store, Schedule(made.chores.role.options)
+    turn(made.chores, schedule, "a")
+    store.runner_jobs.begin("r", {**LOAD, "jid": "1"}, "master", ttl=60)
+    clock.turn(20)
+    turn(made.chores, schedule, "a")
+    assert len(made.started) == 1
+    store.runner_jobs.end({**LOAD, "jid": "1"}, {"id": "master", "return": 1}, ttl=60)
+    clock.turn(20)
+    turn(made.chores, schedule, "a")
+    assert len(made.started) == 2
+
+
+def test_who_has_not_the_lock_starts_nothing_and_does_not_make_up_for_it(redis_url: str, tmp_path: Path) -> None:
+    clock = Hands()
+    made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
+    schedule = Schedule(made.chores.role.options)
+    assert made.chores.store.locks.acquire("maintenance", "b", 60_000)
+    turn(made.chores, schedule, "a")
+    clock.turn(301)
+    turn(made.chores, schedule, "a")
+    assert made.started == []
+    made.chores.store.locks.release("maintenance", "b")
+    turn(made.chores, schedule, "a")
+    assert made.started == [], "noon has been, and so has often"
+
+
+def replica(url: str, tmp_path: Path, owner: str) -> None:
+    """A maintenance of its own process, whose one task waits for a word before it rotates."""
+    maintenance._LOCK_MS = 700
+    made = round_of(url, tmp_path, aes_rotation_interval=0)
+
+    def slowly(chores: Chores) -> None:
+        (tmp_path / f"{owner}-begun").touch()
+        while not (tmp_path / f"{owner}-go").exists():
+            threading.Event().wait(0.01)
+        rotate_keys(chores)
+        (tmp_path / f"{owner}-done").touch()
+
+    maintenance.TASKS = {"rotate_keys": Task(lambda options: 1000.0, slowly)}
+    schedule = Schedule(made.chores.role.options)
+    while True:
+        turn(made.chores, schedule, owner)
+        threading.Event().wait(0.02)
+
+
+def test_a_replica_that_was_paused_does_nothing_under_a_lock_that_is_anothers(
+    redis_url: str, tmp_path: Path, eventually: Callable[[Callable[[], Any]], Any]
+) -> None:
+    store = Store.open(redis_url, client_name="test")
+    before = store.epochs.current().aes
+    context = multiprocessing.get_context("fork")
+    one, other = (
+        context.Process(target=replica, args=(redis_url, tmp_path, name), daemon=True) for name in ("one", "other")
+    )
+    try:
+        one.start()
+        eventually((tmp_path / "one-begun").exists)
+        assert one.pid
+        os.kill(one.pid, signal.SIGSTOP)
+        other.start()
+        eventually((tmp_path / "other-begun").exists)
+        assert store.locks.newest("maintenance") == 2
+        (tmp_path / "one-go").touch()
+        os.kill(one.pid, signal.SIGCONT)
+        eventually((tmp_path / "one-done").exists)
+        assert store.epochs.current().aes == before, "it rotated under a lock that was no longer its own"
+        (tmp_path / "other-go").touch()
+        eventually((tmp_path / "other-done").exists)
+        assert store.epochs.current().aes == before + 1
+    finally:
+        for process in (one, other):
+            if process.pid:
+                process.kill()
+                process.join()

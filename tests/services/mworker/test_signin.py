@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 from saltwire.envelope import clear_request
@@ -195,3 +197,54 @@ def test_what_is_no_sign_in(worker: Worker, change: dict[str, Any], reply: Any) 
     assert worker.door.answer(b"minion", "", clear_request(load)) == packb(reply)
     assert worker.events == []
     assert not any(worker.store.minion_keys.all().values())
+
+
+def test_a_file_accepts_a_minion_once(new_worker: NewWorker, tmp_path: Path) -> None:
+    (tmp_path / "web1").touch()
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (1, 1))
+    worker = new_worker(autosign_dir=str(tmp_path))
+    assert worker.minion("web1", accepted=False).sign_in().outcome is Outcome.ACCEPTED
+    assert list(tmp_path.iterdir()) == [tmp_path / "pillar", tmp_path / "salt"] or not (tmp_path / "web1").exists()
+    worker.store.minion_keys.delete("web1")
+    assert worker.minion("web1", accepted=False).sign_in().outcome is Outcome.PENDING
+    assert worker.minion("old", accepted=False).sign_in().outcome is Outcome.PENDING
+    assert not (tmp_path / "old").exists()
+
+
+def test_files_that_accept_may_last(new_worker: NewWorker, tmp_path: Path) -> None:
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (1, 1))
+    worker = new_worker(autosign_dir=str(tmp_path), autosign_timeout=0)
+    assert worker.minion("old", accepted=False).sign_in().outcome is Outcome.ACCEPTED
+    assert (
+        new_worker(autosign_dir=str(tmp_path / "no")).minion("x", accepted=False).sign_in().outcome is Outcome.PENDING
+    )
+
+
+@pytest.mark.parametrize(
+    ("grains", "outcome"),
+    [
+        ({"uuid": "first"}, Outcome.ACCEPTED),
+        ({"uuid": "# comment"}, Outcome.PENDING),
+        ({"uuid": "other"}, Outcome.PENDING),
+        ({"number": 5}, Outcome.ACCEPTED),
+        ({"../uuid": "first", "nosuch": 1}, Outcome.PENDING),
+    ],
+)
+def test_grains_accept(new_worker: NewWorker, tmp_path: Path, grains: dict[str, Any], outcome: Outcome) -> None:
+    for name, text in (("uuid", "# comment\nfirst\n second \n"), ("number", "5")):
+        (tmp_path / name).write_text(text)
+    worker = new_worker(autosign_grains_dir=str(tmp_path))
+    load = {
+        "cmd": "_auth",
+        "id": "web1",
+        "pub": worker.keys[0].public.pem,
+        "nonce": "0" * 32,
+        "autosign_grains": grains,
+    }
+    worker.door.answer(b"minion", "", msgpack.packb({"enc": "clear", "version": 3, "load": load}))
+    assert (
+        worker.store.minion_keys.state_of("web1")[0]
+        == {Outcome.ACCEPTED: "accepted", Outcome.PENDING: "pending"}[outcome]
+    )

@@ -1,0 +1,99 @@
+"""Runners that the master starts by the clock: the option ``schedule`` in its configuration.
+
+Every replica looks at the clock, so that one that takes over knows what is due and what has been; the one with the lock
+starts them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from statecore.scheduling.due import Clock, Progress, World, look
+from statecore.scheduling.job import GLOBAL, Job, arguments_of
+
+_LOG = logging.getLogger("saltern.maintenance")
+
+#: (shortest, longest) -> a number between.
+Draw = Callable[[int, int], int]
+
+
+@dataclass(frozen=True)
+class Due:
+    """A runner to start."""
+
+    name: str
+    fun: str
+    arg: list[Any]
+    kwarg: dict[str, Any]
+    request_id: str
+
+
+@dataclass
+class _Entry:
+    job: Job
+    data: Mapping[str, Any]
+    progress: Progress = field(default_factory=Progress)
+    #: JIDs of runners that it began.
+    begun: list[str] = field(default_factory=list)
+
+
+def now() -> Clock:
+    """This moment."""
+    return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+class ScheduledRunners:
+    """The jobs of the schedule. One that is not well formed is left out, with an error in the log."""
+
+    def __init__(self, whole: Mapping[str, Any], draw: Draw = random.randint, clock: Callable[[], Clock] = now) -> None:
+        self._whole = whole
+        self._draw = draw
+        self._clock = clock
+        self._entries: dict[str, _Entry] = {}
+        moment = clock().wall
+        for name, data in whole.items():
+            if name in GLOBAL:
+                continue
+            try:
+                self._entries[name] = _Entry(Job.of(str(name), data, whole, {}, moment), data)
+                arguments_of(data)
+            except ValueError as error:
+                self._entries.pop(name, None)
+                _LOG.error("the job %s of the schedule is left out: %s", name, error)
+
+    def due(self, running: Collection[str]) -> Iterator[Due]:
+        """Runners to start now. ``running``: JIDs of runners that work; a job that runs ``maxrunning`` times already waits."""
+        clock = self._clock()
+        world = World(
+            enabled=bool(self._whole.get("enabled", True)), skip_function=str(self._whole.get("skip_function") or "")
+        )
+        for name, entry in list(self._entries.items()):
+            try:
+                seen = look(entry.job, entry.progress, clock, world, self._draw)
+            except ValueError as error:
+                _LOG.error("the job %s of the schedule is left out: %s", name, error)
+                del self._entries[name]
+                continue
+            entry.progress = seen.progress
+            entry.begun = [jid for jid in entry.begun if jid in running]
+            if not seen.function:
+                continue
+            if len(entry.begun) >= entry.job.maxrunning:
+                _LOG.info("the job %s of the schedule still runs (maxrunning)", name)
+            elif entry.job.dry_run:
+                _LOG.info("the job %s of the schedule is due, and not run: dry_run", name)
+            else:
+                arg, kwarg = arguments_of(entry.data)
+                yield Due(name, seen.function, arg, kwarg, os.urandom(16).hex())
+
+    def began(self, due: Due, jid: str) -> None:
+        """A runner was started."""
+        if due.name in self._entries:
+            self._entries[due.name].begun.append(jid)
