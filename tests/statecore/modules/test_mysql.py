@@ -6,6 +6,7 @@ import string
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -267,6 +268,62 @@ def test_statements(server):
     assert server.ask("query", "shop", "SELECT 1 AS x FROM goods WHERE price > 5")["results"] == []
     with pytest.raises(CommandError, match="MySQL Error 1146"):
         server.ask("query", "shop", "SELECT * FROM none")
+
+
+def test_the_state_of_a_statement(server, tmp_path):
+    server.opts["grains_file"] = str(tmp_path / "grains")
+    call = {"name": "x", "database": "shop", "query": "SELECT name, price FROM goods ORDER BY price"}
+    told = phases(server, "mysql_query.run", **call)
+    assert [each[0] for each in told] == [None, False, False]
+    assert {each[2] for each in told} == {"Database shop is not present"}
+    server.ask("db_create", "shop")
+    server.ask("query", "shop", "CREATE TABLE goods (name TEXT, price INT)")
+    fill = "INSERT INTO goods VALUES ('a;b', 1);\n-- one\nINSERT INTO goods VALUES (NULL, 2);\n"
+    server.write("fill.sql", f"{fill}SELECT 7 AS x;\nSELECT 8 AS y;\n")
+    filled = phases(server, "mysql_query.run_file", name="x", database="shop", query_file="salt://fill.sql")[:2]
+    assert filled[0] == (None, {"query": "Executed"}, "Query would execute, not storing result")
+    assert (filled[1][0], filled[1][1]) == (True, {"query": "Executed"})
+    assert "[{'x': '7'}, {'y': '8'}]" in filled[1][2]
+    server.ask("query", "shop", "DELETE FROM goods WHERE price = 2")
+    rows = [{"name": "a;b", "price": "1"}]
+    file = tmp_path / "out"
+    told = phases(server, "mysql_query.run", **call, output=str(file), overwrite=False)
+    assert told[0] == (
+        None,
+        {"query": f"Executed. Output into {file}"},
+        f"Query would execute, storing result in file: {file}",
+    )
+    assert (told[1][0], told[1][1]) == (True, told[0][1])
+    assert told[2] == (True, {}, f"No execution needed. File {file} already set")
+    assert file.read_text() == "name:a;b\nprice:1\n" * 2
+    for key, where in ((None, "one"), ("k", "two:k")):
+        more = {"output": "grain", "grain": where.partition(":")[0], "key": key, "overwrite": False}
+        told = phases(server, "mysql_query.run", **call, **more)
+        assert told[0][2] == f"Query would execute, storing result in grain: {where}"
+        assert told[1][1] == {"query": f"Executed. Output into grain: {where}"}
+        # As the next run finds them.
+        kept = yaml.safe_load((tmp_path / "grains").read_text())
+        server.grains |= kept
+        told = phases(server, "mysql_query.run", **call, **more)
+        assert told[1] == (True, {}, f"No execution needed. Grain {where} already set")
+    assert kept["one"]["results"] == kept["two"]["k"]["results"] == rows * 2
+
+
+@pytest.mark.parametrize(
+    ("state", "arguments", "says"),
+    [
+        ("run", {"query": "SELECT 1", "output": "grain"}, "needs the grain parameter"),
+        ("run", {"query": "SELECT none FROM none", "check_db_exists": False}, "MySQL Error 1146"),
+        ("run", {"query": "SELECT 1", "client_flags": ["x"], "check_db_exists": False}, "not supported: client_flags"),
+        ("run_file", {}, "query_file is needed"),
+        ("run_file", {"query_file": "/none/x.sql"}, "File /none/x.sql does not exist"),
+        ("run_file", {"query_file": "salt://none.sql"}, "File salt://none.sql does not exist"),
+    ],
+)
+def test_a_statement_that_cannot_be_sent(state, arguments, says, server):
+    told = server.fresh().states[f"mysql_query.{state}"](name="x", database="mysql", **{**server.to, **arguments})
+    assert (told["result"], told["changes"]) == (False, {})
+    assert says in told["comment"]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
+from statecore import managed_file
 from statecore.context import Context
 from statecore.databases import mysql
 from statecore.errors import CommandError, InvocationError
@@ -23,17 +25,38 @@ def query(ctx: Context, database: str, query: str, **connection_args: Any) -> di
     started = time.monotonic()
     text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
     tables = client.run(ctx, {**connection_args, "connection_db": database}, text)
-    seconds = time.monotonic() - started
-    told: dict[str, Any] = {
-        "query time": {
-            "human": f"{round(seconds * 1000, 1)}ms" if seconds < 0.2 else f"{round(seconds, 2)}s",
-            "raw": str(round(seconds, 5)),
-        }
-    }
+    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
     if len(tables) > 1:
         columns, rows = tables[0]
         return told | {"rows returned": len(rows), "columns": columns, "results": [list(row) for row in rows]}
     return told | {"rows affected": int(tables[-1][1][0][0] or 0)}
+
+
+def file_query(
+    ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: Any
+) -> dict[str, Any]:
+    """Runs the statements of a file of the host, or of the tree (``salt://``): ``columns`` and ``results`` of each that returns
+    rows, how many ``rows returned`` in all, and the ``query time``.
+
+    CLI Example:
+
+        salt '*' mysql.file_query mydb file_name=salt://sqlfile.sql
+    """
+    if "://" in file_name:
+        cached = ctx.call("cp.cache_file", file_name, saltenv)
+        data = Path(cached).read_bytes() if cached else None
+    else:
+        data = managed_file.read(ctx.host.path(file_name), file_name)
+    if data is None:
+        raise CommandError(f"File {file_name} does not exist")
+    started = time.monotonic()
+    tables = client.run(ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape"))
+    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    if not tables:
+        return told
+    results = [[list(row) for row in rows] for _, rows in tables]
+    returned = sum(len(rows) for rows in results)
+    return told | {"rows returned": returned, "columns": [list(columns) for columns, _ in tables], "results": results}
 
 
 def version(ctx: Context, **connection_args: Any) -> str:
@@ -64,3 +87,8 @@ def verify_login(ctx: Context, user: str, password: str | None = None, **connect
 def quote_identifier(ctx: Context, identifier: str, for_grants: bool = False) -> str:
     """A name in quotes, as statements have it."""
     return mysql.identifier(identifier, pattern=for_grants)
+
+
+def _duration(seconds: float) -> dict[str, str]:
+    human = f"{round(seconds * 1000, 1)}ms" if seconds < 0.2 else f"{round(seconds, 2)}s"
+    return {"human": human, "raw": str(round(seconds, 5))}

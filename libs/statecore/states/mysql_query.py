@@ -1,0 +1,198 @@
+"""Statements of one's own to MySQL and MariaDB (Salt's ``mysql_query`` state, which 3007 had).
+
+They are sent each time, unless ``overwrite: False`` and what came of them is kept already. Connection arguments: see the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError, NotAvailable
+from statecore.managed_file import Attributes
+from statecore.types import Outcome, Plan, Step
+
+_GRAIN = "grain"
+
+
+def available(ctx: Context) -> str | None:
+    """None where the mysql module works."""
+    try:
+        ctx.functions["mysql.query"]
+    except NotAvailable as missing:
+        return str(missing)
+    return None
+
+
+def run(
+    ctx: Context,
+    name: str,
+    database: str,
+    query: str,
+    output: str | None = None,
+    grain: str | None = None,
+    key: str | None = None,
+    overwrite: bool = True,
+    check_db_exists: bool = True,
+    client_flags: list[str] | None = None,
+    **connection_args: Any,
+) -> Plan:
+    """One statement.
+
+    output
+        where what it returns goes: ``grain``, a file, or the comment
+    grain, key
+        the grain, and the key in it
+    overwrite
+        False: nothing is sent where the file, the grain or the key is there
+    check_db_exists
+        the state fails where the database is not there
+    """
+    connection = {**connection_args, "client_flags": client_flags}
+    return _plan(
+        ctx,
+        database,
+        lambda: ctx.call("mysql.query", database, query, **connection),
+        _Kept(output, grain, key, overwrite),
+        connection,
+        checked=check_db_exists,
+    )
+
+
+def run_file(
+    ctx: Context,
+    name: str,
+    database: str,
+    query_file: str | None = None,
+    output: str | None = None,
+    grain: str | None = None,
+    key: str | None = None,
+    overwrite: bool = True,
+    saltenv: str | None = None,
+    check_db_exists: bool = True,
+    client_flags: list[str] | None = None,
+    **connection_args: Any,
+) -> Plan:
+    """The statements of a file: of the host, or of the tree (``salt://``). Other arguments as for ``run``."""
+    if not query_file:
+        return Plan.failed("query_file is needed")
+    try:
+        there = (
+            bool(ctx.call("cp.cache_file", query_file, saltenv)) if _is_url(query_file) else _is_file(ctx, query_file)
+        )
+    except (CommandError, HostError) as error:
+        return Plan.failed(str(error))
+    if not there:
+        return Plan.failed(f"File {query_file} does not exist")
+    connection = {**connection_args, "client_flags": client_flags}
+    return _plan(
+        ctx,
+        database,
+        lambda: ctx.call("mysql.file_query", database, query_file, saltenv=saltenv, **connection),
+        _Kept(output, grain, key, overwrite),
+        connection,
+        checked=check_db_exists,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Where what comes back goes."""
+
+    output: str | None
+    grain: str | None
+    key: str | None
+    overwrite: bool
+
+    def where(self) -> str:
+        """The place as sentences have it; "" for the comment."""
+        if self.output == _GRAIN:
+            return f"grain: {self.grain}" + (f":{self.key}" if self.key is not None else "")
+        return f"file: {self.output}" if self.output is not None else ""
+
+
+def _is_url(name: str) -> bool:
+    return "://" in name
+
+
+def _is_file(ctx: Context, name: str) -> bool:
+    return ctx.host.path(name).is_file()
+
+
+def _plan(
+    ctx: Context,
+    database: str,
+    ask: Callable[[], dict[str, Any]],
+    kept: _Kept,
+    connection: Mapping[str, Any],
+    *,
+    checked: bool,
+) -> Plan:
+    if kept.output == _GRAIN and kept.grain is None:
+        return Plan.failed("Error: output type 'grain' needs the grain parameter")
+    try:
+        missing = checked and not ctx.call("mysql.db_exists", database, **connection)
+        known = not kept.overwrite and _is_known(ctx, kept)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if known:
+        place = kept.where().partition(": ")[2]
+        return Plan.unchanged(
+            f"No execution needed. {'Grain' if kept.output == _GRAIN else 'File'} {place} already set"
+        )
+    if missing and not ctx.test:
+        return Plan.failed(f"Database {database} is not present")
+    where = kept.where()
+    changes = {"query": f"Executed. Output into {where.removeprefix('file: ')}" if where else "Executed"}
+
+    def send() -> Outcome:
+        try:
+            told = _mapped(ask())
+            _keep(ctx, kept, told)
+        except (CommandError, InvocationError, HostError) as error:
+            return Outcome(str(error), ok=False)
+        return Outcome(str(told), changes)
+
+    would = f"Query would execute, {f'storing result in {where}' if where else 'not storing result'}"
+    return Plan.change(
+        f"Database {database} is not present" if missing else would, [Step(f"query {database}", send)], changes
+    )
+
+
+def _is_known(ctx: Context, kept: _Kept) -> bool:
+    if kept.output is None:
+        return False
+    if kept.output != _GRAIN:
+        return _is_file(ctx, kept.output)
+    value = ctx.call("grains.get", kept.grain, None)
+    return value is not None if kept.key is None else isinstance(value, Mapping) and kept.key in value
+
+
+def _mapped(told: dict[str, Any]) -> dict[str, Any]:
+    """With rows as maps, of one statement or of several."""
+    if "results" not in told:
+        return told
+    tables = [(told["columns"], told["results"])]
+    if told["columns"] and isinstance(told["columns"][0], list):
+        tables = list(zip(told["columns"], told["results"], strict=True))
+    rows = [dict(zip(columns, row, strict=True)) for columns, table in tables for row in table]
+    return {**told, "results": rows}
+
+
+def _keep(ctx: Context, kept: _Kept, told: dict[str, Any]) -> None:
+    if kept.output == _GRAIN:
+        value: Any = told
+        if kept.key is not None:
+            before = ctx.call("grains.get", kept.grain, None)
+            value = {**(before if isinstance(before, Mapping) else {}), kept.key: told}
+        ctx.call("grains.setval", kept.grain, value)
+    elif kept.output is not None:
+        rows = told.get("results", [told])
+        text = "".join(f"{column}:{value}\n" for row in rows for column, value in row.items())
+        managed_file.replace(ctx.host, ctx.host.path(kept.output), text.encode(), Attributes())
