@@ -379,6 +379,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.modules.postgres": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),
+    "statecore.states.mysql_query": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     **{
         f"statecore.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
         for each in [
