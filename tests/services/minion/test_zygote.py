@@ -106,7 +106,7 @@ def pillars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     place = tmp_path / "pillar-text"
     place.write_text("first")
 
-    def refresh(zygote: Zygote, tries: int = 0) -> None:
+    def refresh(zygote: Zygote, tries: int = 0, *, clean_cache: bool = False) -> None:
         pillar = {"text": place.read_text()}
         zygote._announce(pillar)
         zygote._runtime = zygote._new_runtime(pillar)
