@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from statecore.named_tuple import NamedTuple
 
@@ -32,6 +32,9 @@ _ASKS = "services.cli.complete_master"
 
 #: Files below the directories of a state tree that are looked at: more is not worth the wait.
 _MOST_FILES = 5000
+
+#: Tells what the master knows: of its minions ("minions"), or of the keys of all who ever came ("keys").
+Ask: TypeAlias = Callable[[str], Mapping[str, Any]]
 
 _LISTS = ("accepted", "all", "denied", "pre", "rejected", "un", "unaccepted")
 
@@ -102,7 +105,7 @@ def parsed(words: Sequence[str], names: Mapping[str, Any]) -> Line:
     return Line(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
 
 
-def candidates(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[str, Any]]) -> list[str]:
+def candidates(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
     """What may stand at the cursor, sorted. ``ask`` tells what the master knows; it is called where that is wanted alone."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
@@ -111,7 +114,7 @@ def candidates(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[s
     return _of_place(line, names, ask)
 
 
-def _of_option(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[str, Any]]) -> Iterable[str]:
+def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
     if line.option in ("--out", "--output"):
         return [str(name) for name in names["outputters"]]
     if line.option.endswith("log-level") or line.option == "--log-file-level":
@@ -120,10 +123,10 @@ def _of_option(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[s
         return [str(name) for name in names["log_levels"]] if line.option == "-l" else []
     if line.option in ("-l", "--list"):
         return _LISTS
-    return [minion for state in _KEYS.get(line.option, ()) for minion in ask().get("keys", {}).get(state, ())]
+    return [minion for state in _KEYS.get(line.option, ()) for minion in ask("keys").get(state, ())]
 
 
-def _of_place(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[str, Any]]) -> list[str]:
+def _of_place(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
     place = len(line.before)
     if line.program == "saltern":
         return _fitting(names["commands"], line.word) if place == 0 else []
@@ -135,8 +138,8 @@ def _of_place(line: Line, names: Mapping[str, Any], ask: Callable[[], Mapping[st
         return []
     if place == 0:
         if line.options & {"-N", "--nodegroup"}:
-            return _fitting(ask().get("nodegroups", ()), line.word)
-        minions = ask().get("keys", {}).get("minions", ())
+            return _fitting(ask("minions").get("nodegroups", ()), line.word)
+        minions = ask("minions").get("minions", ())
         return _in_list(minions, line.word) if line.options & {"-L", "--list"} else _fitting(minions, line.word)
     return _of_call(line.before[1:], line.word, names) if line.program == "salt" else []
 
@@ -162,7 +165,7 @@ def _in_list(found: Iterable[str], word: str) -> list[str]:
 def _sls_names() -> list[str]:
     """SLS files of the trees that lie on this machine, by the names that state.apply takes."""
     names: list[str] = []
-    for root in known().get("file_roots", ()):
+    for root in known("minions").get("file_roots", ()):
         left = _MOST_FILES
         for directory, below, files in os.walk(root):
             below[:] = [name for name in below if not name.startswith((".", "_"))]
@@ -175,18 +178,19 @@ def _sls_names() -> list[str]:
     return names
 
 
-def known() -> Mapping[str, Any]:
-    """What the master said last: ``keys`` by state, ``nodegroups``, ``file_roots``; {} where it never answered.
+def known(about: str) -> Mapping[str, Any]:
+    """What the master said last: of "minions" ``minions``, ``nodegroups`` and ``file_roots``, of "keys" ids by state; {} where
+    it never answered.
 
     Where that is too old it is used all the same, and asked for anew beside us; where nothing is known it is waited for.
     """
-    path = kept()
+    path = kept(about)
     try:
         age = time.time() - path.stat().st_mtime
     except OSError:
         age = None
     if age is None or not 0 <= age < _FRESH:
-        asking = _started([sys.executable, "-m", _ASKS, str(path)])
+        asking = _started([sys.executable, "-m", _ASKS, about, str(path)])
         # Where something is known it goes on without us.
         if age is None and not _ended(asking, _PATIENCE):
             return {}
@@ -214,8 +218,8 @@ def _ended(process: int, seconds: float) -> bool:
         os.close(watched)
 
 
-def kept() -> Path:
+def kept(about: str) -> Path:
     """The file, of this user and this configuration alone."""
     config = os.environ.get("SALT_CONFIG_DIR", "/etc/salt").strip("/").replace("/", "-")
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home, "saltern", f"complete-{config}.json")
+    return Path(home, "saltern", f"{about}-{config}.json")

@@ -1,4 +1,4 @@
-"""Asks the master for what shells complete, into the file that is named: ``python -m services.cli.complete_master FILE``."""
+"""Asks the master for what shells complete: ``python -m services.cli.complete_master minions|keys FILE``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ from services.kit.control import ControlError, ControlTimeout
 _PATIENCE = 3.0
 
 
-def asked(outside: Outside) -> Mapping[str, Any]:
-    """Keys by state (where the master tells them), names of node groups, and the directories of the state tree."""
+def asked(about: str, outside: Outside) -> Mapping[str, Any]:
+    """Of "keys" the ids by state; of "minions" their ids, names of node groups, and the directories of the state tree.
+
+    What this client may not ask, or nobody answers, is left out.
+    """
     options = outside.load(None)
-    roots = [root for paths in options.file_roots.values() for root in paths]
-    found: dict[str, Any] = {"nodegroups": sorted(options.nodegroups), "file_roots": roots, "keys": {}}
+    found: dict[str, Any] = {}
+    if about == "minions":
+        roots = [root for paths in options.file_roots.values() for root in paths]
+        found = {"nodegroups": sorted(options.nodegroups), "file_roots": roots}
     with contextlib.suppress(ControlError, ControlTimeout, ConfigError):
         control = outside.control(options, config_dir=None)
-        found["keys"] = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
+        if about == "keys":
+            found = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
+        else:
+            # Not the wheel's: its calls are told on the bus, and nobody wants to hear of each press of Tab.
+            found["minions"] = control.call("targets", timeout=_PATIENCE, tgt="*", tgt_type="glob")["minions"]
     return found
 
 
@@ -42,7 +51,7 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
 def main(argv: list[str]) -> int:
     """Exit code 0; 1 where there is no configuration, or no place for the file."""
     try:
-        write(Path(argv[0]), asked(Outside()))
+        write(Path(argv[1]), asked(argv[0], Outside()))
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

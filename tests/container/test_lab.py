@@ -56,6 +56,13 @@ def test_keygen_keeps_what_it_made(lab: Lab) -> None:
     assert "made " not in said
 
 
+def test_operators_have_completion(lab: Lab) -> None:
+    for program in ("salt", "salt-key", "saltern"):
+        script = lab.cli("cat", f"/usr/share/bash-completion/completions/{program}")
+        assert "complete -o default -F _saltern salt" in script
+    assert "bash_completion" in lab.cli("cat", "/etc/bash.bashrc")
+
+
 def test_both_minions_are_accepted(accepted: Lab) -> None:
     keys = json.loads(accepted.cli("salt-key", "-L", "--out", "json"))
     assert sorted(keys["minions"]) == list(MINIONS)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from saltwire.keys import PrivateKey
 from tests.conftest import Oracle
 from tests.roles.conftest import NewLab
 from tests.roles.lab import ROOT, STARTUP, Lab, until
@@ -47,6 +48,8 @@ class Stock:
             "sock_dir": str(root / "s" / "master"),
             "user": "root",
             "worker_threads": 1,
+            # The minion takes no master's key that is not signed: the signature has to move, too.
+            "master_sign_pubkey": True,
             "file_roots": {"base": [str(lab.tree / "salt")]},
             "pillar_roots": {"base": [str(lab.tree / "pillar")]},
         }
@@ -61,6 +64,7 @@ class Stock:
             "pki_dir": str(root / "r" / "pki"),
             "sock_dir": str(root / "s" / "minion"),
             "cachedir": str(root / "r" / "cache"),
+            "verify_master_pubkey_sign": True,
             "acceptance_wait_time": 1,
             "auth_timeout": 2,
             "recon_default": 100,
@@ -68,6 +72,15 @@ class Stock:
             "user": "root",
         }
         (root / "minion" / "minion").write_text(yaml.safe_dump(minion))
+        sign = PrivateKey.generate()
+        for path, content in (
+            (self.etc / "pki" / "master" / "master_sign.pem", sign.to_pem()),
+            (self.etc / "pki" / "master" / "master_sign.pub", sign.public.pem.encode()),
+            (root / "r" / "pki" / "master_sign.pub", sign.public.pem.encode()),
+        ):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o400)
 
     @contextmanager
     def running(self, program: str, config: Path) -> Iterator[None]:

@@ -26,14 +26,12 @@ from services.kit.control import ControlTimeout
 BIN = Path(sys.executable).parent
 NAMES = json.loads(complete.NAMES.read_text())
 
-MASTER = {
-    "keys": {
-        "minions": ["web1", "web2", "db1"],
-        "minions_pre": ["new1", "new2"],
-        "minions_rejected": ["bad1"],
-        "minions_denied": ["web1"],
-    },
-    "nodegroups": ["front", "frozen"],
+MASTER = {"minions": ["web1", "web2", "db1"], "nodegroups": ["front", "frozen"]}
+KEYS = {
+    "minions": ["web1", "web2", "db1"],
+    "minions_pre": ["new1", "new2"],
+    "minions_rejected": ["bad1"],
+    "minions_denied": ["web1"],
 }
 
 
@@ -46,8 +44,9 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("SALT_CONFIG_DIR", "/nonexistent/salt")
-    complete_master.write(complete.kept(), MASTER | {"file_roots": [str(tmp_path / "tree")]})
-    return complete.kept()
+    complete_master.write(complete.kept("minions"), MASTER | {"file_roots": [str(tmp_path / "tree")]})
+    complete_master.write(complete.kept("keys"), KEYS)
+    return complete.kept("minions")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_what_fits(line: str, found: list[str]) -> None:
 
 
 def test_nothing_is_asked_for_what_is_known_here() -> None:
-    def never() -> Any:
+    def never(about: str) -> Any:
         raise AssertionError("the master was asked")
 
     for line in ("salt --", "salt x test.", "salt-run jobs.", "saltern ", "salt-call test."):
@@ -119,9 +118,9 @@ def test_the_master_is_asked_once_and_then_beside_us(
     assert main(["complete", "salt", "we"]) == 0
     assert main(["complete", "salt", "we"]) == 0
     assert (capsys.readouterr().out, len(started)) == ("web1\nweb2\n" * 2, 1)
-    assert complete.kept().stat().st_mode & 0o777 == 0o600
+    assert complete.kept("minions").stat().st_mode & 0o777 == 0o600
     # Older: what is known is offered at once, and somebody asks anew.
-    os.utime(complete.kept(), (0, 0))
+    os.utime(complete.kept("minions"), (0, 0))
     monkeypatch.setattr(complete, "_ended", lambda process, seconds: pytest.fail("waited"))
     assert main(["complete", "salt", "we"]) == 0
     assert (capsys.readouterr().out, len(started)) == ("web1\nweb2\n", 2)
@@ -129,12 +128,16 @@ def test_the_master_is_asked_once_and_then_beside_us(
 
 def test_a_master_that_does_not_answer(tmp_path: Path, master: Callable[..., Any]) -> None:
     """Node groups are in the configuration; who may not see keys completes the rest."""
-    fake = master({"wheel": ControlTimeout("tcp://m:4507", 3)})
+    silence = ControlTimeout("tcp://m:4507", 3)
+    fake = master({"targets": silence, "wheel": silence})
     outside = fake.outside()
     object.__setattr__(outside, "load", lambda config: ClientOptions(nodegroups={"front": "web*"}))
-    assert complete_master.asked(outside) == {"nodegroups": ["front"], "file_roots": ["/srv/salt"], "keys": {}}
-    fake.answers["wheel"] = MASTER["keys"]
-    assert complete_master.asked(outside)["keys"] == MASTER["keys"]
+    alone = {"nodegroups": ["front"], "file_roots": ["/srv/salt"]}
+    assert complete_master.asked("minions", outside) == alone
+    assert complete_master.asked("keys", outside) == {}
+    fake.answers = {"targets": {"minions": ["web1"], "missing": []}, "wheel": KEYS}
+    assert complete_master.asked("minions", outside) == alone | {"minions": ["web1"]}
+    assert complete_master.asked("keys", outside) == KEYS
 
 
 def test_without_configuration_nothing_is_offered_and_nothing_is_said(
@@ -208,8 +211,6 @@ TYPED = (
     ("salt web1 test.versions_i", "nformation "),
     ("salt web1 state.apply web,b", "ase"),
     ("salt --out=js", "on "),
-    ("salt --batch-safe-l", "imit "),
-    ("salt -N fron", "t "),
     ("salt-key -a ba", "d1 "),
     ("salt-run jobs.look", "up_jid "),
     ("salt 'db", "1' "),
@@ -236,6 +237,7 @@ def terminal(request: pytest.FixtureRequest, environment: dict[str, str]) -> Ite
 def test_a_shell_completes_what_is_typed(terminal: Terminal, known: Path) -> None:
     for line, added in TYPED:
         os.utime(known)
+        os.utime(complete.kept("keys"))
         terminal.type(f"{line}\t")
         terminal.hear(line)
         terminal.hear(added)
@@ -250,7 +252,6 @@ def test_a_shell_completes_what_is_typed(terminal: Terminal, known: Path) -> Non
         ("salt web1 test.versions_i", ["test.versions_information"]),
         ("salt --out=js", ["--out=json"]),
         ("salt-key -a ba", ["bad1"]),
-        ("salt-run jobs.look", ["jobs.lookup_jid"]),
     ],
 )
 def test_fish_completes(line: str, found: list[str], environment: dict[str, str]) -> None:
