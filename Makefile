@@ -9,6 +9,9 @@ LAB ?=
 ORACLE ?= .oracle
 #: Releases of Salt, beside the oracle's, whose minions and masters `make interop` starts.
 RELEASES := 3007.17 3006.30
+#: Processes that run the tests, each file in one of them: auto is one for each core; 0 runs all in this one, as a debugger needs it.
+WORKERS ?= auto
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # Where a newer interpreter is all there is, it will do.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
@@ -26,10 +29,10 @@ lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
 test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
-	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(BIN)/pytest -q -m "not container and not userland and not interop"
+	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(PYTEST) -m "not container and not userland and not interop"
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
-	$(BIN)/pytest -q -m "not container and not userland and not oracle and not redis and not roles and not interop"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop"
 
 check: $(VENV)/.ready ## ruff and mypy
 	$(BIN)/ruff check .

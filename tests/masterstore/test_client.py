@@ -15,6 +15,7 @@ import redis
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
+from tests.ports import free_port
 
 JID = "20260101000000000000"
 LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
@@ -96,12 +97,6 @@ def test_the_table_of_verbs_is_whole() -> None:
     known = {" ".join(name.split()[:1]) for name in VERBS}
     # ``grains_of`` is what ``grains`` calls.
     assert verbs - known == {"cache.grains_of"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS.keys())

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -32,6 +31,7 @@ from services.kit.config import MasterOptions, load_master
 from services.kit.keygen import make_keys
 from services.lab.hosts import make_host
 from tests.conftest import await_port, redis_program
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,18 +82,6 @@ def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
             pytest.fail(f"{what}: not within {seconds:g} seconds")
         pause.wait(0.02)
     return value
-
-
-def free_ports(count: int) -> list[int]:
-    """Different ports of loopback that nothing listens on."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
-    finally:
-        for one in held:
-            one.close()
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +17,7 @@ from services.kit.health import Health
 from services.kit.keygen import make_keys
 from services.kit.metrics import new_metrics
 from services.kit.service import Role, Stop
+from tests.ports import free_ports
 
 #: Seconds after which the wait for a role has failed.
 PATIENCE = 10.0
@@ -49,15 +49,7 @@ def new_options(role_keys: Path) -> NewOptions:
     """Options of a master on loopback, each of its ports free a moment ago."""
 
     def make(**more: Any) -> MasterOptions:
-        with_ports: dict[str, Any] = {}
-        held = [socket.socket() for _ in _PORTS]
-        try:
-            for name, one in zip(_PORTS, held, strict=True):
-                one.bind(("127.0.0.1", 0))
-                with_ports[name] = one.getsockname()[1]
-        finally:
-            for one in held:
-                one.close()
+        with_ports: dict[str, Any] = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
         return MasterOptions(interface="127.0.0.1", internal_interface="127.0.0.1", **(with_ports | more))
 
     return make

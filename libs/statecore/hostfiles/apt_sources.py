@@ -164,8 +164,10 @@ def placed(text: str, wanted: Source, found: Source | None, *, stanzas: bool, co
                 blocks[at] = _changed(block, wanted, comments)
                 return "".join(str_of(each) for each in blocks)
         new = _changed(Stanza(()), wanted, comments)
-        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
-        return f"{text}{gap}{str_of(new)}"
+        if not text.strip():
+            # A blank without an end of line would make the first field a part of what is before it.
+            return str_of(new)
+        return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n{str_of(new)}"
     line = replace(wanted, comment=f" {' '.join(comments)}" if comments else wanted.comment).line
     lines = text.splitlines(keepends=True)
     for at, old in enumerate(lines):

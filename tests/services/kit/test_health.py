@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -13,14 +12,12 @@ from services.kit.config import ConfigError, MasterOptions
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
 from services.kit.service import open_probes
+from tests.ports import free_port
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        number: int = one.getsockname()[1]
-        return number
+    return free_port()
 
 
 @pytest.fixture

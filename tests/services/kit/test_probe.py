@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +10,12 @@ import pytest
 from services.kit import probe
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
+from tests.ports import free_port
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        number: int = one.getsockname()[1]
-        return number
+    return free_port()
 
 
 @pytest.fixture

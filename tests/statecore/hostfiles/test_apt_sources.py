@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from statecore.hostfiles import apt_sources
@@ -154,6 +154,7 @@ _WORD = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)
     st.text(alphabet="deb #[]htp:/\n", max_size=40),
     st.booleans(),
 )
+@example(Source(type="deb", uri="http://a", dist="a"), " ", True)
 def test_what_is_placed_is_there_and_what_is_removed_is_not(source, text, stanzas):
     def bare(each):
         return apt_sources.replace(each, options={}, written="", trusted=bool(each.trusted))

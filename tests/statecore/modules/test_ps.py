@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -146,13 +145,24 @@ def test_kill(plain):
         assert (entry["result"], entry["comment"], entry["changes"]) == (True, "No matching processes running", {})
 
 
-def test_who_applies_it_is_not_killed(plain):
-    """Nor who started that: each may have the text in its command line."""
-    mine = " ".join(Path("/proc/self/cmdline").read_text().rstrip("\0").split("\0"))
-    ctx = plain.context(host=Host("/"))
-    assert os.getpid() in ctx.call("ps.pgrep", mine, full=True)
-    told = plain.state("process.absent", ctx=ctx, name=mine, signal=0)
-    assert (told["result"], told["changes"], told["comment"]) == (True, {}, "No matching processes running")
+_APPLY = """
+import json, os, sys
+from statecore.runtime import local_runtime
+call = local_runtime({"id": "web1", "cachedir": sys.argv[1], "file_roots": {"base": [sys.argv[1]]}}).call
+found = call("ps.pgrep", [sys.argv[2]], {"full": True}).value
+(entry,) = call("state.single", ["process.absent", sys.argv[2]]).value.values()
+print(json.dumps([sorted(found) == sorted([os.getpid(), os.getppid()]), entry["result"], entry["changes"], entry["comment"]]))
+"""
+
+
+def test_who_applies_it_is_not_killed(tmp_path):
+    """Nor who started that: each may have the text in its command line. Both are of this test's own: what else may be killed?"""
+    script = tmp_path / "apply.py"
+    script.write_text(_APPLY)
+    command = f"{sys.executable} {script} {tmp_path} of-one-{os.getpid()}; exit $?"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == [True, True, {}, "No matching processes running"]
 
 
 # -------------------------------------------------------------------------------------------------------------- a mounted host
