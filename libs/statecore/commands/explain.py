@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 from statecore.analysis.explain_text import explain_text
@@ -26,6 +27,8 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
     slses = None if given.sls == "highstate" else [each for each in given.sls.split(",") if each]
     with runtime_of(setting_of(given, grains=given.grains)) as runtime:
         told = explain(runtime.bench({"test": True}), slses, given.wanted)
+    # Places alone: a name that begins like one is where the state works.
+    here = re.compile(rf"{re.escape(str(Path.cwd()))}/(?=[^\s()\"]*:\d)")
     return Exit.OK, json.dumps(told, indent=2, default=str) if given.out == "json" else explain_text(
-        told, lambda place: place.replace(f"{Path.cwd()}/", "")
+        told, lambda text: here.sub("", text)
     )

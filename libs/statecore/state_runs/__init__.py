@@ -83,7 +83,7 @@ class StateRuns:
         except (OSError, ValueError) as error:
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
             reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
-            return [f"Specified SLS {file} on local filesystem cannot be found.{reason}"]
+            return [f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"]
         stage.tree.add(Source(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
         return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
 

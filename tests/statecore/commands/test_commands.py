@@ -276,6 +276,22 @@ def test_graph_and_explain(shell: Shell) -> None:
     ]
 
 
+def test_what_is_explained_is_as_its_author_wrote_it(shell: Shell) -> None:
+    """Places are told from here; a name that begins like one is still where the state works."""
+    out = shell.directory / "out"
+    shell.write(
+        "srv/near.sls",
+        f"near:\n  file.managed:\n    - name: {out}\n    - require: [{{file: {out}d}}]\n{out}d:\n  file.directory: []\n",
+    )
+    lines = shell.verb("explain", "near", "near")[1].splitlines()
+    assert f"file.managed {out} (srv/near.sls:2)" in lines
+    (name,) = [line for line in lines if line.startswith("    name ")]
+    # A long value is cut short.
+    assert name.split()[1].startswith(f'"{out}'[:50])
+    assert name.endswith("(srv/near.sls:3)")
+    assert f"    require file: {out}d (srv/near.sls:4)" in lines
+
+
 @pytest.mark.parametrize(
     "words",
     [
