@@ -324,14 +324,20 @@ class Runtime:
         )
         return attached(ctx, self.loader, _finish)
 
-    def _reloaded(self, ctx: Context, wanted: frozenset[str]) -> Context:
-        """The context with grains, pillar or modules read anew (``reload_grains`` and its kin of a state)."""
+    def _reloaded(self, ctx: Context, wanted: frozenset[str], options: Mapping[str, Any]) -> Context:
+        """The context with grains, pillar or modules read anew (``reload_grains`` and its kin of a state).
+
+        ``options``: those of the run, whose pillar stays above that of the tree.
+        """
         self.loader.refresh()
         if "reload_grains" in wanted:
             self._given_grains = None
-            ctx = replace(ctx, grains=self.grains)
         if "reload_pillar" in wanted:
-            ctx = replace(ctx, pillar=self._fresh_pillar({"saltenv": ctx.saltenv}))
+            ctx = replace(ctx, pillar=self._fresh_pillar({"saltenv": ctx.saltenv, **options}))
+        if wanted & {"reload_grains", "reload_pillar"}:
+            # Files are rendered with what was read, too.
+            other, _ = self._wired(ctx.opts, ctx.pillar, test=ctx.test, scratch=ctx.scratch)
+            ctx = replace(ctx, grains=other.grains, templates=other.templates)
         return ctx
 
     def _jid(self) -> str:

@@ -36,7 +36,7 @@ class StateRuns:
         self,
         loader: Loader,
         stage: Callable[[Mapping[str, Any]], Stage],
-        reload: Callable[[Context, frozenset[str]], Context],
+        reload: Callable[[Context, frozenset[str], Mapping[str, Any]], Context],
         jid: Callable[[], str],
     ) -> None:
         """``stage(options)`` compiles pillar and wires a context; ``jid()`` names the job that runs."""
@@ -264,7 +264,7 @@ class StateRuns:
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
             locate=lambda low, argument: stage.tree.locate(*_path(low), *([argument] if argument else [])),
-            reload=self._reload,
+            reload=lambda ctx, wanted: self._reload(ctx, wanted, options),
         )
 
     def _fetch_modules(self, stage: Stage, envs: Sequence[str], options: Mapping[str, Any]) -> Stage:
@@ -283,7 +283,7 @@ class StateRuns:
         self._loader.refresh()
         if not fetched["grains"]:
             return stage
-        self._reload(stage.ctx, frozenset({"reload_grains"}))
+        self._reload(stage.ctx, frozenset({"reload_grains"}), options)
         stage.ctx.minion.refresh_pillar()
         return self._stage(options)
 

@@ -111,3 +111,54 @@ def test_the_reason_is_told_wherever_it_is_asked_for(runtime: Runtime, fun: str,
         told = str(runtime.call(fun, args).value)
     assert "needing.version' is not available" in told
     assert "reloading_library is not installed" in told
+
+
+def _told(name: str) -> str:
+    """A state that tells what a function gives when its turn comes."""
+    return f"tell {name}:\n  test.configurable_test_state:\n    - changes: false\n    - result: true\n    - comment: __slot__:salt:{name}\n"
+
+
+@pytest.fixture
+def telling(tmp_path: Path) -> Runtime:
+    """A minion whose states write what they reload: pillar, grains; the same run renders a file with them."""
+    tree, pillar = tmp_path / "tree", tmp_path / "pillar"
+    for directory in (tree, pillar):
+        directory.mkdir()
+    (pillar / "top.sls").write_text("base:\n  '*': [p]\n")
+    (pillar / "p.sls").write_text("k: old\n")
+    (tree / "f.j2").write_text("{{ pillar.k }} {{ pillar.given }} {{ salt['pillar.get']('k') }}")
+    (tree / "g.j2").write_text("{{ grains.get('mine') }} {{ salt['grains.get']('mine') }}")
+    (tree / "pillar.sls").write_text(
+        f"{pillar}/p.sls:\n  file.managed:\n    - contents: '{{k: new, given: of the tree}}'\n    - reload_pillar: {{{{ reload }}}}\n"
+        f"{_told('pillar.get(k)')}{_told('pillar.get(given)')}"
+        f"{tmp_path}/f:\n  file.managed: [{{source: salt://f.j2}}, {{template: jinja}}]\n"
+    )
+    (tree / "grains.sls").write_text(
+        "mine:\n  grains.present: [{value: here}, {reload_grains: {{ reload }}}]\n"
+        f"{_told('grains.get(mine)')}"
+        f"{tmp_path}/g:\n  file.managed: [{{source: salt://g.j2}}, {{template: jinja}}]\n"
+    )
+    opts = {"file_roots": {"base": [str(tree)]}, "pillar_roots": {"base": [str(pillar)]}}
+    return local_runtime(
+        {"id": "web1", "cachedir": str(tmp_path / "cache"), "conf_file": str(tmp_path / "minion"), **opts}
+    )
+
+
+@pytest.mark.parametrize(("reload", "wanted"), [(True, ["new", "here"]), (False, ["old", "here"])])
+def test_pillar_is_read_anew(telling: Runtime, tmp_path: Path, reload: bool, wanted: list[str]) -> None:
+    """With what the command line gave: it is above the tree's as before."""
+    sls = tmp_path / "tree/pillar.sls"
+    sls.write_text(sls.read_text().replace("{{ reload }}", str(reload)))
+    ran = telling.call("state.apply", ["pillar"], {"pillar": {"given": "here"}}).value
+    assert [entry["comment"] for entry in ran.values() if entry["__id__"].startswith("tell")] == wanted
+    assert (tmp_path / "f").read_text() == f"{wanted[0]} here {wanted[0]}"
+
+
+@pytest.mark.parametrize("reload", [True, False])
+def test_grains_are_read_anew(telling: Runtime, tmp_path: Path, reload: bool) -> None:
+    sls = tmp_path / "tree/grains.sls"
+    sls.write_text(sls.read_text().replace("{{ reload }}", str(reload)))
+    ran = telling.call("state.apply", ["grains"]).value
+    assert all(entry["result"] for entry in ran.values()), ran
+    (told,) = [entry["comment"] for entry in ran.values() if entry["__id__"].startswith("tell")]
+    assert (told, (tmp_path / "g").read_text()) == (("here", "here here") if reload else ("", "None "))
