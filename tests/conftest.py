@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,15 +32,21 @@ _HERE = Path(__file__).parent
 
 #: Files that take longest, in the order of their start: one that is begun last keeps a single worker busy, and all others wait.
 LONG = (
-    "statecore/states/test_file.py",
     "statecore/states/test_pip.py",
+    "statecore/states/test_file.py",
+    "services/lab/test_lab.py",
     "statecore/states/test_virtualenv.py",
+    "statecore/states/played/test_played.py",
+    "roles/test_stock_minion.py",
+    "statecore/modules/test_postgres.py",
+    "statecore/states/test_supervisord.py",
+    "statecore/states/test_cmd.py",
+    "roles/test_kill.py",
+    "roles/test_journey.py",
     "statecore/oracle/test_generated.py",
     "statecore/oracle/test_trees.py",
-    "statecore/states/test_cmd.py",
     "statecore/state_functions/test_as_salt.py",
-    "roles/test_journey.py",
-    "roles/test_stock_minion.py",
+    "statecore/states/test_x509.py",
 )
 
 # An example that takes long on a busy machine is no finding. Where CI is set, hypothesis' own profile also fixes the seed.
@@ -154,3 +161,10 @@ def redis_url(redis_server: str) -> str:
     with redis.Redis.from_url(redis_server) as client:
         client.flushall()
     return redis_server
+
+
+def open_to_all(place: Path) -> None:
+    """Lets other users reach a directory of the test: pytest makes them, and those above, for its own user alone."""
+    for directory in (place, *place.parents):
+        if directory.is_relative_to(tempfile.gettempdir()) and directory != Path(tempfile.gettempdir()):
+            directory.chmod(0o755)

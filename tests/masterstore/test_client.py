@@ -31,7 +31,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "runner_jobs.running": lambda store: store.runner_jobs.running(),
     "runner_jobs.orders": lambda store: store.runner_jobs.orders(JID),
     "runner_jobs.tell": lambda store: store.runner_jobs.tell(JID, "vim", {}, ttl=60),
-    "runner_jobs.take_back": lambda store: store.runner_jobs.take_back(JID),
+    "runner_jobs.take_back": lambda store: store.runner_jobs.take_back(JID, "vim"),
     "runner_jobs.lose": lambda store: store.runner_jobs.lose(JID, "why", ttl=60),
     "runner_jobs.end": lambda store: store.runner_jobs.end(LOAD, {"id": "master", "return": 1}, ttl=60),
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
@@ -59,6 +59,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "minion_keys.ids": lambda store: store.minion_keys.ids("accepted"),
     "minion_keys.accepted": lambda store: store.minion_keys.accepted(),
     "minion_keys.all": lambda store: store.minion_keys.all(),
+    "minion_keys.pems": lambda store: store.minion_keys.pems("accepted", ["a"]),
     "minion_keys.pem": lambda store: store.minion_keys.pem("a"),
     "cache.set_grains": lambda store: store.cache.set_grains("a", {}),
     "cache.grains": lambda store: store.cache.grains("a"),
@@ -355,7 +356,8 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
     for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", "salt:jobs", "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
-                 "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners", "salt:pillar_cache:a"):  # fmt: skip
+                 "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
+                 "salt:pillar_cache:a", f"salt:orders:{JID}"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen", "salt:runners") else raw.rpush(
             name, "x"
         )

@@ -197,7 +197,8 @@ def test_every_role_is_rolled_while_jobs_go_on(breakable: Lab) -> None:
 
     def ping() -> None:
         while not rolled.is_set():
-            answers.append(lab.run("salt", "--out", "json", "--static", "*", "test.ping"))
+            # A busy machine is slow to start a role, and to answer.
+            answers.append(lab.run("salt", "-t", "20", "--out", "json", "--static", "*", "test.ping"))
 
     minions = [lab.processes[minion].pid for minion in lab.minions]
     with ThreadPoolExecutor(1) as pool:

@@ -18,6 +18,7 @@ import pytest
 
 from statecore.errors import HostError
 from statecore.host import Host
+from tests.conftest import open_to_all
 
 #: What process 1 does: the host's own mount and name, then the minion in other namespaces.
 _HOST = """
@@ -60,10 +61,7 @@ def _in_a_container(place: Path, **env: str) -> dict[str, Any]:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("only root makes namespaces, with unshare(1)")
     (place / "mounted").mkdir()
-    # pytest's directories are for root alone; the command runs as nobody.
-    for parent in (place, *place.parents):
-        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-            parent.chmod(0o755)
+    open_to_all(place)
     environment = {**os.environ, "PLACE": str(place), "PYTHON": sys.executable, "MINION": _MINION, **env}
     command = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--uts", "sh", "-c", _HOST]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

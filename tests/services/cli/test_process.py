@@ -33,9 +33,11 @@ def python(code: str, *words: str, **env: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_imports_only_what_it_uses(command: str) -> None:
-    done = python(f"import services.cli.{command}, sys; print(*(name.split('.')[0] for name in sys.modules))")
+    done = python(f"import services.cli.{command}, sys; print(*sys.modules)")
     assert done.returncode == 0, done.stderr
-    assert not HEAVY & set(done.stdout.split())
+    # What puts imports off is no more than that.
+    loaded = set(done.stdout.split()) - {"statecore", "statecore.deferred"}
+    assert not HEAVY & {name.split(".")[0] for name in loaded}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.errors import InvocationError
-from statecore.hostfiles import ifcfg, ifupdown, netplan
+from statecore.hostfiles import ifcfg, ifupdown, kernel_network, netplan
 from statecore.hostfiles import interface_options as options
 
 _HERE = Path(__file__).parent
@@ -82,11 +82,8 @@ def test_a_difference_is_still_one(name, salts):
 
 def one_interface(monkeypatch) -> None:
     """This machine has eth0, whose hardware address is known."""
-    network = "statecore.modules.network"
-    monkeypatch.setattr(f"{network}.socket.if_nameindex", lambda: [(1, "eth0")])
-    monkeypatch.setattr(f"{network}._ask", lambda name, what: b"")
-    monkeypatch.setattr(f"{network}._address", lambda name, what: None)
-    monkeypatch.setattr(f"{network}._text", lambda path: "02:00:00:00:00:01\n" if path.endswith("address") else "")
+    found = {"eth0": kernel_network.Interface(hardware="02:00:00:00:00:01")}
+    monkeypatch.setattr(kernel_network, "interfaces", lambda host: found)
 
 
 FILE = """\

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import open_to_all
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.states.test_file_swapped import CALLS, World
 
@@ -114,9 +115,7 @@ def test_a_directory_of_somebody_else(tmp_path: Path, name: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root becomes somebody else")
     world = World(PlainMinion(tmp_path))
-    for parent in (world.place, *world.place.parents):
-        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-            parent.chmod(0o755)
+    open_to_all(world.place)
     before = _tree(world.place)
     # Python's own files may be for root alone: what retention_schedule needs is loaded before.
     time.strptime("2026", "%Y")

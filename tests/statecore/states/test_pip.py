@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from statecore.host import Host
+from tests.conftest import open_to_all
 from tests.statecore import python_environments
 
 _SALT = Path(__file__).parent / "salt_states.py"
@@ -451,8 +452,7 @@ esac
 def test_as_another_user(plain, tmp_path_factory):
     """A user that may not read the requirements files gets copies of them, which are gone afterwards."""
     directory = tmp_path_factory.mktemp("user")
-    for path in (directory, *list(directory.parents)[:2]):
-        path.chmod(0o755)
+    open_to_all(directory)
     out = directory / "out"
     out.write_text("")
     os.chown(out, pwd.getpwnam("nobody").pw_uid, -1)
