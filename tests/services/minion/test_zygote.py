@@ -53,6 +53,8 @@ class Live:
             if readable and (message := self.pair.receive()) is not None:
                 if wanted(message):
                     return message
+                # What is closed is readable for ever.
+                assert message, f"the zygote is gone; came: {self.messages}"
                 self.messages.append(message)
         raise AssertionError(f"not within {PATIENCE} s; came: {self.messages}")
 
