@@ -246,6 +246,13 @@ class MasterOptions(StateOptions, FileserverOptions):
     reactor: list[dict[str, Any]] | str = option(
         [], "list of `tag glob: reactor SLS files`, or a YAML file that holds one"
     )
+    event_return: list[str] | str = option([], "returners that get the events of the bus")
+    event_return_queue: int = option(0, "events that are kept back and handed over together")
+    event_return_queue_max_seconds: int = option(0, "seconds after which they are, few as they may be; 0: no limit")
+    event_return_whitelist: list[str] = option([], "tag globs of events for event_return; empty: all")
+    event_return_blacklist: list[str] = option([], "tag globs of events that event_return does not get")
+    ext_job_cache: str = option("", "returner that minions send every return to, besides the master")
+    returner_dirs: list[str] = option([], "directories of users' returners, on the master")
     reactor_worker_threads: int = option(10, "reactions that are asked for at once")
     reactor_worker_hwm: int = option(10000, "events whose reactions may wait; more are dropped, with an error")
     reactor_niceness: int = option(0, "by how much the reactor gives way to other processes of its machine")

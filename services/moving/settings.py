@@ -107,14 +107,11 @@ _INSTEAD: Mapping[str, str] = {
     "syndic_*": "there are no syndics here",
     "order_masters": "there are no syndics here",
     "cluster_*": "one master has as many roles as it needs",
-    "ext_job_cache": "the job cache is Redis; minions' `return` sends to others, too",
     "master_job_cache": "the job cache is Redis",
-    "event_return*": "the event bus can be listened to: eventlisten",
     "ssh_*": "there is no salt-ssh here",
     "engines": "what is to run beside a master is a process of its own",
     "winrepo_*": "there are no Windows minions here",
     "thorium*": "the reactor is here, thorium is not",
-    "schedule": "schedule salt-run with the machine's own timers",
     "ipv6": "name an address in interface",
     "ssl": "minions are spoken to over ZeroMQ, which has no TLS",
     "key_pass": "take the passphrase of master.pem away: openssl rsa -in OLD -out NEW",
@@ -129,14 +126,12 @@ _INSTEAD: Mapping[str, str] = {
     "regen_thin": "there is no salt-ssh here",
     "min_extra_mods": "there is no salt-ssh here",
     "enable_ssh_minions": "there is no salt-ssh here",
-    "autosign_grains_dir": "name ids in the file of autosign_file",
 }
 
 #: Options that are here for some values alone: name -> value -> why it is not needed.
 _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
     "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
     "file_client": (("remote",), "of minions alone", "a master has its own files"),
-    "ext_job_cache": (("",), "", _INSTEAD["ext_job_cache"]),
     "master_job_cache": (("local_cache", "redis"), "the job cache is Redis", _INSTEAD["master_job_cache"]),
     "order_masters": ((False,), "as here", _INSTEAD["order_masters"]),
     "ipv6": ((False, None), "as here", _INSTEAD["ipv6"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role
+from services.reactor.event_return import follow
 from services.reactor.pool import Pool, Worker
 from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from services.reactor.table import ReactorTable, rows_of
@@ -199,6 +201,15 @@ def _loop(role: Role) -> None:
     role.metrics.reactor_backlog.set_function(pool.waiting)
     heard = False
     role.health.check("events", lambda: None if heard else f"no echo from the event publisher at {subscriber.endpoint}")
+    ended = threading.Event()
+    returning = threading.Thread(
+        target=follow,
+        args=(options, keys, context, partial(runtime_of, options), ended),
+        name="event-return",
+        daemon=True,
+    )
+    if options.event_return:
+        returning.start()
     reactor = Reactor(role, runtime_of(options), table, pool.submit)
     listening: set[str] = set()
     try:
@@ -220,6 +231,9 @@ def _loop(role: Role) -> None:
                 reactor.react(*event)
     finally:
         subscriber.close()
+        ended.set()
+        if returning.ident is not None:
+            returning.join(DRAIN_SECONDS)
         if left := pool.close(DRAIN_SECONDS):
             role.log.error("reactions to %d events are not carried out: the reactor ends", left)
         sender.close()

@@ -62,7 +62,7 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
         "arg": arg,
         "tgt": tgt,
         "tgt_type": tgt_type,
-        "ret": str(fields.get("ret") or ""),
+        "ret": ",".join(filter(None, (str(fields.get("ret") or ""), desk.options.ext_job_cache))),
         "user": str(fields.get("user") or desk.options.user or client),
     }
     load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs} | dict(more)

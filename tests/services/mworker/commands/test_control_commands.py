@@ -41,6 +41,15 @@ class TestPublish:
         assert tag == f"salt/job/{jid}/new"
         assert (data["minions"], data["fun"], data["user"]) == (["web1", "web2"], "test.arg", "joe")
 
+    def test_every_job_goes_to_the_external_job_cache_too(self, new_worker: Callable[..., Worker]) -> None:
+        worker = new_worker(ext_job_cache="mongo")
+        worker.accept("web1")
+        rets = [
+            worker.store.jobs.load(worker.control("publish", fun="test.ping", ret=ret)["jid"])["ret"]
+            for ret in ("", "x")
+        ]
+        assert rets == ["mongo", "x,mongo"]
+
     def test_asked_twice_it_publishes_once(self, fleet: Worker) -> None:
         one, other = [fleet.control("publish", fun="test.ping", request_id="r") for _ in range(2)]
         assert one == other
