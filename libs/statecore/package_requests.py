@@ -13,11 +13,17 @@ from typing import Any
 from statecore import downloads, file_copies
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
-from statecore.ports import ManagedHost
+from statecore.ports import CommandResult, ManagedHost
 from statecore.rooted_path import remove_tree
 
 #: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
 _MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
+
+#: Numbers of signals are less.
+_SIGNALS = 65
+
+#: Lines of what a program said that are told when it was killed.
+_LAST = 5
 
 
 def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | None:
@@ -151,6 +157,24 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     names = sorted({*before, *after})
     pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
     return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
+
+
+def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
+    """[] of a package manager that did its work; else what it said, or that it was killed. Pure.
+
+    mend
+        what makes good what it may have left half done
+    """
+    if not result.retcode:
+        return []
+    said = result.stderr.strip() or result.stdout.strip()
+    # The shell that starts it tells of a signal in its own way.
+    number = -result.retcode if result.retcode < 0 else result.retcode - 128
+    if result.timed_out or 0 < number < _SIGNALS:
+        last = "\n".join((result.stdout.strip() or said).splitlines()[-_LAST:])
+        why = f"{program} was killed (signal {number}) before it was done, and may have left packages half installed. {mend}"
+        return ["\n".join(part for part in (why, last) if part)]
+    return [said or f"{program} failed with return code {result.retcode}"]
 
 
 def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:

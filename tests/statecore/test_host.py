@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -223,6 +225,35 @@ def test_a_command_out_of_time_goes_with_its_children(tmp_path):
     assert result.stdout == "said\n"
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def _gone(pid):
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_child_that_ignores_its_signal_goes_too(tmp_path, eventually):
+    pid = tmp_path / "pid"
+    script = tmp_path / "stubborn"
+    script.write_text(f"trap '' TERM\necho $$ > {pid}\nwhile :; do sleep 0.1; done\n")
+    # The child holds no pipe that would be waited for.
+    result = Host().run(
+        f"sh {script} >/dev/null 2>&1 & while [ ! -s {pid} ]; do sleep 0.01; done; sleep 60", timeout=0.5
+    )
+    assert result.timed_out
+    assert eventually(lambda: _gone(pid.read_text().strip()))
+
+
+def test_a_child_that_left_the_group_holds_nobody_up(tmp_path):
+    pid = tmp_path / "pid"
+    begun = time.monotonic()
+    try:
+        result = Host().run(f"setsid sh -c 'echo $$ > {pid}; echo said; exec sleep 60' & wait", timeout=0.5)
+        assert time.monotonic() - begun < 30
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+    assert result.timed_out
+    assert result.stdout == "said\n"
 
 
 @pytest.mark.parametrize(

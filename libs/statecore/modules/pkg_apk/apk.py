@@ -90,9 +90,7 @@ def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Runs apk so that it may change packages; [] or what went wrong. Daemons that scripts of packages start stay."""
     result = run_detached(host, ["apk", "--no-progress", *_PATIENCE, *words], env=_ENVIRONMENT)
-    if not result.retcode:
-        return []
-    return [result.stderr.strip() or result.stdout.strip() or f"apk failed with return code {result.retcode}"]
+    return package_requests.refusal("apk", result, "Run 'apk fix' on the host, then this state again.")
 
 
 def update(ctx: Context) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from statecore import package_versions
+from statecore import package_requests, package_versions
 from statecore.detached_run import run_detached
 from statecore.errors import CommandError
 from statecore.package_versions import deb
@@ -26,6 +26,9 @@ _ENVIRONMENT = {
 
 #: Another APT or dpkg may be at work (unattended upgrades): wait so many seconds for it.
 PATIENCE = ("-o", "DPkg::Lock::Timeout=120")
+
+#: What a dpkg that was killed wants; no state does it unasked, for scripts of packages run then.
+_MEND = "Run 'dpkg --configure -a' on the host (by cmd.run, or a state that is required), then this state again."
 
 _STATUS = "/var/lib/dpkg/status"
 _LISTS = "/var/lib/apt/lists"
@@ -53,9 +56,10 @@ def run(host: ManagedHost, argv: Sequence[str], stdin: str | None = None) -> Com
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Runs apt-get so that it may change packages; [] or what went wrong. Daemons that it starts stay."""
     result = run_detached(host, ["apt-get", *words], env=_ENVIRONMENT)
-    if not result.retcode:
-        return []
-    return [result.stderr.strip() or result.stdout.strip() or f"apt-get failed with return code {result.retcode}"]
+    errors = package_requests.refusal("apt-get", result, _MEND)
+    if errors and "dpkg --configure -a" in errors[0] and _MEND not in errors[0]:
+        errors = [f"{errors[0]}\n{_MEND}"]
+    return errors
 
 
 def answer(host: ManagedHost, text: str) -> None:

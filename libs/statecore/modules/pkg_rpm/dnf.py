@@ -57,6 +57,10 @@ def program(host: ManagedHost) -> str | None:
     return next((name for name in PROGRAMS if host.which(name)), None)
 
 
+#: What a transaction that was killed wants.
+_MEND = "Run 'dnf check' on the host (packages that are there twice go by 'dnf remove --duplicates'), then this state again."
+
+
 def name(host: ManagedHost) -> str:
     """The program that gets packages. Raises NotAvailable where the host has none (any more)."""
     found = program(host)
@@ -76,7 +80,7 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     if not result.retcode:
         return []
     said = "\n".join(text for text in (result.stdout.strip(), result.stderr.strip()) if text)
-    return [said or f"{name(host)} failed with return code {result.retcode}"]
+    return package_requests.refusal(name(host), result._replace(stderr=said), _MEND)
 
 
 def options(given: Mapping[str, Any]) -> list[str]:
