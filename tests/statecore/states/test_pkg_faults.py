@@ -18,7 +18,7 @@ _LOCKED = (
 _FULL = "dpkg: error processing archive x.deb (--unpack):\n cannot copy extracted data: No space left on device\n"
 
 
-def _killed(debian: Debian, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+def _killed(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     """apt-get is killed in the midst of its work."""
     usual = Debian._apt_get
 
@@ -42,18 +42,18 @@ def _killed(debian: Debian, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
 def test_a_package_manager_that_is_killed(
     code: int, plain: PlainMinion, debian: Debian, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _killed(debian, monkeypatch, code)
-    told = plain.state("pkg.installed", name="git")
-    assert told["result"] is False
-    assert "apt-get was killed (signal 9) before it was done" in told["comment"]
-    assert "Run 'dpkg --configure -a' on the host" in told["comment"]
-    assert "Unpacking git (1:2.39.2-1) ..." in told["comment"]
-    # What is half there does not count as there, and APT does nothing before somebody has looked.
-    told = plain.state("pkg.installed", name="git")
-    assert told["result"] is False
-    assert "dpkg was interrupted" in told["comment"]
-    assert "Run 'dpkg --configure -a' on the host" in told["comment"]
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        _killed(patched, code)
+        told = plain.state("pkg.installed", name="git")
+        assert told["result"] is False
+        assert "apt-get was killed (signal 9) before it was done" in told["comment"]
+        assert "Run 'dpkg --configure -a' on the host" in told["comment"]
+        assert "Unpacking git (1:2.39.2-1) ..." in told["comment"]
+        # What is half there does not count as there, and APT does nothing before somebody has looked.
+        told = plain.state("pkg.installed", name="git")
+        assert told["result"] is False
+        assert "dpkg was interrupted" in told["comment"]
+        assert "Run 'dpkg --configure -a' on the host" in told["comment"]
     healed = plain.state("pkg.installed", name="git")
     assert (healed["result"], healed["changes"]) == (True, {"git": {"old": "", "new": "1:2.39.2-1"}})
 
