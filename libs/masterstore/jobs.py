@@ -165,6 +165,15 @@ class Jobs:
             first, known, complete = self._return(keys=names, args=arguments)
         return Recorded(bool(first), bool(known), bool(complete))
 
+    def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
+        """The JID of a job that a minion began itself and calls ``own_id``: this one, or the one that it got before."""
+        name = keys.own_job(minion, own_id)
+        while not self._client.call("set", name, jid, ex=ttl, nx=True):
+            known = self._client.call("get", name)
+            if known is not None:
+                return text(known)
+        return jid
+
     def store_external(self, jid: str, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int = 86400) -> None:
         """A job that was not published: one that a minion started itself."""
         minion = str(ret["id"])

@@ -46,6 +46,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
     KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners that give no sign of life", "JIDs of runners that work by milliseconds of their last sign of life"),
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "what an orchestration is told: ID of a state, or __all__ -> JSON (kill, duration)"),
+    KeySpec("own_job", "salt:own:<minion>:<id>", "string", "keep_jobs_seconds", "mworker", "mworker", "TTL", "JID that a return got of a job that the minion began itself, by the minion's own id of it"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "the number of publishers ever started", "publisher -> stream id of what it sent last"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
@@ -120,6 +121,11 @@ def job_minions(jid: str) -> str:
 def request(request_id: str) -> str:
     """What a publish was answered."""
     return f"salt:request:{request_id}"
+
+
+def own_job(minion: str, own_id: str) -> str:
+    """The JID of a job that a minion began itself."""
+    return f"salt:own:{minion}:{own_id}"
 
 
 def minion_keys(state: str) -> str:

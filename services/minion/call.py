@@ -71,7 +71,7 @@ def run(argv: Sequence[str]) -> int:
         raise CommandError(str(error)) from error
     load = _load(options, fun, arguments, returned, flags.metadata)
     if remote is not None and not flags.no_return and not flags.doc:
-        remote.report(options, load | {"success": returned.success})
+        remote.report(options, load | {"success": returned.success, "own_jid": jid})
     if not flags.doc:
         returners = named(flags.returner or options.return_)
         runtime.deliver(returners, load | {"success": returned.success, "jid": jid})

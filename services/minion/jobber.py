@@ -102,6 +102,8 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cmd": "_return",
         "jid": kept_as,
+        # By it our master knows a return that comes again; others pass it over.
+        **({} if kept_as == load["jid"] else {"own_jid": load["jid"]}),
         "fun": load["fun"],
         "fun_args": [*positional, *([keywords] if keywords else [])],
         "pid": os.getpid(),

@@ -36,6 +36,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "runner_jobs.end": lambda store: store.runner_jobs.end(LOAD, {"id": "master", "return": 1}, ttl=60),
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
     "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
+    "jobs.own_jid": lambda store: store.jobs.own_jid("a", JID, JID, ttl=60),
     "jobs.load": lambda store: store.jobs.load(JID),
     "jobs.returns": lambda store: store.jobs.returns(JID),
     "jobs.returns of some": lambda store: store.jobs.returns(JID, ["a"]),
@@ -357,7 +358,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
-                 "salt:pillar_cache:a", f"salt:orders:{JID}"):  # fmt: skip
+                 "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen", "salt:runners") else raw.rpush(
             name, "x"
         )

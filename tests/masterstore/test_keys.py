@@ -59,6 +59,7 @@ def everything(store: Store) -> None:
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.cache.set_grains("a", {"os": "Debian"})
+    store.jobs.own_jid("a", JID, JID, ttl=1000)
     store.cache.set_pillar("a", b"sealed")
     store.cache.keep_pillar("a", "base", b"sealed", 500)
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
@@ -79,6 +80,7 @@ ENDS = {
     "job_minions": 1000,
     "request": keys.REQUEST_TTL,
     "orders": 1000,
+    "own_job": 1000,
     "lock": 60,
 }
 
@@ -148,6 +150,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "job": keys.job(JID),
         "job_minions": keys.job_minions(JID),
         "request": keys.request("r1"),
+        "own_job": keys.own_job("a", JID),
         "runners": keys.RUNNERS,
         "changed": keys.changed(keys.GRAINS),
         "version": keys.version(keys.GRAINS),

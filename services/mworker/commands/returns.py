@@ -14,7 +14,12 @@ from services.mworker.desk import Desk
 _NEEDED = ("jid", "fun", "return")
 
 #: Fields of the message that are not part of the result.
-_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig"})
+_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid"})
+
+#: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
+#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field.
+_OWN = "req"
+_OWN_ID = "own_jid"
 
 #: JID of a return that the minion asks the master not to keep (``return_job: nocache`` of a schedule).
 _UNKEPT = "nocache"
@@ -31,17 +36,8 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         )
         return _DROPPED
     result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
-    if result["jid"] == "req":
-        # A job that the minion started itself (salt-call, schedule): it has no load yet.
-        jid = new_jid(time.time())
-        result["jid"] = jid
-        load = _load_of(result, minion_id)
-        desk.store.jobs.store_external(jid, load, result, ttl=desk.options.keep_jobs_seconds)
-        outcome = "external"
-    elif result["jid"] == _UNKEPT:
-        # Listeners hear of it; nothing is kept.
-        result["jid"] = new_jid(time.time())
-        outcome = "unkept"
+    if result["jid"] in (_OWN, _UNKEPT):
+        outcome = _store_own(desk, minion_id, result, str(load.get(_OWN_ID) or ""))
     elif not is_jid(result["jid"]):
         desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
         return _DROPPED
@@ -58,6 +54,20 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         desk.fire(tags.job_ret(result["jid"], minion_id), {**result, "cmd": "_return"})
     desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
     return None
+
+
+def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) -> str:
+    """Gives the result a JID, the same each time that it comes, and keeps it if it is to be kept; what became of it."""
+    kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
+    jid = new_jid(time.time())
+    result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if is_jid(own_id) else jid
+    if result["jid"] != jid and (not kept or desk.store.jobs.returns(result["jid"], [minion_id])):
+        return "duplicate"
+    if not kept:
+        # Listeners hear of it; nothing is kept.
+        return "unkept"
+    desk.store.jobs.store_external(result["jid"], _load_of(result, minion_id), result, ttl=ttl)
+    return "external"
 
 
 def _load_of(result: Mapping[str, Any], minion_id: str) -> dict[str, Any]:

@@ -135,6 +135,7 @@ def test_the_shape_of_a_return_of_the_minions_own(more: Mapping[str, Any], jid: 
     assert answer == {
         "cmd": "_return",
         "jid": jid,
+        **({} if jid == JID else {"own_jid": JID}),
         "fun": "cmd.run",
         "fun_args": ["echo a=b", {"c": 1}, {"d": 2}],
         "schedule": "nightly",

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.redis
 
 Worker = Any
 
-JID = "20260101000000000000"
+JID, OTHER_JID = "20260101000000000000", "20260101000000000001"
 
 
 class TestReturn:
@@ -47,6 +47,18 @@ class TestReturn:
         assert tag == f"salt/job/{data['jid']}/ret/web1"
         job = worker.store.jobs.job(data["jid"])
         assert (job.load["fun"], job.load["tgt"], job.expected) == ("state.apply", "web1", ("web1",))
+
+    def test_a_job_that_the_minion_began_is_one_however_often_it_comes(self, worker: Worker) -> None:
+        other, minion = worker.minion("web2"), worker.minion()
+        for jid, own in (("req", JID), ("req", JID), ("nocache", OTHER_JID), ("nocache", OTHER_JID)):
+            assert minion.ask("_return", **self.ret(jid=jid, own_jid=own)) is None
+        # Another minion's id of the same name is another job; what is no id is none.
+        assert other.ask("_return", **self.ret(jid="req", own_jid=JID)) is None
+        for own in ("../x", 5, ["x"]):
+            assert minion.ask("_return", **self.ret(jid="req", own_jid=own)) is None
+        assert len(worker.events) == len(set(worker.tags())) == 6
+        assert len(worker.store.jobs.recent(9)) == 5
+        assert all("own_jid" not in data for _, data in worker.events)
 
     @pytest.mark.parametrize(
         "change",
