@@ -267,8 +267,26 @@ class MinionOptions(StateOptions):
     """Options of the minion and of salt-call (file ``minion``)."""
 
     id: str = option("", "name of the minion; empty: the fully qualified host name")
-    master: str = option("salt", "host name or address of the master")
+    master: str | list[str] = option(
+        "salt", "host name or address of the master, host:port at will; a list: the minion is connected to all of them"
+    )
+    master_type: str = option(
+        "str", "str; of a list one at a time: failover, in order, or distributed, beginning with one by the minion's id"
+    )
     master_port: int = option(4506, "the master's request port")
+    master_alive_interval: int = option(
+        0, "seconds between two looks whether the master is there, with master_type failover; 0: none"
+    )
+    master_failback: bool = option(False, "with failover, the minion goes back to the first master once it is there")
+    master_failback_interval: int = option(0, "seconds between two looks for it; 0: master_alive_interval")
+    random_master: bool = option(False, "a list of masters is tried in random order, by salt-call always")
+    master_shuffle: bool = option(False, "Salt's old name of random_master")
+    master_tries: int = option(1, "how often salt-call tries its masters before it gives up; -1: for ever")
+    retry_dns: int | float = option(
+        30,
+        "seconds between two looks for the address of a master that has none; 0, and with failover: it is not waited for",
+    )
+    retry_dns_count: int | None = option(None, "how often the address is looked for; empty: for ever")
     publish_port: int = option(0, "the master's publish port; 0: the one that the master tells")
     pki_dir: str = option("/etc/salt/pki/minion", "the minion's key pair and the master's public key")
     cachedir: str = option("/var/cache/salt/minion", "files, pillar, modules and running jobs of the minion")
@@ -313,6 +331,10 @@ class MinionOptions(StateOptions):
     rejected_retry: bool = option(False, "a rejected minion tries on instead of ending")
     recon_default: int = option(1000, "shortest pause before a reconnect, milliseconds")
     recon_max: int = option(10000, "longest pause before a reconnect, milliseconds")
+    recon_randomize: bool = option(True, "the pause is drawn between recon_default and recon_default + recon_max")
+    random_reauth_delay: int = option(
+        0, "the minion waits up to so many seconds before it signs in again at a master whose keys have changed"
+    )
     request_channel_timeout: int = option(60, "seconds that a request waits for its answer")
     request_channel_tries: int = option(3, "how often a request is sent")
     return_retry_timer: int = option(5, "shortest pause before a return is sent again, seconds")
@@ -338,6 +360,10 @@ class MinionOptions(StateOptions):
     random_startup_delay: int = option(0, "the minion waits up to so many seconds before it signs in")
     ping_interval: int = option(0, "minutes between two minion_ping events; 0: none")
     grains_refresh_every: int = option(0, "minutes after which grains are gathered anew; 0: never")
+    auth_safemode: bool = option(False, "taken for Salt's sake: a minion always goes on trying")
+    multiprocessing: bool = option(
+        True, "taken for Salt's sake: every job is a process, forked from one that is loaded"
+    )
     process_count_max: int = option(-1, "how many jobs may run at once, others wait; -1: any number")
     return_: list[str] | str = option([], "returners of all jobs; Salt's name `return` says the same")
     returner_dirs: list[str] = option([], "directories of users' returners")

@@ -61,7 +61,8 @@ def run(argv: Sequence[str]) -> int:
     local = flags.local or options.file_client == "local"
     remote = None if local else importlib.import_module(_REMOTE)
     procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
-    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, procs)
+    configured, options = options, options if remote is None else remote.with_master(options)
+    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
     try:
@@ -160,7 +161,9 @@ def _show_documentation(returned: Returned, printer: Printer) -> int:
 def _options(flags: Any) -> MinionOptions:
     options = load_minion(flags.config_dir)
     given: dict[str, Any] = {
+        # One that is named is the only one.
         "master": flags.master,
+        "master_type": "str" if flags.master else None,
         "id": flags.id,
         "host_root": flags.host_root,
         "cachedir": flags.cachedir,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import logging
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,19 +15,46 @@ from services.kit.commandline import CommandError
 from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.masters import Masters, at_once, in_order
 from services.minion.remote import RemoteFiles, RemoteMinion
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
 
 
-def runtime_of(options: MinionOptions, procs: ProcDirectory | None) -> Runtime:
-    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host. Raises CommandError."""
+def with_master(options: MinionOptions) -> MinionOptions:
+    """The options with one master: of several the first that lets this minion in. Raises CommandError, ConfigError."""
+    order = in_order(options)
+    if len(order) == 1:
+        return dataclasses.replace(options, master=order[0])
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    tries = itertools.count(1) if options.master_tries < 0 else range(1, max(1, options.master_tries) + 1)
+    why: list[str] = []
+    for attempt in tries:
+        if attempt > 1:
+            time.sleep(options.acceptance_wait_time)
+        for name in order:
+            one = dataclasses.replace(options, master=name, auth_tries=1)
+            try:
+                with Channel(one, identity, None) as channel:
+                    channel.sign_in()
+                return dataclasses.replace(options, master=name)
+            except ChannelError as error:
+                why.append(str(error))
+    raise CommandError("no master lets this minion in: " + "; ".join(dict.fromkeys(why)))
+
+
+def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
+    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host. ``configured`` names all masters.
+
+    Raises CommandError.
+    """
     if procs is None:
         raise CommandError(f"cachedir: {options.cachedir} is not for this user to write to")
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    masters = Masters(str(options.master), at_once(configured))
     files = RemoteFiles(options, identity, lambda: None)
     held: list[Runtime] = []
-    minion = RemoteMinion(options, identity, lambda: None, lambda: held[0].grains)
+    minion = RemoteMinion(options, masters, identity, lambda: None, lambda: held[0].grains)
     runtime = Runtime(
         as_opts(options),
         files=files,

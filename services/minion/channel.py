@@ -22,6 +22,7 @@ from saltwire.pillar_transfer import open_pillar
 from saltwire.zmq.req import NoAnswer, RequestSocket
 from services.kit.config import ConfigError, MinionOptions
 from services.minion.identity import Identity
+from services.minion.masters import address
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -34,8 +35,9 @@ class ChannelError(Exception):
 
 
 def endpoint(options: MinionOptions) -> str:
-    """Where requests go."""
-    return f"tcp://{options.master}:{options.master_port}"
+    """Where requests go to the one master that is named. Raises ConfigError."""
+    host, port = address(str(options.master), options.master_port)
+    return f"tcp://{host}:{port}"
 
 
 def sign_in_once(
@@ -188,7 +190,7 @@ class Channel:
         """Runs ``attempt``; after a MAC that does not fit, signs in again and runs it once more."""
         try:
             for last in (False, True):
-                session = self._session or self._sign_in()
+                session = self._session or self.sign_in()
                 try:
                     return attempt(session)
                 except AuthenticationError as error:
@@ -201,7 +203,8 @@ class Channel:
             raise ChannelError(f"{cmd}: the master's answer is not of the protocol: {error}") from error
         raise AssertionError("unreachable")
 
-    def _sign_in(self) -> ClientSession:
+    def sign_in(self) -> ClientSession:
+        """A session with the master. Raises ChannelError."""
         answer = sign_in_once(self._socket, self._options, self._identity, {})
         if answer.credentials is None:
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,18 @@ _PUBLISHER = "__pub_id"
 SPOOLED = b"spooled"
 
 
-def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool: Spool, notify: Pair) -> None:
-    """Runs the job of a publication and spools its return. To be called in the jobber's process."""
+def work(
+    runtime: Runtime,
+    load: Mapping[str, Any],
+    procs: ProcDirectory,
+    spool: Spool,
+    notify: Pair,
+    others: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Runs the job of a publication and spools its return. To be called in the jobber's process.
+
+    ``others`` takes what other masters of the minion are to have, too: returns of its own jobs.
+    """
     # A group of its own: a signal to the job reaches the commands that it started.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -46,6 +56,8 @@ def work(runtime: Runtime, load: Mapping[str, Any], procs: ProcDirectory, spool:
         result = run(runtime, load)
         if load.get("return_job", True):
             spool.put(result)
+            if load.get("own"):
+                others(result)
             # Without a main process to tell, the result waits for the next one's look into the spool.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 notify.send(SPOOLED)

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,13 @@ from services.kit.config import MinionOptions, as_opts
 from services.minion.channel import Channel, ChannelError
 from services.minion.control import NobodyThere, ask
 from services.minion.identity import Identity
+from services.minion.masters import Masters, address
+from services.minion.other_masters import OtherMasters
 from statecore.errors import CommandError
 from statecore.ports import FileHash
+
+#: What a minion tells each of its masters.
+_FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})
 
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024
@@ -163,9 +169,15 @@ class RemoteMinion(_Master):
     """Implements ports.MinionControl and ports.Events. Refreshes are left as files for the preloaded process."""
 
     def __init__(
-        self, options: MinionOptions, identity: Identity, credentials: Give, grains: Callable[[], Mapping[str, Any]]
+        self,
+        options: MinionOptions,
+        masters: Masters,
+        identity: Identity,
+        credentials: Give,
+        grains: Callable[[], Mapping[str, Any]],
     ) -> None:
         super().__init__(options, identity, credentials)
+        self._masters = masters
         self._grains = grains
 
     def refresh_pillar(self) -> bool:
@@ -205,8 +217,23 @@ class RemoteMinion(_Master):
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
     def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
-        """The master's answer."""
-        return self.ask({"cmd": cmd, "id": self._identity.id, **fields}, once=once)
+        """The master's answer. What must reach each of several is left for the others."""
+        load = {"cmd": cmd, "id": self._identity.id, **fields}
+        if master is not None and master != self._masters.current:
+            return self._ask_other(master, load, once=once)
+        answer = self.ask(load, once=once)
+        if cmd in _FOR_ALL:
+            OtherMasters(self._masters, self._options).send(load)
+        return answer
+
+    def _ask_other(self, name: str, load: Mapping[str, Any], *, once: bool) -> Any:
+        """Of several masters the one with this address, with or without its port."""
+        found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
+        if not found:
+            known = ", ".join(self._masters.at_once) or self._masters.current
+            raise CommandError(f"there is no master {name} in this minion's list: {known}")
+        with self.failing_clearly(), Channel(replace(self._options, master=found[0]), self._identity, None) as channel:
+            return channel.ask(load, once=once)
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """What the running minion answers."""
@@ -221,12 +248,14 @@ class RemoteMinion(_Master):
             "pretag": None,
         }
         self.ask(load)
+        OtherMasters(self._masters, self._options).send(load)
         return True
 
     def _leave(self, what: str) -> bool:
-        directory = Path(self._options.cachedir)
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"refresh-{what}").touch()
+        cachedir = self._options.cachedir
+        for directory in (self._masters.state(cachedir), *self._masters.other_states(cachedir)):
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / f"refresh-{what}").touch()
         return True
 
 

@@ -1,6 +1,7 @@
 """Results that the master has not acknowledged yet: one file each, written before anything is sent, in order of age.
 
-A file's name is ``<nanoseconds>-<jid>.ret``; it holds the ``_return`` load (protocol section 7.3) as msgpack. A file that
+A file's name is ``<nanoseconds>-<jid>.ret``; it holds the ``_return`` load (protocol section 7.3) as msgpack, or another request
+that must reach the master (then its command is in the place of the jid). A file that
 cannot be read back is set aside as ``.bad`` and reported, never sent and never in the way of the others. A file that is being
 written has a name of its own with its writer's process id; what a dead writer left is removed at the next start.
 """
@@ -45,10 +46,10 @@ class Spool:
         if 0 < self._most < len(packed):
             why = f"more than max_return_bytes of the minion ({self._most})"
             _LOG.error(
-                "the return of %s is %d bytes, %s", load.get("fun"), len(packed), why, extra={"jid": load["jid"]}
+                "the return of %s is %d bytes, %s", load.get("fun"), len(packed), why, extra={"jid": load.get("jid")}
             )
             packed = _packed(unsent(load, len(packed), why))
-        path = self._directory / f"{time.time_ns():020d}-{load['jid']}{_SUFFIX}"
+        path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
         self._write(path, packed)
         return path
 

@@ -37,6 +37,8 @@ from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.masters import Masters
+from services.minion.other_masters import OtherMasters
 from services.minion.pair import Pair
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
@@ -70,6 +72,10 @@ UNWATCHED = b"unwatched"
 _PILLAR_RETRY = 5.0
 
 
+#: Seconds that it has to notice that nobody needs it any more.
+_PATIENCE = 2.0
+
+
 @dataclass
 class Refreshes:
     """What a job asked to be read anew; carried out before the next job. Jobbers report through files (see RemoteMinion)."""
@@ -88,15 +94,20 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials, pair: Pair) -> None:
+    def __init__(
+        self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials, pair: Pair
+    ) -> None:
         self._options = options
+        self._masters = masters
         self._identity = identity
         self._credentials = credentials
         self._pair = pair
         cachedir = Path(options.cachedir)
         self._procs = ProcDirectory(cachedir / "proc")
-        self._spool = Spool(cachedir / "spool", options.max_return_bytes)
-        self._refreshes = Refreshes(cachedir)
+        state = masters.state(options.cachedir)
+        self._spool = Spool(state / "spool", options.max_return_bytes)
+        self._others = OtherMasters(masters, options)
+        self._refreshes = Refreshes(state)
         self._runtime = self._new_runtime({})
         #: Process -> JID, empty where nobody waits for its end.
         self._jobbers: dict[int, str] = {}
@@ -165,7 +176,7 @@ class Zygote:
             return
         code = 1
         try:
-            jobber.work(self._runtime, load, self._procs, self._spool, self._pair)
+            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, self._others.send)
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
             _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})
@@ -270,7 +281,9 @@ class Zygote:
     def _new_runtime(self, pillar: Mapping[str, Any]) -> Runtime:
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials)
-        minion = RemoteMinion(options, self._identity, lambda: self._credentials, lambda: self._runtime.grains)
+        minion = RemoteMinion(
+            options, self._masters, self._identity, lambda: self._credentials, lambda: self._runtime.grains
+        )
         runtime = Runtime(
             as_opts(options),
             files=files,
@@ -300,7 +313,20 @@ def _close_all_but(keep: int) -> None:
     os.closerange(keep + 1, min(highest, 65536))
 
 
-def start(options: MinionOptions, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
+def end_zygote(pid: int) -> None:
+    """Ends a preloaded process whose pair is closed. Jobbers go on, and leave their results in the spool."""
+    deadline = time.monotonic() + _PATIENCE
+    with contextlib.suppress(ChildProcessError):
+        while not os.waitpid(pid, os.WNOHANG)[0]:
+            if time.monotonic() > deadline:
+                # It waits for a master that is gone.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return
+            time.sleep(0.02)
+
+
+def start(options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
     """Forks the zygote; returns its pid and the main process's end of the pair."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
@@ -313,7 +339,7 @@ def start(options: MinionOptions, identity: Identity, credentials: Credentials) 
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Zygote(options, identity, credentials, Pair(theirs)).run()
+        Zygote(options, masters, identity, credentials, Pair(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")

@@ -11,14 +11,20 @@ _MAX_PUBLICATION = 64 * 1024 * 1024
 
 
 def subscribe(
-    context: zmq.Context[zmq.Socket[bytes]], endpoint: str, minion_id: str, *, recon_default: int, recon_max: int
+    context: zmq.Context[zmq.Socket[bytes]],
+    endpoint: str,
+    minion_id: str,
+    *,
+    recon_default: int,
+    recon_max: int,
+    randomize: bool = True,
 ) -> zmq.Socket[bytes]:
     """A connected SUB socket for every publication. Pauses before reconnects are spread, so that a fleet does not return at once.
 
-    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options.
+    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options; without ``randomize`` the pause is the first.
     """
     sub = context.socket(zmq.SUB)
-    pause = random.randint(recon_default, recon_default + recon_max)
+    pause = random.randint(recon_default, recon_default + recon_max) if randomize else recon_default
     for name, value in (
         (zmq.LINGER, 1),
         (zmq.RECONNECT_IVL, pause),

@@ -199,7 +199,7 @@ def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tup
     if not pid:
         try:
             ours.close()
-            work(runtime, job, procs, spool, Pair(theirs))  # type: ignore[arg-type]
+            work(runtime, job, procs, spool, Pair(theirs), Spool(tmp_path / "others").put)  # type: ignore[arg-type]
         finally:
             os._exit(0)
     theirs.close()
@@ -218,6 +218,15 @@ def test_a_result_is_in_the_spool_before_anybody_hears_of_it(tmp_path: Path) -> 
     assert os.waitpid(pid, 0)[1] == 0
     assert ProcDirectory(tmp_path / "proc").running() == []
     pair.close()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_the_minion_began_is_told_to_its_other_masters(tmp_path: Path, own: bool) -> None:
+    pid, pair = in_jobber(tmp_path, Functions(test_ping=True), load(**({"own": True} if own else {})))
+    assert pair.receive() == SPOOLED
+    os.waitpid(pid, 0)
+    pair.close()
+    assert len(Spool(tmp_path / "others").waiting()) == own
 
 
 def test_a_killed_jobber_leaves_no_return_and_no_job(tmp_path: Path) -> None:

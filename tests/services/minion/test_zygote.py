@@ -21,6 +21,7 @@ from saltwire.keys import PrivateKey, generate_key_string
 from services.kit.config import MinionOptions
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
+from services.minion.masters import Masters
 from services.minion.pair import Pair
 from services.minion.spool import Spool
 from services.minion.zygote import READY, TAKEN, Refreshes, Zygote, start
@@ -123,7 +124,7 @@ def begin(options: MinionOptions, key: PrivateKey, pillars: Path, tmp_path: Path
 
     def make() -> Live:
         credentials = Credentials(generate_key_string(), generate_key_string(), 4505, "")
-        pid, pair = start(options, Identity("web1", key, tmp_path / "pki"), credentials)
+        pid, pair = start(options, Masters("127.0.0.1"), Identity("web1", key, tmp_path / "pki"), credentials)
         cachedir = Path(options.cachedir)
         begun.append(Live(pid, pair, cachedir, Spool(cachedir / "spool")))
         return begun[-1]

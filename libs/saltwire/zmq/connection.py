@@ -1,0 +1,29 @@
+"""Whether a socket's peer is connected, by what libzmq tells of it."""
+
+from __future__ import annotations
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+
+class Connection:
+    """Looks after one socket that connects to one peer. To be made before the socket is closed, and closed before its context."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        )
+        self._socket = socket
+        self._up = False
+
+    def up(self) -> bool:
+        """True while there is a connection."""
+        while self._monitor.poll(0):
+            self._up = recv_monitor_message(self._monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+        return self._up
+
+    def close(self) -> None:
+        """Stops looking."""
+        self._socket.disable_monitor()
+        # Open, it would keep the context from ending.
+        self._monitor.close(0)

@@ -1,0 +1,104 @@
+"""What a minion has once, however many masters: its schedule, its beacons, its socket for jobs and salt-call.
+
+Where a minion is connected to several masters at once, each by a process of its own, the process that holds a lock has these;
+when it ends another one takes them over. Source: salt/minion.py, whose schedule is one for all masters, and whose beacons have a
+leader.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from services.kit.config import MinionOptions
+from services.minion.control import ControlSocket
+from services.minion.duties import Duties
+
+_LOG = logging.getLogger("saltern.minion")
+
+_LOCK = "leader.lock"
+
+#: Seconds between two tries to become the process that has them.
+_EVERY = 1.0
+
+Send = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+class Affairs:
+    """Lives as long as the process, whichever master it speaks to."""
+
+    def __init__(self, options: MinionOptions, *, shared: bool) -> None:
+        """``shared``: other processes of this minion want them, too."""
+        self._options = options
+        self._lock = -1
+        self._next_try = 0.0 if shared else None
+        self._send: Send = _nobody
+        self._control: ControlSocket | None = None
+        self.duties: Duties | None = None
+        if not shared:
+            self._take()
+
+    def speak_through(self, send: Send) -> None:
+        """Events go this way from now on."""
+        self._send = send
+
+    def claim(self) -> bool:
+        """Takes them if nobody has them; True when they became ours just now."""
+        if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
+            return False
+        self._next_try = time.monotonic() + _EVERY
+        if not self._locked():
+            return False
+        self._take()
+        return True
+
+    def register(self, poller: zmq.Poller) -> None:
+        """What ``serve`` wants to know of."""
+        if self._control is not None:
+            self._control.register(poller)
+
+    def serve(self, ready: Mapping[Any, int]) -> None:
+        """Answers jobs and salt-call."""
+        if self._control is not None and self.duties is not None:
+            self._control.serve(ready, self.duties.answer)
+
+    def close(self) -> None:
+        """Leaves them to others."""
+        if self._control is not None:
+            self._control.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+
+    def _locked(self) -> bool:
+        if self._lock < 0:
+            Path(self._options.cachedir).mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(Path(self._options.cachedir) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _take(self) -> None:
+        self.duties = Duties(self._options, lambda events: self._send(events))
+        directory = Path(self._options.cachedir)
+        try:
+            self._control = ControlSocket(directory)
+        except OSError as error:
+            # A file system that takes no sockets: the minion works without.
+            _LOG.error(
+                "no socket in cachedir: %s: %s; schedule.*, beacons.* and beacons do not work",
+                directory,
+                error.strerror,
+            )
+
+
+def _nobody(events: Sequence[Mapping[str, Any]]) -> None:
+    _LOG.warning("%d events are lost: no master is spoken to", len(events))

@@ -1,0 +1,390 @@
+"""A minion at one master: signs in, listens on 4505, hands jobs to the preloaded process, returns results.
+
+Three processes: this one (sockets, no state engine), the zygote (state engine, no sockets), and a jobber for each job,
+forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from saltwire import tags
+from saltwire.crypticle import Crypticle, SerialGate
+from saltwire.envelope import ClientSession
+from saltwire.errors import AuthenticationError, NonceError, PeerFault
+from saltwire.handshake import Credentials
+from saltwire.keys import PublicKey
+from saltwire.publication import open_job
+from saltwire.zmq.req import RequestSocket
+from saltwire.zmq.sub import subscribe
+from services.kit.config import MinionOptions
+from services.minion import zygote
+from services.minion.admission import Admission, Turn
+from services.minion.affairs import Affairs
+from services.minion.channel import endpoint, session_of
+from services.minion.identity import Identity
+from services.minion.jobber import SPOOLED
+from services.minion.lookout import Lookout
+from services.minion.masters import Masters, address
+from services.minion.other_masters import OtherMasters
+from services.minion.pair import Pair
+from services.minion.returns import Outbox
+from services.minion.seen import SeenJobs
+from services.minion.spool import Spool
+from statecore.match import Subject, TargetError, matches
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Milliseconds between looks at the clock when nothing happens.
+_TICK = 250
+
+#: Seconds between looks into the spool without being told: a jobber outlives the process that would tell of its result.
+_SPOOL_LOOK = 2.0
+
+#: Seconds that jobs in hand have to finish when the minion is told to end.
+_DRAIN_SECONDS = 5.0
+
+#: Batches of events that wait for the master; more, and the oldest are lost.
+_MOST_EVENTS = 1000
+
+
+class Minion:
+    """The main process, as long as it speaks to one master."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        masters: Masters,
+        affairs: Affairs,
+        turn: Turn,
+        lookout: Lookout | None = None,
+    ) -> None:
+        """``options`` name the one master. ``lookout`` tells when to leave it for another one."""
+        self._options = options
+        self._masters = masters
+        self._affairs = affairs
+        self._turns = turn
+        self._lookout = lookout
+        self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._requests = RequestSocket(self._context, endpoint(options))
+        state = masters.state(options.cachedir)
+        self._spool = Spool(state / "spool")
+        self._others = OtherMasters(masters, options)
+        self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
+        self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
+        self._seen = SeenJobs(state / "jids", options.minion_jid_queue_hwm)
+        #: Jobs that the preloaded process has not taken yet: a new one gets them when it dies.
+        self._handed: dict[str, dict[str, Any]] = {}
+        affairs.speak_through(self._send_events)
+        self._subject: Subject | None = None
+        self._sub: zmq.Socket[bytes] | None = None
+        self._pair: Pair | None = None
+        self._zygote = 0
+        self._nonce = ""
+        self._looked = 0.0
+        turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
+
+    def run(self) -> None:
+        """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
+        self._take(self._admission.sign_in())
+        self._start_zygote()
+        while not self._turns.ended():
+            self._turn()
+            if self._lookout is not None:
+                self._lookout.look()
+        self._drain()
+
+    def close(self) -> None:
+        """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
+        if self._pair is not None:
+            self._pair.close()
+        if self._zygote:
+            zygote.end_zygote(self._zygote)
+        if self._lookout is not None:
+            self._lookout.close()
+        if self._sub is not None:
+            self._sub.close()
+        self._requests.close()
+        self._context.term()
+
+    def _take(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._session: ClientSession = session_of(self._options, self._identity, credentials)
+        self._aes = Crypticle(credentials.aes)
+        self._gate = SerialGate()
+        self._master = PublicKey.from_pem(credentials.master_pub)
+        if self._sub is None:
+            port = self._options.publish_port or credentials.publish_port
+            self._sub = subscribe(
+                self._context,
+                f"tcp://{address(self._masters.current, 0)[0]}:{port}",
+                self._identity.id,
+                recon_default=self._options.recon_default,
+                recon_max=self._options.recon_max,
+                randomize=self._options.recon_randomize,
+            )
+            if self._lookout is not None:
+                self._lookout.begin(self._context, self._sub)
+        if self._pair is not None:
+            self._tell({"credentials": dataclasses.asdict(credentials)})
+
+    def _sign_in_again(self) -> None:
+        _LOG.info("the master's keys have changed; signing in again")
+        self._turns.wait(random.uniform(0, self._options.random_reauth_delay))
+        self._take(self._admission.sign_in())
+
+    # -------------------------------------------------------------------------------------------------------------- the loop
+
+    def _turn(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        assert self._pair is not None
+        poller.register(self._pair.fileno(), zmq.POLLIN | (zmq.POLLOUT if self._pair.pending else 0))
+        # Jobs are taken only when the state engine has its pillar.
+        if self._subject is not None and self._sub is not None:
+            poller.register(self._sub, zmq.POLLIN)
+        self._affairs.register(poller)
+        ready = dict(poller.poll(_TICK))
+        happened = ready.get(self._pair.fileno(), 0)
+        if happened & zmq.POLLOUT:
+            self._flush()
+        if happened & ~zmq.POLLOUT:
+            self._hear_zygote()
+        elif os.waitpid(self._zygote, os.WNOHANG)[0]:
+            # Jobbers hold the other end of the pair, too: it does not close while one of them works.
+            self._zygote_died()
+        if self._requests.socket in ready:
+            self._hear_master()
+        if self._sub is not None and self._sub in ready:
+            self._hear_publication()
+        self._affairs.serve(ready)
+        self._run_due()
+        self._send_outbox()
+
+    def _hear_publication(self) -> None:
+        assert self._sub is not None
+        frames = self._sub.recv_multipart()
+        # A filtering master puts a topic before the payload.
+        job = self._opened(frames[-1])
+        if job is None or not self._wanted(job):
+            return
+        jid = str(job["jid"])
+        self._seen.add(jid)
+        if self._may_run(jid):
+            _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+            self._hand(job)
+
+    def _run_due(self) -> None:
+        """Jobs of the minion's own, which need its pillar like all others."""
+        if self._subject is None:
+            return
+        if self._affairs.claim():
+            self._know()
+        duties = self._affairs.duties
+        if duties is None:
+            return
+        for job in duties.due():
+            if self._may_run(str(job["jid"])):
+                self._hand(job)
+            else:
+                duties.ended(str(job["jid"]))
+        if duties.watch_wanted():
+            self._tell({"watch": True})
+
+    def _know(self) -> None:
+        if self._affairs.duties is not None and self._subject is not None:
+            self._affairs.duties.know(self._subject.pillar, self._subject.grains)
+
+    def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        waiting = self._outbox.events
+        if len(waiting) >= _MOST_EVENTS:
+            _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
+            # The first may be on its way.
+            del waiting[1]
+        load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
+        waiting.append(load)
+        self._others.send(load)
+
+    def _may_run(self, jid: str) -> bool:
+        if self._spool.size() <= self._options.spool_max_bytes:
+            return True
+        _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
+        return False
+
+    def _hand(self, job: Mapping[str, Any]) -> None:
+        """To the preloaded process, which forks it."""
+        self._handed[str(job["jid"])] = dict(job)
+        self._tell({"job": job})
+
+    def _opened(self, payload: bytes) -> dict[str, Any] | None:
+        for last in (False, True):
+            try:
+                return open_job(
+                    payload, self._aes, gate=self._gate, master_pub=self._master, verify=self._options.sign_pub_messages
+                )
+            except AuthenticationError as error:
+                if last:
+                    _LOG.error("a publication cannot be opened even after a new sign-in: %s", error)
+                    return None
+                self._sign_in_again()
+            except PeerFault as error:
+                _LOG.warning("a publication was dropped: %s", error)
+                return None
+        return None
+
+    def _wanted(self, job: Mapping[str, Any]) -> bool:
+        if str(job["jid"]) in self._seen or self._subject is None:
+            return False
+        try:
+            return matches(
+                job["tgt"],
+                str(job.get("tgt_type") or "glob"),
+                self._subject,
+                delimiter=str(job.get("delimiter") or ":"),
+                nodegroups=self._options.nodegroups,
+            )
+        except TargetError as error:
+            _LOG.warning("the target of a job is not understood: %s", error, extra={"jid": job["jid"]})
+            return False
+
+    def _hear_master(self) -> None:
+        reply = self._requests.receive(0.001)
+        if reply is None or self._outbox.in_flight is None:
+            return
+        now = time.monotonic()
+        try:
+            answer = self._session.open(reply, self._nonce)
+        except NonceError:
+            return
+        except AuthenticationError as error:
+            _LOG.info("a return was not taken: %s", error)
+            self._outbox.failed(now)
+            if "bad load" in str(error) or "authentication code" in str(error):
+                self._sign_in_again()
+            return
+        except PeerFault as error:
+            _LOG.warning("the answer to a return is not of the protocol: %s", error)
+            self._outbox.failed(now)
+            return
+        if answer is False:
+            _LOG.error("the master dropped a return as malformed")
+        self._outbox.answered()
+
+    def _send_outbox(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _SPOOL_LOOK:
+            self._looked = now
+            self._outbox.spooled()
+        if self._outbox.overdue(now):
+            _LOG.info("no answer to a return; it is sent again")
+            self._outbox.unanswered(now)
+        load = self._outbox.next_request(now)
+        if load is not None:
+            payload, self._nonce = self._session.seal(load, time.time())
+            self._requests.send(payload)
+
+    # ------------------------------------------------------------------------------------------------------------ the zygote
+
+    def _start_zygote(self) -> None:
+        self._zygote, self._pair = zygote.start(self._options, self._masters, self._identity, self._credentials)
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        assert self._pair is not None
+        try:
+            # Never waits: the zygote may be waiting for us to read.
+            self._pair.put(msgpack.packb(message, default=str))
+        except OSError as error:
+            _LOG.error("the preloaded process does not take a message: %s", error)
+
+    def _flush(self) -> None:
+        assert self._pair is not None
+        try:
+            self._pair.flush()
+        except OSError as error:
+            _LOG.error("the preloaded process does not take a message: %s", error)
+
+    def _hear_zygote(self) -> None:
+        assert self._pair is not None
+        try:
+            message = self._pair.receive()
+        except OSError:
+            message = b""
+        if message is None:
+            return
+        if not message:
+            self._zygote_died()
+        elif message == SPOOLED:
+            self._outbox.spooled()
+        elif message.startswith(zygote.TAKEN):
+            self._handed.pop(message[len(zygote.TAKEN) :].decode(), None)
+        elif message == zygote.UNWATCHED:
+            if self._affairs.duties is not None:
+                self._affairs.duties.unwatched()
+        elif message.startswith(zygote.ENDED):
+            if self._affairs.duties is not None:
+                self._affairs.duties.ended(message[len(zygote.ENDED) :].decode())
+        elif message.startswith(zygote.READY):
+            known = msgpack.unpackb(message[len(zygote.READY) :], strict_map_key=False)
+            first = self._subject is None
+            self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
+            self._know()
+            if first:
+                self._announce()
+
+    def _zygote_died(self) -> None:
+        _LOG.error("the preloaded process ended; a new one is started")
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._zygote, 0)
+        assert self._pair is not None
+        self._pair.close()
+        if self._affairs.duties is not None:
+            self._affairs.duties.lost()
+        self._start_zygote()
+        for job in self._handed.values():
+            self._tell({"job": job})
+
+    def _announce(self) -> None:
+        """Start events, as stock minions send them (protocol section 7.1)."""
+        text = f"Minion {self._identity.id} started at {time.asctime()}"
+        assert self._subject is not None
+        grains = self._subject.grains
+        told = {name: grains[name] for name in self._options.start_event_grains if name in grains}
+        names = [tags.MINION_START_LEGACY] if self._options.enable_legacy_startup_events else []
+        for tag in (*names, tags.minion_start(self._identity.id)):
+            event = {"cmd": "_minion_event", "tag": tag, "data": text, "pretag": None}
+            self._outbox.events.append({**event, "grains": told} if told else event)
+        _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+
+    def _drain(self) -> None:
+        """Lets jobs in hand finish and sends what they return, for a few seconds."""
+        self._subject = None
+        self._tell({"end": _DRAIN_SECONDS})
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        ended = False
+        while time.monotonic() < deadline:
+            self._flush()
+            self._outbox.spooled()
+            self._send_outbox()
+            if not ended and os.waitpid(self._zygote, os.WNOHANG)[0]:
+                ended, self._zygote = True, 0
+            if ended and self._outbox.in_flight is None and not self._spool.waiting():
+                break
+            if dict(poller.poll(_TICK // 5)):
+                self._hear_master()
+        waiting = len(self._spool.waiting())
+        if waiting:
+            _LOG.warning("%d returns stay in the spool until the next start", waiting)

@@ -1,0 +1,65 @@
+"""What a minion has once: who holds the lock has it, and the next one when he ends."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.kit.config import MinionOptions
+from services.minion.affairs import Affairs
+from services.minion.masters import Masters
+from services.minion.other_masters import OtherMasters
+from services.minion.spool import Spool
+
+
+def test_one_of_several_has_them(tmp_path: Path, eventually: Any) -> None:
+    options = MinionOptions(id="m", cachedir=str(tmp_path))
+    first, second = Affairs(options, shared=True), Affairs(options, shared=True)
+    assert first.duties is second.duties is None
+    assert first.claim() is True
+    assert first.claim() is False
+    assert second.claim() is False
+    assert first.duties is not None
+    assert second.duties is None
+    first.close()
+    eventually(second.claim)
+    assert second.duties is not None
+    second.close()
+
+
+def test_one_alone_needs_no_lock(tmp_path: Path) -> None:
+    affairs = Affairs(MinionOptions(id="m", cachedir=str(tmp_path)), shared=False)
+    assert affairs.duties is not None
+    assert affairs.claim() is False
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["minion.sock", "proc"]
+    affairs.close()
+
+
+def test_events_go_to_whomever_is_spoken_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    affairs = Affairs(MinionOptions(id="m", cachedir=str(tmp_path), ping_interval=1), shared=False)
+    duties = affairs.duties
+    assert duties is not None
+    heard: list[Any] = []
+    affairs.speak_through(heard.extend)
+    duties._next_ping = 1e-9
+    list(duties.due())
+    assert [event["tag"] for event in heard] == ["minion_ping"]
+    affairs.close()
+
+
+def test_what_others_are_to_hear_waits_for_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    options = MinionOptions(id="m", cachedir=str(tmp_path), spool_max_bytes=200)
+    others = OtherMasters(Masters("a", ("a", "b", "c")), options)
+    others.send({"cmd": "_mine", "data": {"x": 1}})
+    others.send({"cmd": "_return", "jid": "20260101000000000000", "return": "y" * 400})
+    with caplog.at_level(logging.ERROR):
+        others.send({"cmd": "_mine", "data": {}})
+    assert "spool_max_bytes wait for it already" in caplog.text
+    for name in ("b", "c"):
+        spool = Spool(tmp_path / "masters" / name / "spool")
+        assert [spool.read(path)["cmd"] for path in spool.waiting()] == ["_mine", "_return"]  # type: ignore[index]
+    assert not (tmp_path / "masters" / "a").exists()
+    OtherMasters(Masters("a"), options).send({"cmd": "_mine"})
