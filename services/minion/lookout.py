@@ -42,7 +42,7 @@ class Lookout:
     _ping_ends: float = field(default=0.0)
 
     def begin(self, context: zmq.Context[zmq.Socket[bytes]], subscription: zmq.Socket[bytes]) -> None:
-        """The minion is signed in, and subscribed."""
+        """The minion is signed in; the subscription is about to connect."""
         self._context = context
         self._connection = Connection(subscription)
         self._next_look = time.monotonic() + self.alive_interval

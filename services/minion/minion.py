@@ -134,11 +134,14 @@ class Minion:
                 recon_default=self._options.recon_default,
                 recon_max=self._options.recon_max,
                 randomize=self._options.recon_randomize,
+                before=self._watch,
             )
-            if self._lookout is not None:
-                self._lookout.begin(self._context, self._sub)
         if self._pair is not None:
             self._tell({"credentials": dataclasses.asdict(credentials)})
+
+    def _watch(self, subscription: zmq.Socket[bytes]) -> None:
+        if self._lookout is not None:
+            self._lookout.begin(self._context, subscription)
 
     def _sign_in_again(self) -> None:
         _LOG.info("the master's keys have changed; signing in again")

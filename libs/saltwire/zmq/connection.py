@@ -7,7 +7,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 
 class Connection:
-    """Looks after one socket that connects to one peer. To be made before the socket is closed, and closed before its context."""
+    """Looks after one socket that connects to one peer. To be made before it connects, and closed before the context ends."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._monitor: zmq.Socket[bytes] = socket.get_monitor_socket(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import zmq
 
@@ -18,10 +19,12 @@ def subscribe(
     recon_default: int,
     recon_max: int,
     randomize: bool = True,
+    before: Callable[[zmq.Socket[bytes]], None] | None = None,
 ) -> zmq.Socket[bytes]:
     """A connected SUB socket for every publication. Pauses before reconnects are spread, so that a fleet does not return at once.
 
     ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options; without ``randomize`` the pause is the first.
+    ``before`` has the socket before it connects: who wants to know of connections must look from then on.
     """
     sub = context.socket(zmq.SUB)
     pause = random.randint(recon_default, recon_default + recon_max) if randomize else recon_default
@@ -38,5 +41,7 @@ def subscribe(
         sub.setsockopt(name, value)
     sub.setsockopt(zmq.IDENTITY, minion_id.encode())
     sub.setsockopt(zmq.SUBSCRIBE, b"")
+    if before is not None:
+        before(sub)
     sub.connect(endpoint)
     return sub

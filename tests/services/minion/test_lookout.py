@@ -39,8 +39,8 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     subscription.setsockopt(zmq.LINGER, 0)
     subscription.setsockopt(zmq.SUBSCRIBE, b"")
     lookout = Lookout("m", 0.01)
-    subscription.connect(endpoint)
     lookout.begin(context, subscription)
+    subscription.connect(endpoint)
     # The subscription has arrived: so there is a connection.
     assert publisher.poll(5000)
     eventually(lambda: lookout._connection is not None and lookout._connection.up())
