@@ -156,10 +156,11 @@ def test_pillar_is_read_anew(telling: Runtime, tmp_path: Path, reload: bool, wan
     assert (tmp_path / "f").read_text() == f"{wanted[0]} here {wanted[0]}"
 
 
-def test_grains_are_read_anew(telling: Runtime, tmp_path: Path) -> None:
-    """For functions, and for files that are rendered."""
+@pytest.mark.parametrize("reload", [True, False])
+def test_grains_that_a_state_set(telling: Runtime, tmp_path: Path, reload: bool) -> None:
+    """Functions, and files that are rendered, see them at once, as under Salt; reload_grains reads all of them anew."""
     sls = tmp_path / "tree/grains.sls"
-    sls.write_text(sls.read_text().replace("{{ reload }}", "True"))
+    sls.write_text(sls.read_text().replace("{{ reload }}", str(reload)))
     ran = telling.call("state.apply", ["grains"]).value
     assert all(entry["result"] for entry in ran.values()), ran
     (told,) = [entry["comment"] for entry in ran.values() if entry["__id__"].startswith("tell")]

@@ -42,7 +42,16 @@ class Spec:
     def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
         """A template's text. Raises SlsError, located."""
         gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
-        values = {**(self.defaults or {}), **(self.context or {}), **gathered, "name": name, "source": address}
+        # Templates know the grains that the run began with; a state may have set others since.
+        grains = {"grains": ctx.call("grains.items")} if "grains.set" in ctx.scratch else {}
+        values = {
+            **grains,
+            **(self.defaults or {}),
+            **(self.context or {}),
+            **gathered,
+            "name": name,
+            "source": address,
+        }
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 
     def encoded(self, text: str) -> bytes:
