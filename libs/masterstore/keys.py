@@ -58,6 +58,8 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("pillar_cache", "salt:pillar_cache:<minion>", "hash", "pillar_cache_ttl", "mworker", "mworker, runners", "TTL", "environments -> pillar that is handed out as it is (pillar_cache), sealed under the master's secret"),
     KeySpec("mine", "salt:mine:<fun>", "hash", "none: minions overwrite theirs", "mworker", "mworker, runners", "minions x mine functions", "minion -> msgpack of what it offers under this function"),
     KeySpec("mine_functions", "salt:mine", "set", "none: one entry a function", "mworker", "mworker, runners", "the number of mine functions", "functions that any minion offers"),
+    KeySpec("bank", "salt:bank:<bank>", "hash", "none: runners' own", "runners", "runners", "what runners keep (cache.store), until cache.flush", "key -> msgpack of its data"),
+    KeySpec("banks", "salt:banks", "set", "none: one entry a bank", "runners", "runners", "the number of banks", "names of banks that were ever written to"),
     KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion by milliseconds of its last request"),
     KeySpec("epochs", "salt:epochs", "hash", "none: four numbers", "mworker, maintenance", "mworker, publisher", "four numbers", "epochs of publication and session keys, and their beginnings; never a key"),
     KeySpec("lock", "salt:lock:<name>", "string", "the lock's own", "maintenance", "maintenance", "TTL", "owner and fencing token of a lock"),
@@ -77,6 +79,7 @@ KEYS_VERSION = "salt:keys:version"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"
 MINE_FUNCTIONS = "salt:mine"
+BANKS = "salt:banks"
 SEEN = "salt:seen"
 EPOCHS = "salt:epochs"
 FENCES = "salt:fences"
@@ -146,6 +149,11 @@ def version(cache: str) -> str:
 def mine(fun: str) -> str:
     """What minions offer under a function."""
     return f"salt:mine:{fun}"
+
+
+def bank(name: str) -> str:
+    """A bank of what runners keep."""
+    return f"salt:bank:{name}"
 
 
 def pillar_cache(minion: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from masterstore.banks import Banks
 from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
@@ -23,6 +24,7 @@ class Store:
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client)
         self.cache = Cache(client)
+        self.banks = Banks(client)
         self.publications = Publications(client)
         self.presence = Presence(client)
         self.epochs = EpochStore(client)

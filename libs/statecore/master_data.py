@@ -19,7 +19,7 @@ from statecore.loader import Loader, Served
 from statecore.loader.arguments import misfit, unknown
 from statecore.loader.tables import Table
 from statecore.named_tuple import NamedTuple
-from statecore.pillar import PillarFiles, PillarResult, compile_pillar
+from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top
 from statecore.pillar.external import PluginError
 from statecore.pillar.git_pillar import git_pillar
 from statecore.pillar.memory import PillarMemory
@@ -83,6 +83,20 @@ def pillar_of(
         memory=remembered.texts,
         live=live,
         decrypt=lambda text, renderer: ctx.templates.data(text, renderer, {}, saltenv=ctx.saltenv),
+    )
+
+
+def pillar_top_of(ctx: Context, loader: Loader, wanted: Wanted) -> dict[str, dict[str, list[Any]]]:
+    """The top files of the pillar, as one: {environment: {target: list}}. Raises SlsError."""
+    renderers = Table(loader, "renderers")
+    renderers.attach(ctx)
+    return pillar_top(
+        PillarFiles(ctx.opts, wanted.saltenv, wanted.pillarenv),
+        minion_id=wanted.minion_id,
+        grains=ctx.grains,
+        opts=ctx.opts,
+        functions=ctx.functions,
+        renderers=renderers,
     )
 
 

@@ -17,6 +17,7 @@ from saltwire.keys import PublicKey, derive_key_string
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
+from services.mworker.pillar_seal import pillar_seal
 from statecore.fileserver import FileServer
 from statecore.pillar.memory import PillarMemory
 
@@ -139,7 +140,7 @@ class Desk:
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 
     def _pillar_seal(self) -> Crypticle:
-        return Crypticle(derive_key_string(self.keys.secret, purpose="pillar", epoch=0))
+        return pillar_seal(self.keys.secret)
 
     def shared_keys(self) -> tuple[Crypticle, ...]:
         """The publication key as minions of message version 2 use it for requests."""

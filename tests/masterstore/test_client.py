@@ -71,6 +71,10 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "cache.keep_pillar": lambda store: store.cache.keep_pillar("a", "base", b"sealed", 60),
     "cache.kept_pillar": lambda store: store.cache.kept_pillar("a"),
     "cache.drop_pillar": lambda store: store.cache.drop_pillar("a"),
+    "banks.store": lambda store: store.banks.store("b", "k", 1),
+    "banks.fetch": lambda store: store.banks.fetch("b", "k"),
+    "banks.names": lambda store: store.banks.names("b"),
+    "banks.flush": lambda store: store.banks.flush("b"),
     "cache.mine_set": lambda store: store.cache.mine_set("a", {"f": 1}),
     "cache.mine_get": lambda store: store.cache.mine_get(["a"], "f"),
     "cache.mine_delete": lambda store: store.cache.mine_delete("a", "f"),
@@ -358,7 +362,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
-                 "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}"):  # fmt: skip
+                 "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ("salt:jobs", "salt:seen", "salt:runners") else raw.rpush(
             name, "x"
         )

@@ -25,6 +25,7 @@ PARTS = {
     "id": r"\w+",
     "name": r"\w+",
     "cache": "grains|pillar",
+    "bank": "[^:]+",
 }
 
 
@@ -62,6 +63,7 @@ def everything(store: Store) -> None:
     store.jobs.own_jid("a", JID, JID, ttl=1000)
     store.cache.set_pillar("a", b"sealed")
     store.cache.keep_pillar("a", "base", b"sealed", 500)
+    store.banks.store("sites/one", "k", [1])
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
     store.epochs.current()
@@ -130,7 +132,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "changed", "version",
-                    "mine", "mine_functions", "seen", "epochs", "fences", "runners"}  # fmt: skip
+                    "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks"}  # fmt: skip
 
 
 def test_rows_are_unlike_each_other() -> None:
@@ -162,6 +164,8 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "grains": keys.GRAINS,
         "pillar": keys.PILLAR,
         "pillar_cache": keys.pillar_cache("web1"),
+        "bank": keys.bank("a/b"),
+        "banks": keys.BANKS,
         "mine": keys.mine("test.ping"),
         "mine_functions": keys.MINE_FUNCTIONS,
         "seen": keys.SEEN,

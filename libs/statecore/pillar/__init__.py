@@ -22,7 +22,7 @@ from statecore.render import SlsTree
 from statecore.render.memory import RenderMemory
 from statecore.render.top import Chosen
 
-__all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar"]
+__all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar", "pillar_top"]
 
 
 class PillarResult(NamedTuple):
@@ -95,6 +95,28 @@ def compile_pillar(
         data = decrypted(data, opts, decrypt, errors)
     known.update(data)
     return PillarResult(data, tuple(errors.told))
+
+
+def pillar_top(
+    files: Files,
+    *,
+    minion_id: str,
+    grains: Mapping[str, Any],
+    opts: Mapping[str, Any],
+    functions: Mapping[str, Function],
+    renderers: Mapping[str, Function] | None = None,
+) -> dict[str, dict[str, list[Any]]]:
+    """The top files of the pillar as one, rendered for a minion: {environment: {target: list}}. Raises SlsError."""
+    own = {**opts, "id": minion_id, "env_order": files.envs()}
+    tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers)
+    found = tree.sections("replace")
+    return {env: {str(target): _shown(rows) for target, rows in targets.items()} for env, targets in found.items()}
+
+
+def _shown(rows: Sequence[Any]) -> list[Any]:
+    """How the target is meant, then the references, each once, as Salt shows them."""
+    told = [row for row in rows if isinstance(row, Mapping) and "match" in row]
+    return [*told, *dict.fromkeys(row for row in rows if isinstance(row, str))]
 
 
 def _by_sls(

@@ -21,7 +21,7 @@ from statecore.render.names import of_sls
 from statecore.render.pipe import Pipes
 from statecore.render.stage import Source
 from statecore.render.templates import TreeTemplates
-from statecore.render.top import INCLUDE, STRATEGIES, Chosen, choose, verify
+from statecore.render.top import INCLUDE, STRATEGIES, Chosen, Sections, choose, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,11 @@ class SlsTree:
 
         Raises SlsError with every fault of the top files.
         """
+        found = choose(self.sections(strategy, only), self.meant, self.files.envs(), ordered=strategy == "replace")
+        return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
+
+    def sections(self, strategy: str, only: str = "") -> Sections:
+        """Environment -> target -> its list, of the top files, for whomever. Raises SlsError."""
         # The pillar has top files of its own.
         speaks = only or (strategy != "replace" and self._opts.get("state_top_saltenv"))
         tops = {env: self._tops_of(env) for env in self._envs() if not speaks or env == speaks}
@@ -103,8 +108,7 @@ class SlsTree:
         faults = [SlsFault(fault.message, self._in_top(fault.keys)) for fault in verify(sections)]
         if faults:
             raise SlsError(faults)
-        found = choose(sections, self.meant, self.files.envs(), ordered=strategy == "replace")
-        return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
+        return sections
 
     def _envs(self) -> list[str]:
         """Environments whose top files count: those of ``env_order`` where that is set, else all, base first."""

@@ -78,6 +78,8 @@ class RunnerTools:
     jid: str
     #: The same with connections of its own: a forked child may not use its parent's. They end with the child.
     reopened: Callable[[], RunnerTools]
+    #: The worker's keys.
+    key_dir: Path
 
     def ask(
         self,
@@ -277,7 +279,7 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
     def reopened() -> RunnerTools:
         return _opened(jid, user, options, key_dir, contextlib.ExitStack())
 
-    return RunnerTools(options, store, control, events, sender, user, jid, reopened)
+    return RunnerTools(options, store, control, events, sender, user, jid, reopened, key_dir)
 
 
 def retcode_of(value: Any) -> int:
