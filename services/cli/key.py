@@ -44,6 +44,9 @@ _CHANGES: Mapping[str, _Change] = {
     "delete": _Change("key.delete", "deleted", (), False),
 }
 
+#: Keys in one request: a worker is done with them before the request would be sent again, and find them changed.
+_AT_ONCE = 500
+
 #: Options about what a key's loss brings with it; the master's own are meant where none is given.
 _OF_LOSS = ("rotate_aes_key", "preserve_minions")
 
@@ -137,8 +140,10 @@ def _change(
     ids = list(dict.fromkeys(minion for listed_ids in keys.values() for minion in listed_ids))
     more = {f"include_{state}": True for state in included}
     more |= {name: value for name in _OF_LOSS if (value := getattr(flags, name)) is not None}
-    answer: dict[str, list[str]] = wheel(control, change.fun, match=ids, **more)
-    changed = {minion for listed_ids in answer.values() for minion in listed_ids}
+    changed: set[str] = set()
+    for start in range(0, len(ids), _AT_ONCE):
+        answer: dict[str, list[str]] = wheel(control, change.fun, match=ids[start : start + _AT_ONCE], **more)
+        changed |= {minion for listed_ids in answer.values() for minion in listed_ids}
     # As many lines as keys: two of one id are two when they are deleted, and one that is in force when they are accepted.
     for minion in ids if change.includes else [minion for listed_ids in keys.values() for minion in listed_ids]:
         if minion in changed:

@@ -223,3 +223,14 @@ def test_refusals(
 ) -> None:
     assert salt_key("-L", answer=answer)[0] == code
     assert said in capsys.readouterr().err
+
+
+def test_thousands_of_keys_go_in_portions(
+    salt_key: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A worker that took too long would be asked again, and find nothing left to change."""
+    monkeypatch.setitem(KEYS, "minions_pre", [f"new{number:04}" for number in range(1200)])
+    code, asked = salt_key("-y", "-A")
+    assert code == 0
+    assert [len(one["kwarg"]["match"]) for one in asked if one["fun"] == "key.accept"] == [500, 500, 200]
+    assert capsys.readouterr().out.count(" accepted.\n") == 1200
