@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -110,7 +112,7 @@ def test_no_password_is_shown(lab: Lab) -> None:
         (("error.error", "name=ValueError", "message=bad"), "ValueError: bad"),
         (("survey.hash", "*"), "a target and a function are needed"),
         (("survey.hash", "*", "test.ping", "survey_sort=sideways"), "survey_sort is up or down"),
-        (("fileserver.envs", "backend=git"), "there is no file server backend 'git'"),
+        (("fileserver.envs", "backend=git"), "the backend 'git' is not in the option fileserver_backend"),
         (("salt.cmd", "no.such"), "'no.such' is not available"),
         (("salt.execute", "(web", "test.ping", "tgt_type=pcre"), "(web"),
         (("cache.clear_mine_func", "*"), "clear_mine_func_flag must name the function"),
@@ -146,3 +148,32 @@ def test_reactions_are_added_to_the_running_reactor_and_taken_away(lab: Lab) -> 
     assert place.read_text().strip() == "second"
     assert lab.runner("reactor.delete", "site/live/*")["status"] is True
     assert lab.runner("reactor.list") == before
+
+
+def test_a_long_runner_holds_no_worker(lab: Lab) -> None:
+    """The lab has one."""
+    waiting = lab.started("salt-run", "test.sleep", "60")
+    (jid,) = until(lambda: lab.redis().zrange("salt:runners", 0, -1), SOON, "the runner works")
+    where = until(lambda: lab.redis().hget(f"salt:job:{jid}", "where"), SOON, "it gives a sign of life")
+    lab.pings()
+    assert [job["fun"] for job in lab.runner("jobs.master")] == ["runner.test.sleep", "runner.jobs.master"]
+    assert waiting.poll() is None
+    os.kill(int(where.split()[1]), signal.SIGTERM)
+    assert "was killed by signal 15 (Terminated)" in lab.finished(waiting).out
+
+
+def test_an_orchestration_hears_that_its_runner_was_killed(lab: Lab) -> None:
+    sls = lab.tree / "salt" / "lost.sls"
+    sls.write_text("asleep:\n  salt.runner:\n    - name: test.sleep\n    - s_time: 60\n")
+    waiting = lab.started("salt-run", "state.orchestrate", "lost", "--out=json")
+
+    def inner() -> list[str]:
+        return [job["jid"] for job in lab.runner("jobs.master") if job["fun"] == "runner.test.sleep"]
+
+    (jid,) = until(inner, SOON, "the inner runner works")
+    where = until(lambda: lab.redis().hget(f"salt:job:{jid}", "where"), SOON, "it gives a sign of life")
+    os.kill(int(where.split()[1]), signal.SIGKILL)
+    answer = lab.finished(waiting)
+    sls.unlink()
+    assert answer.code == 1, answer
+    assert "The runner test.sleep has no result" in answer.out
