@@ -84,6 +84,10 @@ def saltern(directory: Path) -> Iterator[System]:
         (directory / "srv" / name).mkdir(parents=True, exist_ok=True)
     (directory / "srv" / "pillar" / "top.sls").write_text("base: {}\n", "utf-8")
     lab = directory / "lab"
+    more = lab / "etc" / "master.d"
+    more.mkdir(parents=True)
+    # As the other master: bench.fleet brings minions that nobody knows.
+    _write(more / "bench.conf", {"auto_accept": True})
     binaries = Path(sys.executable).parent
     options = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
     names = ("publish", "ret", "control", "event-pull", "event-pub", "workers", "redis")

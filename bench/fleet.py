@@ -1,0 +1,157 @@
+"""A fleet at each master, one after the other: sign-in storms, pings of everybody, CPU of the master, idle memory.
+
+python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5]
+
+Seconds depend on what else the machine does; CPU seconds and PSS much less. Both masters are as they come: five workers of Salt's,
+the lab's workers of ours, everything of both on this machine, Redis included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.run import _family, _pss
+from bench.systems import MINIONS, System, salt, saltern
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+_CROWD_SECONDS = 900.0
+
+
+def parts(system: System) -> tuple[list[int], list[int]]:
+    """Processes of the master, and of its two real minions."""
+    everything = _family(system.roots.values())
+    heads = [pid for pid in everything if _is_minion(pid)]
+    minions = set(_family(heads))
+    return [pid for pid in everything if pid not in minions], sorted(minions)
+
+
+def _is_minion(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.endswith(b"salt-minion") for word in words) or b"minion" in words
+
+
+def cpu(pids: list[int]) -> float:
+    """CPU seconds of these processes and their ended children so far."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            total += sum(int(one) for one in fields[11:15])
+    return total / _TICKS
+
+
+@contextlib.contextmanager
+def crowd(system: System, name: str, count: int) -> Iterator[list[dict[str, Any]]]:
+    """So many simulated minions at a master; what their two storms were."""
+    options = yaml.safe_load((system.config_dir / "master").read_text("utf-8"))
+    words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
+    words += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
+    running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdin is not None
+    try:
+        storms = []
+        for _ in range(2):
+            master, _ = parts(system)
+            before = cpu(master)
+            storms.append(json.loads(running.stdout.readline()))
+            storms[-1]["cpu"] = cpu(master) - before
+        yield storms
+    finally:
+        running.stdin.close()
+        running.wait(60)
+
+
+def pinged(system: System, count: int) -> tuple[float, float]:
+    """Seconds of one `salt '*' test.ping` of everybody, and CPU seconds of the master for it."""
+    before, started = cpu(parts(system)[0]), time.perf_counter()
+    said = system.run("salt", "*", "test.ping", "--out=json", "--static", "-t", "120", seconds=_CROWD_SECONDS)
+    seconds = time.perf_counter() - started
+    answers = json.loads(said)
+    missing = count + len(MINIONS) - sum(value is True for value in answers.values())
+    if missing:
+        raise RuntimeError(f"{system.name}: {missing} of {count} did not return")
+    return seconds, cpu(parts(system)[0]) - before
+
+
+def measured(opened: AbstractContextManager[System], minions: int, storm: int, rounds: int) -> dict[str, float]:
+    """What one system takes, by the names of ROWS."""
+    found: dict[str, float] = {}
+    with opened as system:
+        for _ in range(2):
+            system.run("salt", "*", "test.ping", "-t", "60")
+        # What is loaded at the first job is loaded; nothing waits for anything.
+        time.sleep(5)
+        master, real = parts(system)
+        found["idle master"] = sum(_pss(pid) for pid in master) / 1024
+        found["idle minion"] = sum(_pss(pid) for pid in real) / 1024 / len(MINIONS)
+        with crowd(system, "fleet", minions):
+            # The first fills caches on both sides, and waits for who still connects.
+            system.run("salt", "*", "test.ping", "--out=quiet", "-t", "60", seconds=_CROWD_SECONDS)
+            taken = [pinged(system, minions) for _ in range(rounds)]
+        found["ping seconds"] = statistics.median(seconds for seconds, _ in taken)
+        found["ping cpu"] = statistics.median(spent for _, spent in taken) / (minions + len(MINIONS)) * 1000
+        with crowd(system, "storm", storm) as storms:
+            for name, one in zip(("first", "again"), storms, strict=True):
+                found[f"{name} seconds"], found[f"{name} cpu"] = one["seconds"], one["cpu"]
+                found[f"{name} late"] = one["late"] + one["refused"]
+    return found
+
+
+ROWS = (
+    ("idle master", "MB", "idle memory of the master, all its processes (PSS)"),
+    ("idle minion", "MB", "idle memory of one minion (PSS)"),
+    ("first seconds", "s", "storm: sign in for the first time, all at once"),
+    ("first late", "", "  of these later than 5 s, or never"),
+    ("first cpu", "s", "  CPU of the master"),
+    ("again seconds", "s", "storm: reconnect, all at once"),
+    ("again late", "", "  of these later than 5 s, or never"),
+    ("again cpu", "s", "  CPU of the master"),
+    ("ping seconds", "s", "salt '*' test.ping, complete"),
+    ("ping cpu", "ms", "  CPU of the master for each return"),
+)
+
+
+def main() -> int:
+    """Exit code 0; a measurement that fails raises."""
+    parser = argparse.ArgumentParser(
+        prog="bench.fleet", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
+    parser.add_argument("--minions", type=int, default=500)
+    parser.add_argument("--storm", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    sizes = (arguments.minions, arguments.storm, arguments.rounds)
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        ours = measured(saltern(Path(directory) / "saltern"), *sizes)
+        theirs = measured(salt(Path(directory) / "salt", arguments.salt.absolute()), *sizes)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sizes[0]} minions pinged, storms of {sizes[1]}\n")
+    print(f"{'':52} {'Saltern':>10} {'Salt':>10}   ratio")
+    for name, unit, what in ROWS:
+        mine, other = ours[name], theirs[name]
+        ratio = f"1/{other / mine:.1f}" if unit and mine else ""
+        print(f"{what:52} {mine:8.3g} {unit:2} {other:8.3g} {unit:2}  {ratio}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
