@@ -24,7 +24,6 @@ MINION = (
     "mako",
     "markupsafe",
     "msgpack",
-    "prometheus-client",
     "pycparser",
     "pyyaml",
     "pyzmq",

@@ -162,7 +162,7 @@ class _Versions(argparse.Action):
 
 
 #: Packages whose version a report of a fault should name.
-_STANDS_ON = ("cryptography", "Jinja2", "msgpack", "prometheus-client", "PyYAML", "pyzmq", "redis")
+_STANDS_ON = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
 
 
 def words_of_stdin(words: Sequence[str]) -> list[str]:

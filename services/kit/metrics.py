@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.gc_collector import GCCollector
-from prometheus_client.process_collector import ProcessCollector
+from services.kit.exposition import Counter, Gauge, Histogram, Registry, collector_rows, process_rows
 
 #: From one millisecond (a ping) to a minute (the request deadline).
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -17,7 +15,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 class Metrics:
     """The metrics of one process, with the registry that holds them."""
 
-    registry: CollectorRegistry
+    registry: Registry
     requests: Counter
     request_seconds: Histogram
     requests_queued: Gauge
@@ -61,18 +59,18 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
 
 def new_metrics(role: str) -> Metrics:
     """A fresh set, with the process's own figures (memory, CPU, file descriptors); ``registry`` serves what is the role's."""
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
+    registry = Registry()
+    registry.add(process_rows)
+    registry.add(collector_rows)
 
-    def served(field: str) -> CollectorRegistry | None:
+    def served(field: str) -> Registry | None:
         return registry if role in SERVED_BY[field] else None
 
     def counter(field: str, name: str, doc: str, *labels: str) -> Counter:
-        return Counter(name, doc, labels, registry=served(field))
+        return Counter(name, doc, labels, served(field))
 
     def gauge(field: str, name: str, doc: str, *labels: str) -> Gauge:
-        return Gauge(name, doc, labels, registry=served(field))
+        return Gauge(name, doc, labels, served(field))
 
     return Metrics(
         registry=registry,
@@ -83,7 +81,7 @@ def new_metrics(role: str) -> Metrics:
             "salt_master_request_seconds",
             "Time in a handler",
             ("cmd",),
-            buckets=_SECONDS,
+            bounds=_SECONDS,
             registry=served("request_seconds"),
         ),
         requests_queued=gauge("requests_queued", "salt_requests_queued", "Requests that wait for a worker"),

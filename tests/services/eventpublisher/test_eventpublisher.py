@@ -42,7 +42,7 @@ class Live:
         return made
 
     def metric(self, name: str, **labels: str) -> float:
-        return self.role.metrics.registry.get_sample_value(name, labels) or 0.0
+        return self.role.metrics.registry.value(name, labels) or 0.0
 
 
 @pytest.fixture

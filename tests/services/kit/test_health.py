@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -105,3 +106,18 @@ def test_probes_end_with_their_block(port: int) -> None:
             assert get(port, "/readyz")[0] == 200
         with pytest.raises(ConnectionRefusedError):
             get(port, "/readyz")
+
+
+def test_who_asks_otherwise_or_goes_is_no_harm(health: Health, port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for sent, answered in (
+        (b"POST /healthz HTTP/1.1\r\n\r\n", b"HTTP/1.0 501 "),
+        (b"GET\r\n\r\n", b"HTTP/1.0 404 "),
+        (b"\xff\xfe\r\n\r\n", b"HTTP/1.0 501 "),
+        (b"GET /" + b"x" * 10_000 + b"\r\n\r\n", b"HTTP/1.0 404 "),
+    ):
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+            one.sendall(sent)
+            assert one.recv(len(answered)) == answered
+    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    assert get(port, "/healthz") == (200, "ok\n")
+    assert "Traceback" not in capfd.readouterr().err

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import time
 
-from prometheus_client import CollectorRegistry, generate_latest
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from services.kit.exposition import Counter, Gauge, Histogram, Registry
 from services.kit.metrics import SERVED_BY, Metrics, new_metrics
 
 ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion")
@@ -17,8 +21,8 @@ _SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generati
 def _touch_all(metrics: Metrics) -> None:
     for item in dataclasses.fields(metrics):
         metric = getattr(metrics, item.name)
-        if not isinstance(metric, CollectorRegistry):
-            one = metric.labels(*["x"] * len(metric._labelnames)) if metric._labelnames else metric
+        if not isinstance(metric, Registry):
+            one = metric.labels(*["x"] * len(metric.label_names)) if metric.label_names else metric
             (one.observe if hasattr(one, "observe") else one.inc)(1)
 
 
@@ -27,8 +31,8 @@ def test_every_metric_is_served_under_its_name() -> None:
     for role in ROLES:
         metrics = new_metrics(role)
         _touch_all(metrics)
-        served += generate_latest(metrics.registry).decode()
-        labels = {name for family in metrics.registry.collect() for sample in family.samples for name in sample.labels}
+        served += metrics.registry.text()
+        labels = {name for *_, samples in metrics.registry.rows() for _, has, _ in samples for name in has}
         assert labels <= _SMALL, "a label with a minion's id or a jid grows without end"
     for wanted in (
         'salt_master_requests_handled_total{cmd="x",outcome="x"} 1.0',
@@ -45,13 +49,67 @@ def test_every_metric_has_a_role_and_every_role_serves_its_own_only() -> None:
     fields = {item.name for item in dataclasses.fields(Metrics)} - {"registry"}
     assert set(SERVED_BY) == fields
     assert all(roles and roles <= set(ROLES) for roles in SERVED_BY.values())
-    reqserver = generate_latest(new_metrics("reqserver").registry).decode()
+    reqserver = new_metrics("reqserver").registry.text()
     assert "salt_workers 0.0" in reqserver
     assert "salt_redis_up" not in reqserver
-    assert "\nsalt_" not in generate_latest(new_metrics("minion").registry).decode()
+    assert "\nsalt_" not in new_metrics("minion").registry.text()
 
 
 def test_processes_of_one_test_do_not_share_them() -> None:
     one, other = new_metrics("publisher"), new_metrics("publisher")
     one.jobs_published.inc()
-    assert other.registry.get_sample_value("salt_jobs_published_total") == 0.0
+    assert other.registry.value("salt_jobs_published_total") == 0.0
+
+
+def test_prometheus_reads_it() -> None:
+    """The reader of Prometheus' own client, on labels and documentation of every kind."""
+    registry = Registry()
+    counter = Counter("a", "What \\ it\nsays", ("x", "y"), registry)
+    counter.labels('quote " back \\ line\n', "").inc(2)
+    counter.labels('quote " back \\ line\n', "").inc()
+    Gauge("b", "", (), registry).set(-2.5)
+    histogram = Histogram("c", "Times", ("cmd",), (0.1, 1), registry)
+    for value in (0.05, 0.1, 0.5, 7):
+        histogram.labels("ping").observe(value)
+    read = {family.name: family for family in text_string_to_metric_families(registry.text())}
+    assert [(one.labels, one.value) for one in read["a"].samples] == [({"x": 'quote " back \\ line\n', "y": ""}, 3.0)]
+    assert [(one.labels, one.value) for one in read["b"].samples] == [({}, -2.5)]
+    assert [(one.name, one.labels.get("le"), one.value) for one in read["c"].samples] == [
+        ("c_bucket", "0.1", 2.0),
+        ("c_bucket", "1.0", 3.0),
+        ("c_bucket", "+Inf", 4.0),
+        ("c_count", None, 4.0),
+        ("c_sum", None, 7.65),
+    ]
+    assert (read["a"].type, read["a"].documentation) == ("counter", "What \\ it\nsays")
+
+
+def test_what_is_not_a_label_is_refused() -> None:
+    counter = Counter("a", "", ("x",))
+    for wrong in (lambda: counter.labels(), lambda: counter.labels("1", "2"), lambda: counter.inc()):
+        with pytest.raises(ValueError, match="a_total has the labels"):
+            wrong()
+    with pytest.raises(TypeError, match="a_total only counts"):
+        counter.labels("1").set(3)
+
+
+def test_threads_lose_no_count() -> None:
+    registry = Registry()
+    counter = Counter("a", "", (), registry)
+    threads = [threading.Thread(target=lambda: [counter.inc() for _ in range(2000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert registry.value("a_total") == 8000
+
+
+def test_a_process_tells_its_own_figures() -> None:
+    registry = new_metrics("minion").registry
+    started = registry.value("process_start_time_seconds")
+    assert started is not None
+    assert time.time() - 86400 < started <= time.time() + 1
+    assert (registry.value("process_cpu_seconds_total") or 0) > 0
+    assert (registry.value("process_resident_memory_bytes") or 0) > 5_000_000
+    assert (registry.value("process_open_fds") or 0) >= 3
+    assert registry.value("python_gc_collections_total", {"generation": "0"}) is not None

@@ -125,7 +125,7 @@ class Worker:
         return [tag for tag, _ in self.events]
 
     def count(self, name: str, **labels: str) -> float:
-        return self.desk.metrics.registry.get_sample_value(name, labels) or 0.0
+        return self.desk.metrics.registry.value(name, labels) or 0.0
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ class Fleet:
 
     def subscribers(self) -> float:
         assert self.role is not None
-        return self.role.metrics.registry.get_sample_value("salt_subscribers") or 0.0
+        return self.role.metrics.registry.value("salt_subscribers") or 0.0
 
     def heard(self, publisher: Publisher, socket: zmq.Socket[bytes], number: int) -> list[list[bytes]]:
         """The next messages, while the publisher turns."""
@@ -310,7 +310,7 @@ def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pyt
     assert caplog.text.count("publications wait until it is back") == 1
     (why,) = role.health.unready()
     assert why.startswith("redis: redis at ")
-    assert role.metrics.registry.get_sample_value("salt_redis_up") == 0
+    assert role.metrics.registry.value("salt_redis_up") == 0
 
 
 def test_a_port_that_is_taken_is_named(fleet: Fleet) -> None:
