@@ -297,7 +297,13 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.modules.cp": Room(
-        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.sent_files": "files that go to the master"}
+        NATIVE,
+        {
+            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.sent_files": "files that go to the master",
+            "statecore.sources": _SOURCES,
+            "statecore.downloads": "a source may lie behind a URL",
+        },
     ),
     "statecore.modules.file": Room(
         NATIVE,
@@ -442,7 +448,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
-            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.sources": _SOURCES,
             "statecore.content_differences": _DIFFERENCES,
         },
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import time
 import urllib.parse
@@ -29,6 +30,11 @@ DEADLINE = 3600.0
 LIMIT = 4 * 1024**3
 
 _BLOCK = 1024 * 1024
+
+#: What the minion's own disk says, and no server.
+_OF_THE_DISK = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR}
+)
 
 
 def shown(url: str) -> str:
@@ -98,7 +104,10 @@ def fetch(
         raise CommandError(f"{name}: no answer within {timeout:g} seconds") from error
     except http.client.IncompleteRead as error:
         raise CommandError(f"{name} ended before it was whole") from error
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except OSError as error:
+        where = f"{place.parent}: " if error.errno in _OF_THE_DISK else ""
+        raise CommandError(f"{name}: {where}{error.strerror or error}") from error
+    except (ValueError, http.client.HTTPException) as error:
         raise CommandError(f"{name}: {error or type(error).__name__}") from error
 
 

@@ -17,13 +17,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file, sent_files
+from statecore import downloads, managed_file, sent_files, sources
 from statecore.context import Context
 from statecore.errors import CommandError, HostError
 from statecore.managed_file import Attributes
+from statecore.sources import Verification
 
 _SCHEME = "salt://"
-_FOREIGN = ("http://", "https://", "ftp://", "s3://", "swift://")
+_FOREIGN = ("ftp://", "s3://", "swift://")
 
 
 def get_file(
@@ -100,8 +101,11 @@ def get_url(
     makedirs: bool = False,
     source_hash: str | None = None,
 ) -> Any:
-    """Writes a file of the tree or of the host; without ``dest`` fetches it, and None gives its text. False for nothing."""
-    found = _fetched(ctx, path, saltenv)
+    """Writes a file of the tree, of the host or of a server (http, https); without ``dest`` fetches it, None gives its text.
+
+    False where the tree or the host has none; CommandError says what a server answered.
+    """
+    found = _fetched(ctx, path, saltenv, Verification(source_hash or "", skip_verify=not source_hash))
     if found is None:
         return False
     if dest is None:
@@ -128,8 +132,13 @@ def cache_file(
     verify_ssl: bool = True,
     use_etag: bool = False,
 ) -> str:
-    """Where a file of the tree is once it is fetched, "" when there is none."""
-    found = _fetched(ctx, path, saltenv)
+    """Where a file of the tree or of a server is once it is fetched, "" when the tree has none.
+
+    source_hash, use_etag
+        of a server's file: the copy that is at hand serves while it has this digest; while the server says that it does
+    """
+    wanted = Verification(source_hash or "", skip_verify=not source_hash, verify_ssl=verify_ssl, use_etag=use_etag)
+    found = _fetched(ctx, path, saltenv, wanted)
     return str(found) if found else ""
 
 
@@ -160,7 +169,10 @@ def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
 
 
 def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
-    """As ``cache_file``: what is not there yet is fetched."""
+    """As ``cache_file``: what is not there yet is fetched; of a server's file only the copy that is at hand is told."""
+    if path.startswith(downloads.SCHEMES):
+        place = downloads.cached_at(path, sources.cache_of(ctx), saltenv or ctx.saltenv)
+        return str(place) if place.is_file() else ""
     return cache_file(ctx, path, saltenv)
 
 
@@ -241,9 +253,12 @@ def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str
     return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
 
 
-def _fetched(ctx: Context, path: str, saltenv: str | None) -> Path | None:
+def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: Verification | None = None) -> Path | None:
     if path.startswith(_FOREIGN):
-        raise CommandError(f"not supported: the source {path}; use salt://, file:// or a path of the host")
+        raise CommandError(f"not supported: the source {path}; use salt://, http(s)://, file:// or a path of the host")
+    if path.startswith(downloads.SCHEMES):
+        unverified = Verification(skip_verify=True)
+        return sources.fetched(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
     if path.startswith(_SCHEME):
         relative, environment = _environment(ctx, path, saltenv)
         return ctx.files.fetch(relative, environment)

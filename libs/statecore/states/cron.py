@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, managed_file
+from statecore import content_differences
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError, SlsError, StateFailure
 from statecore.hostfiles import accounts, cron_spool, cron_table
+from statecore.sources import Missing, Verification, find
 from statecore.types import FileChange, Outcome, Plan, Step
 
 
@@ -153,17 +153,12 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
 
 def _source(ctx: Context, name: Any, source_hash: str, template: str | None, values: Mapping[str, Any]) -> bytes:
     """The bytes of the first source that exists, verified and rendered. Raises CommandError, InvocationError, SlsError."""
-    sources = [str(each) for each in (name if isinstance(name, list) else [name])]
-    found = next(((each, place) for each in sources if (place := ctx.call("cp.cache_file", each))), None)
-    if found is None:
-        raise CommandError(f"Source file {', '.join(sources)} not found in saltenv '{ctx.saltenv}'")
-    address, cached = found
-    # What is on the host is read there, not by a path that somebody may swap.
-    place = ctx.host.path(address.removeprefix("file://")) if address.startswith(("/", "file://")) else Path(cached)
-    if source_hash:
-        algorithm, wanted = managed_file.parse_digest(source_hash)
-        if (digest := managed_file.digest(place, algorithm)) != wanted:
-            raise CommandError(f"{address} has the {algorithm} {digest}, and not {wanted} as source_hash says")
+    wanted = Verification(source_hash, skip_verify=not source_hash)
+    try:
+        address, place, _ = find(ctx, name, ctx.saltenv, str(name), wanted)
+    except Missing:
+        listed = ", ".join(str(each) for each in (name if isinstance(name, list) else [name]))
+        raise CommandError(f"Source file {listed} not found in saltenv '{ctx.saltenv}'") from None
     data = place.read_bytes()
     if not template:
         return data

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from statecore.errors import CommandError
+from tests.statecore.loopback_server import serve
 
 
 @pytest.fixture
@@ -80,7 +82,27 @@ def test_where_things_are(tree):
     assert tree.call("cp.stat_file", "salt://web/conf/a.txt") == "0644"
 
 
-@pytest.mark.parametrize(("name", "args"), [("get_file_str", ("http://x/y",)), ("get_url", ("ftp://x/y", None))])
+@pytest.mark.parametrize(("name", "args"), [("get_file_str", ("s3://x/y",)), ("get_url", ("ftp://x/y", None))])
 def test_what_is_not_there_says_so(tree, name, args):
     with pytest.raises(CommandError, match="not supported"):
         tree.call(f"cp.{name}", *args)
+
+
+def test_files_of_a_server(plain):
+    with serve() as web:
+        url = f"{web.url}/plain"
+        assert plain.call("cp.is_cached", url) == ""
+        assert plain.call("cp.get_file_str", url) == "all is well\n"
+        assert plain.call("cp.get_url", url, None) == "all is well\n"
+        assert plain.call("cp.get_url", url, "/f") == "/f"
+        assert (plain.root / "f").read_text() == "all is well\n"
+        kept = plain.call("cp.cache_file", url)
+        assert Path(kept).read_text() == "all is well\n"
+        assert plain.call("cp.is_cached", url) == kept
+        asked = len(web.asked)
+        digest = hashlib.sha256(b"all is well\n").hexdigest()
+        assert plain.call("cp.cache_file", url, source_hash=digest) == kept
+        assert len(web.asked) == asked
+        for words, kwargs in (("HTTP 404", {}), ("does not match actual checksum", {"source_hash": "1" * 64})):
+            with pytest.raises(CommandError, match=words):
+                plain.call("cp.cache_file", url if kwargs else f"{web.url}/none", **kwargs)

@@ -205,3 +205,15 @@ def test_a_text_that_is_another_is_not_taken(state: str, web: Web, plain: PlainM
     gone = plain.state(state, name="/f", source=f"{web.url}/none")
     assert f"{web.url}/none: HTTP 404" in gone["comment"]
     assert (plain.root / "f").read_text() == "old\n"
+
+
+def test_a_cache_without_room_is_named(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "cache/f"
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(downloads, "_stream", full)
+    with pytest.raises(CommandError, match=f"{web.url}/f: {place.parent}: No space left on device"):
+        downloads.fetch(f"{web.url}/f", place)
+    assert list(place.parent.iterdir()) == []
