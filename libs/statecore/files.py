@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from statecore.errors import StatecoreError
 from statecore.named_tuple import NamedTuple
 from statecore.ports import FileHash
 
@@ -192,10 +193,16 @@ class LocalFiles:
 
 
 def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """How trees are looked at, as options say it: arguments of LocalFiles."""
+    """How trees are looked at, as options say it: arguments of LocalFiles. Raises StatecoreError."""
+    expressions = _words(opts.get("file_ignore_regex"))
+    for expression in expressions:
+        try:
+            re.compile(expression)
+        except re.error as error:
+            raise StatecoreError(f"file_ignore_regex: {expression!r} is no regular expression: {error}") from error
     return {
         "ignore_glob": _words(opts.get("file_ignore_glob")),
-        "ignore_regex": _words(opts.get("file_ignore_regex")),
+        "ignore_regex": expressions,
         "follow_links": bool(opts.get("fileserver_followsymlinks", True)),
         "ignore_links": bool(opts.get("fileserver_ignoresymlinks", False)),
         "list_seconds": float(opts.get("fileserver_list_cache_time") or 0),

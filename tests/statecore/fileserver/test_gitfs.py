@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import http.server
 import os
 import subprocess
 import threading
@@ -263,3 +266,47 @@ def test_backends_are_chosen_by_name(tmp_path: Path) -> None:
         FileServer.of({"fileserver_backend": ["roots"]}).only("git")
     with pytest.raises(UnknownBackend, match="there are roots, gitfs, minionfs"):
         FileServer.of({"fileserver_backend": ["hg"]})
+
+
+class _Guarded(http.server.SimpleHTTPRequestHandler):
+    """Files for who knows the password; ``asked`` is who came with which."""
+
+    asked: list[str | None]
+
+    def do_GET(self) -> None:
+        told = self.headers.get("Authorization")
+        self.asked.append(told)
+        if told == "Basic " + base64.b64encode(b"ann:s3cret'\"$x").decode():
+            super().do_GET()
+            return
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.end_headers()
+
+    def log_message(self, *words: Any) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(("password", "lets_in"), [("s3cret'\"$x", True), ("wrong", False), ("", False)])
+def test_a_password_goes_to_its_host(password: str, lets_in: bool, repository: Repository, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    git(tmp_path, "clone", "-q", "--bare", repository.url, str(bare))
+    git(bare, "update-server-info")
+    asked: list[str | None] = []
+    handler = type("Handler", (_Guarded,), {"asked": asked})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(bare)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/"
+        login = {"gitfs_user": "ann", "gitfs_password": password, "gitfs_insecure_auth": True, "gitfs_proxy": ""}
+        opts = opts_of(tmp_path, url, **login)
+        if lets_in:
+            assert text(updated(opts), "top.sls") == "top\n"
+        else:
+            with pytest.raises(GitFault, match="git fetch: fatal: Authentication failed"):
+                mirror_of(opts).update()
+        # Not before the server asks.
+        assert asked[0] is None
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.fileserver import FileServer
-from statecore.master_data import Wanted, pillar_of
+from statecore.master_data import Wanted, pillar_of, pillar_top_of
 from statecore.pillar.memory import PillarMemory
 from statecore.render.memory import RenderMemory
 from statecore.runtime import Runtime
@@ -136,3 +136,21 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.count("0" * 50) == 2
     assert made.count(f"{39:050}") == 1
     assert made.count("x" * 500) == 2
+
+
+def test_the_top_of_all_environments(tmp_path: Path) -> None:
+    """As Salt's runner pillar.show_top gives it, order included."""
+    for env, top in {
+        "base": "base:\n  '*': [a, b, a]\n  'G@os:Debian': [{match: compound}, c]\n  'x*': [{order: 1}, d]\ndev:\n  'web*': [e]\n",
+        "dev": "dev:\n  '*': [f]\n",
+    }.items():
+        (tmp_path / env).mkdir()
+        (tmp_path / env / "top.sls").write_text(top)
+    roots = {env: [str(tmp_path / env)] for env in ("base", "dev")}
+    opts = {"pillar_roots": roots, "file_roots": {}, "id": "web1", "cachedir": "", "ext_pillar": []}
+    runtime = Runtime(opts, files=FileServer.of(opts), grains={"id": "web1", "os": "Debian"}, pillar={})
+    found = pillar_top_of(runtime.context, runtime.loader, Wanted("web1"))
+    assert [(env, list(targets.items())) for env, targets in found.items()] == [
+        ("base", [("*", ["a", "b"]), ("G@os:Debian", [{"match": "compound"}, "c"]), ("x*", ["d"])]),
+        ("dev", [("web*", ["e"]), ("*", ["f"])]),
+    ]
