@@ -23,10 +23,12 @@ OURS = "ours1"
 
 
 @pytest.fixture(scope="module")
-def joined(module_labs: NewLab, oracle: Oracle) -> Iterator[Lab]:
+def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A master, and the stock minion signed in there. One of ours may be started beside it."""
     need_namespace()
-    lab = module_labs(minions=(OURS,), options={"auto_accept": False})
+    cachedir = str(tmp_path_factory.mktemp("received"))
+    peers = {"peer": {".*": ["test."]}, "peer_run": {".*": ["test.arg", "manage.up"]}, "file_recv": True}
+    lab = module_labs(minions=(OURS,), options={"auto_accept": False, "cachedir": cachedir, **peers})
     lab.start_all(*lab.roles)
     minion = StockMinion(MINION, oracle.venv, lab)
     minion.start()
@@ -161,6 +163,24 @@ CALLS = (
 )
 
 
+#: What minions ask of the master for others.
+ASKED = (
+    # It ends when all have returned; a stock minion on a busy machine takes its time.
+    ("publish.publish", "*", "test.ping", "timeout=60"),
+    ("publish.publish", "*", "test.arg", "['a', 1, 'b=2']", "timeout=60"),
+    ("publish.full_data", "*", "test.echo", "x", "timeout=60"),
+    ("publish.publish", "*", "cmd.run", "id"),
+    ("publish.publish", "*", "publish.publish", "['*', 'test.ping']"),
+    ("publish.publish", OURS, "test.ping", "tgt_type=list", "timeout=60"),
+    ("publish.runner", "test.arg", "[1, 'a=2']"),
+    ("publish.runner", "manage.up"),
+    ("publish.runner", "jobs.active"),
+    ("cp.push", "/etc/hostname", "upload_path=/a/b"),
+    ("cp.push", "/etc/nowhere"),
+    ("cp.push", "etc/hostname"),
+)
+
+
 def heard(lab: Lab, minion: str, tag: str, words: Sequence[str], undo: Sequence[str]) -> dict[str, Any]:
     """The event that a minion fires by itself once it was told to; told again until somebody listens."""
     listening = lab.started("salt-run", "state.event", tag.replace("%s", minion))
@@ -218,3 +238,21 @@ def test_its_schedule_and_beacons_are_changed_as_ours(both: Lab) -> None:
         told = both.run("salt", "--out", "json", "--static", "-t", "20", "*", *words).data
         assert told[OURS] == told[MINION], words
         assert "did not return" not in str(told[OURS]), words
+
+
+def test_it_asks_for_others_as_ours(both: Lab) -> None:
+    for words in ASKED:
+        told = both.run("salt", "--out", "json", "--static", "-t", "20", "*", *words).data
+        asked = {minion: _without_publication(told[minion]) for minion in (MINION, OURS)}
+        assert asked[OURS] == asked[MINION], words
+        assert "did not return" not in str(told[OURS]), words
+    for minion in (MINION, OURS):
+        kept = Path(both.master_options.cachedir, "minions", minion, "files", "a", "b")
+        assert kept.read_text().strip(), minion
+
+
+def _without_publication(value: Any) -> Any:
+    """What a stock minion tells a function of the publication, besides its arguments."""
+    if isinstance(value, dict):
+        return {key: _without_publication(item) for key, item in value.items() if not str(key).startswith("__pub_")}
+    return value
