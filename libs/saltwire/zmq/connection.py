@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import zmq
-from zmq.utils.monitor import recv_monitor_message
+
+#: Number of the event, and what belongs to it, in the machine's own order (zmq_socket_monitor(3)). pyzmq's own reader of it
+#: would bring asyncio into every minion.
+_EVENT = struct.Struct("=hi")
 
 
 class Connection:
@@ -19,7 +24,8 @@ class Connection:
     def up(self) -> bool:
         """True while there is a connection."""
         while self._monitor.poll(0):
-            self._up = recv_monitor_message(self._monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            event, _ = _EVENT.unpack(self._monitor.recv_multipart()[0])
+            self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
         return self._up
 
     def close(self) -> None:
