@@ -180,7 +180,4 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
 def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
     """Raises CommandError where there are errors; it carries what was changed all the same."""
     if errors:
-        shown = "\n".join("    - " + error.replace("\n", "\n      ") for error in errors)
-        raise CommandError(
-            f"{message}. Additional info follows:\n\nerrors:\n{shown}", {"errors": list(errors), "changes": changes}
-        )
+        raise CommandError(message, {"errors": list(errors), "changes": changes})

@@ -94,7 +94,7 @@ def managed(
         try:
             ctx.call("pkg.mod_repo", name, refresh=refresh and refresh_db, **wanted)
         except (CommandError, InvocationError) as error:
-            return _failed(f"Failed to configure repo '{name}': {error}", error)
+            return _failed(f"Failed to configure repo '{name}': ", error)
         return Outcome(f"Configured package repo '{name}'", changes)
 
     step = Step(f"configure {name}", work)
@@ -131,15 +131,16 @@ def absent(
         try:
             ctx.call("pkg.del_repo", name, refresh=refresh)
         except (CommandError, InvocationError) as error:
-            return _failed(str(error), error)
+            return _failed("", error)
         return Outcome(f"Removed repo {name}", {"repo": name})
 
     step = Step(f"remove {name}", work)
     return Plan.change(f"Package repo '{name}' will be removed. {_LATER}", [step])
 
 
-def _failed(comment: str, error: Exception) -> Outcome:
+def _failed(before: str, error: Exception) -> Outcome:
     """What went wrong, with what was changed all the same."""
     info = error.info if isinstance(error, CommandError) else None
     changes = info.get("changes", {}) if isinstance(info, Mapping) else {}
-    return Outcome(comment, changes, ok=False)
+    said = error.strerror_without_changes if isinstance(error, CommandError) else str(error)
+    return Outcome(f"{before}{said}", changes, ok=False)

@@ -60,7 +60,7 @@ def told(work: Callable[[], Outcome], doing: str) -> Outcome:
         return work()
     except CommandError as error:
         if isinstance(error.info, Mapping) and "changes" in error.info:
-            return Outcome(str(error), error.info["changes"], ok=False)
+            return Outcome(error.strerror_without_changes, error.info["changes"], ok=False)
         return Outcome(f"An error was encountered while {doing}: {error}", ok=False)
 
 

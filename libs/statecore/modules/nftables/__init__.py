@@ -6,14 +6,13 @@ They are those of the network namespace that the minion is in: the host's own, w
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.errors import InvocationError
 from statecore.hostfiles import network_files, nftables_rules
+from statecore.modules.nftables import nft
 from statecore.ports import CommandResult
 
 #: Where rules are kept; a directory gets a file of this name (Salt: modules/nftables.py).
@@ -83,7 +82,7 @@ def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
 
         salt '*' nftables.list_tables
     """
-    return [each["table"] for each in _listed(ctx, "tables", nftables_rules.of(family)) if "table" in each]
+    return [each["table"] for each in nft.listed(ctx, "tables", nftables_rules.of(family)) if "table" in each]
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
@@ -99,7 +98,7 @@ def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
 
 def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
     """All that a family has, as nft tells it to programs."""
-    return _listed(ctx, "ruleset", nftables_rules.of(family))
+    return nft.listed(ctx, "ruleset", nftables_rules.of(family))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
@@ -136,7 +135,7 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
     """Whether a table has a chain."""
     if not chain:
         return _needed("Chain")
-    there = _chain(ctx, table, chain, family) is not None
+    there = nft.chain(ctx, table, chain, family) is not None
     return _answer(
         there, f"Chain {chain} in table {table} in family {family} {'exists' if there else 'does not exist'}"
     )
@@ -153,7 +152,7 @@ def check(
     """
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
-    there = nftables_rules.handle(_listing(ctx, table, chain, family), str(rule)) is not None
+    there = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None
     where = f"chain {chain} in table {table} in family {family}"
     return _answer(there, f"Rule {rule} in {where} {'exists' if there else 'does not exist'}")
 
@@ -164,7 +163,7 @@ def get_rule_handle(
     """``handle`` of a rule."""
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
-    found = nftables_rules.handle(_listing(ctx, table, chain, family), str(rule))
+    found = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
     return {"result": True, "handle": found} if found else _answer(False, f"Could not find rule {rule}")
 
 
@@ -173,7 +172,7 @@ def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if known["result"] or not table:
         return known
-    done = _do(ctx, ["add", "table", nftables_rules.of(family), table])
+    done = nft.do(ctx, ["add", "table", nftables_rules.of(family), table])
     return _told(
         done, f"Table {table} in family {family} created", f"Table {table} in family {family} could not be created"
     )
@@ -184,7 +183,7 @@ def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if not known["result"]:
         return known
-    done = _do(ctx, ["delete", "table", nftables_rules.of(family), table])
+    done = nft.do(ctx, ["delete", "table", nftables_rules.of(family), table])
     return _told(
         done, f"Table {table} in family {family} deleted", f"Table {table} in family {family} could not be deleted"
     )
@@ -211,7 +210,7 @@ def new_chain(
     if not known["result"]:
         return known
     about = f"Chain {chain} in table {table} in family {family}"
-    if _chain(ctx, table, chain, family) is not None:
+    if nft.chain(ctx, table, chain, family) is not None:
         return _answer(False, f"{about} already exists")
     words = ["add", "chain", nftables_rules.of(family), table, chain]
     given = [value not in (None, "") for value in (table_type, hook, priority)]
@@ -219,7 +218,7 @@ def new_chain(
         if not all(given):
             return _answer(False, "Table_type, hook, and priority required.")
         words.append(f"{{ type {table_type} hook {hook} priority {priority}; }}")
-    return _told(_do(ctx, words), f"{about} created", f"{about} could not be created")
+    return _told(nft.do(ctx, words), f"{about} created", f"{about} could not be created")
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
@@ -227,7 +226,7 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
     if absent := _absent(ctx, table, chain, family):
         return absent
     about = f"Chain {chain} in table {table} in family {family}"
-    done = _do(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
+    done = nft.do(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
     return _told(done, f"{about} deleted", f"{about} could not be deleted")
 
 
@@ -274,10 +273,10 @@ def delete(
     if absent := _absent(ctx, table, chain, family, **({} if position else {"rule": rule})):
         return absent
     where = f"chain {chain} in table {table} in family {family}"
-    found = str(position) if position else nftables_rules.handle(_listing(ctx, table, chain, family), str(rule))
+    found = str(position) if position else nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
     if found is None:
         return _answer(False, f"Rule {rule} in {where} does not exist")
-    done = _do(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
+    done = nft.do(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
     return _told(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
 
 
@@ -295,7 +294,7 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
         return known
     at = nftables_rules.of(family)
     where = f"from {f'chain {chain} in ' if chain else ''}table {table} in family {family}."
-    done = _do(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
+    done = nft.do(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
     return _told(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
 
 
@@ -303,7 +302,7 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
     """What becomes of packets of a chain that no rule decides on; None for a chain that has no policy, or is not there."""
     if not chain:
         raise InvocationError("Chain needs to be specified")
-    found = _chain(ctx, table, chain, family)
+    found = nft.chain(ctx, table, chain, family)
     return found.get("policy") if found else None
 
 
@@ -319,46 +318,16 @@ def set_policy(
     for name, value in (("Chain", chain), ("Policy", policy)):
         if not value:
             raise InvocationError(f"{name} needs to be specified")
-    found = _chain(ctx, table, str(chain), family)
+    found = nft.chain(ctx, table, str(chain), family)
     if not found or not {"type", "hook", "prio"} <= set(found):
         return False
     device = f'device "{found["dev"]}" ' if "dev" in found else ""
     parameters = f"type {found['type']} hook {found['hook']} {device}priority {found['prio']}; policy {policy};"
-    done = _do(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
+    done = nft.do(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
     return done.retcode == 0
 
 
 # ----------------------------------------------------------------------------------------------------------------------------
-
-
-def _do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
-    # What follows is no option of nft, whatever it begins with.
-    return ctx.host.run(["nft", *options, "--", *words])
-
-
-def _listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
-    done = _do(ctx, ["list", *words], "--json")
-    if done.retcode:
-        raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
-    try:
-        return list(json.loads(done.stdout or "{}").get("nftables", []))
-    except ValueError as error:
-        raise CommandError(f"nft list {' '.join(words)}: what it tells is no JSON: {error}") from error
-
-
-def _chain(ctx: Context, table: str, chain: str, family: str) -> dict[str, Any] | None:
-    for each in _listed(ctx, "chains", nftables_rules.of(family)):
-        found = each.get("chain", {})
-        if (found.get("table"), found.get("name")) == (table, chain):
-            return dict(found)
-    return None
-
-
-def _listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
-    done = _do(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
-    if done.retcode:
-        raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: Any) -> Answer | None:
@@ -380,27 +349,21 @@ def _put(
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
     where = f"chain {chain} in table {table} in family {family}"
-    if nftables_rules.handle(_listing(ctx, table, chain, family), str(rule)) is not None:
+    if nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None:
         return _answer(False, f"Rule {rule} {where} already exists")
     at = [nftables_rules.of(family), table, str(chain)]
-    done = _do(ctx, [*verb, "rule", *at, *place, str(rule)])
+    done = nft.do(ctx, [*verb, "rule", *at, *place, str(rule)])
     if done.retcode:
         return _answer(False, f'Failed to add rule "{rule}" {where}. {done.stderr.strip()}')
-    listing = _listing(ctx, table, chain, family)
+    listing = nft.listing(ctx, table, chain, family)
     if nftables_rules.handle(listing, str(rule)) is not None:
         return _answer(True, f'Added rule "{rule}" {where}.')
     # A rule that is not known again would be added with every run.
-    new = _newest(listing)
+    new = nft.newest(listing)
     if new is None:
         return _answer(False, f'nft took the rule "{rule}" and does not list it in {where}.')
-    _do(ctx, ["delete", "rule", *at, "handle", new[0]])
+    nft.do(ctx, ["delete", "rule", *at, "handle", new[0]])
     return _answer(False, f'The rule "{rule}" was taken back: nft lists it as "{new[1]}". Write it so.')
-
-
-def _newest(listing: str) -> tuple[str, str] | None:
-    """(handle, text) of the rule that was made last."""
-    found = [(int(number), text) for text, number in nftables_rules.with_handles(listing)]
-    return (str(max(found)[0]), max(found)[1]) if found else None
 
 
 def _all(ctx: Context) -> str:

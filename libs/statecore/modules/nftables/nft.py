@@ -1,0 +1,52 @@
+"""nft: how it is run, and what it lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import nftables_rules
+from statecore.ports import CommandResult
+
+
+def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
+    """Runs nft."""
+    # What follows is no option of nft, whatever it begins with.
+    return ctx.host.run(["nft", *options, "--", *words])
+
+
+def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
+    """What ``nft list`` tells, each thing a map of one entry. Raises CommandError."""
+    done = do(ctx, ["list", *words], "--json")
+    if done.retcode:
+        raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
+    try:
+        return list(json.loads(done.stdout or "{}").get("nftables", []))
+    except ValueError as error:
+        raise CommandError(f"nft list {' '.join(words)}: what it tells is no JSON: {error}") from error
+
+
+def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | None:
+    """What is told of a chain; None where there is none."""
+    for each in listed(ctx, "chains", nftables_rules.of(family)):
+        found = each.get("chain", {})
+        if (found.get("table"), found.get("name")) == (table, name):
+            return dict(found)
+    return None
+
+
+def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
+    """The rules of a chain with their handles, as nft writes them. Raises CommandError."""
+    done = do(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
+    if done.retcode:
+        raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def newest(listing: str) -> tuple[str, str] | None:
+    """(handle, text) of the rule that was made last."""
+    found = [(int(number), text) for text, number in nftables_rules.with_handles(listing)]
+    return (str(max(found)[0]), max(found)[1]) if found else None
