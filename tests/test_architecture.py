@@ -372,6 +372,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
     "statecore.modules.data": Room(NATIVE, {"statecore.kept_files": "what a minion keeps for itself is a kept file"}),
+    "statecore.modules.nftables": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
