@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,8 @@ class Signing:
             if isinstance(content, Path):
                 self._checked(ctx, content, saltenv)
                 return
+            import tempfile  # it brings random with it, and few files are signed
+
             # What is written is what was looked at, not what a template or a source may be by then.
             with tempfile.TemporaryDirectory(prefix="saltern-signed-") as directory:
                 copy = Path(directory, "content")
