@@ -68,6 +68,7 @@ def away(request: pytest.FixtureRequest, module_labs: NewLab) -> Iterator[Away]:
         "pillar_roots": {"base": [str(lab.tree / "pillar")]},
         # A session of a minion is renewed when it is older than this.
         "publish_session": 20,
+        "peer": {"ours.*": ["test.*"]},
         **of_master,
     }
     master = StockMaster(lab.root, venv, options)
@@ -165,6 +166,13 @@ def test_they_share_their_mines(away: Away) -> None:
     assert salt(NAMES[0], "mine.get", "*", "test.ping") == {NAMES[0]: away.everybody(True)}
     assert salt("*", "mine.delete", "offered") == away.everybody(True)
     assert salt(NAMES[0], "mine.get", "*", "offered") == {NAMES[0]: {}}
+
+
+def test_they_publish_to_each_other(away: Away) -> None:
+    salt = away.master.salt
+    assert salt(TREE, "publish.publish", "*", "test.ping") == {TREE: away.everybody(True)}
+    assert salt(TREE, "publish.full_data", MACHINE, "test.echo", "told")[TREE][MACHINE]["ret"] == "told"
+    assert not salt(TREE, "publish.publish", "*", "cmd.run", "id")[TREE]
 
 
 def test_what_they_tell_by_themselves_is_heard(away: Away) -> None:

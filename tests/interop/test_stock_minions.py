@@ -69,7 +69,7 @@ class Fleet:
 def fleet(request: pytest.FixtureRequest, module_labs: NewLab) -> Iterator[Fleet]:
     need_namespace()
     ours, theirs = WIRES[request.param]
-    lab = module_labs(minions=(), options={"auto_accept": False, **ours})
+    lab = module_labs(minions=(), options={"auto_accept": False, "peer": {"stock.*": ["test.*"]}, **ours})
     minions = {
         name_of(version): StockMinion(
             name_of(version), venv_of(version), lab, {**theirs, "mine_functions": {"test.ping": []}}
@@ -191,6 +191,15 @@ def test_they_share_their_mines(fleet: Fleet) -> None:
     assert lab.salt(NAMES[0], "mine.get", "*", "test.ping") == {NAMES[0]: fleet.everybody(True)}
     assert lab.salt("*", "mine.delete", "offered") == fleet.everybody(True)
     assert lab.salt(NAMES[0], "mine.get", "*", "offered") == {NAMES[0]: {}}
+
+
+def test_they_publish_to_each_other(fleet: Fleet) -> None:
+    lab, first = fleet.lab, NAMES[0]
+    for name in NAMES:
+        assert lab.salt(name, "publish.publish", "*", "test.ping") == {name: fleet.everybody(True)}
+    full = lab.salt(first, "publish.full_data", first, "test.echo", "told")[first]
+    assert full[first]["ret"] == "told"
+    assert not lab.salt(first, "publish.publish", "*", "cmd.run", "id")[first]
 
 
 def test_what_they_tell_by_themselves_is_heard(fleet: Fleet) -> None:
