@@ -35,7 +35,9 @@ def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPat
     try:
         until(lambda: lab.keys()["minions_pre"] == [MINION], STARTUP, "the stock minion's key")
         lab.ok("salt-key", "-y", "-a", MINION)
-        until(lambda: lab.run("salt", "-t", "2", MINION, "test.ping").code == 0, STARTUP, "the stock minion answers")
+        until(
+            lambda: lab.run("salt", "-t", "2", MINION, "test.ping").code == 0, 3 * STARTUP, "the stock minion answers"
+        )
         yield lab
     finally:
         minion.end()
@@ -92,7 +94,9 @@ def test_it_keeps_up_with_rotated_keys_and_restarted_roles(joined: Lab) -> None:
         joined.restart(role)
     joined.await_ready(*joined.roles)
     until(
-        lambda: joined.run("salt", "-t", "2", MINION, "test.ping").code == 0, STARTUP, "the stock minion answers again"
+        lambda: joined.run("salt", "-t", "2", MINION, "test.ping").code == 0,
+        3 * STARTUP,
+        "the stock minion answers again",
     )
     assert joined.tracebacks() == []
 
