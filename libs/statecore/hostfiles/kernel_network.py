@@ -14,10 +14,11 @@ import re
 import socket
 import struct
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from statecore.hostfiles import plain_text, processes
+from statecore.named_tuple import NamedTuple
 from statecore.ports import ManagedHost
 
 #: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
@@ -32,8 +33,7 @@ _LOCAL = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
 _BROADCASTS = re.compile(r"\|-- (\S+)\n\s+/32 link BROADCAST")
 
 
-@dataclass(frozen=True, slots=True)
-class Address4:
+class Address4(NamedTuple):
     """An IPv4 address; netmask and broadcast as they are written, None for no broadcast."""
 
     address: str
@@ -41,8 +41,7 @@ class Address4:
     broadcast: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Address6:
+class Address6(NamedTuple):
     """An IPv6 address, the length of its prefix, and its scope: global, host, link, site, or the kernel's number."""
 
     address: str
@@ -50,15 +49,29 @@ class Address6:
     scope: str
 
 
-@dataclass(slots=True)
 class Interface:
-    """One interface."""
+    """One interface; ``hardware`` is "" where it has none. No dataclass: grains are gathered at each start."""
 
-    up: bool = True
-    #: "" where it has none.
-    hardware: str = ""
-    four: list[Address4] = field(default_factory=list)
-    six: list[Address6] = field(default_factory=list)
+    __slots__ = ("four", "hardware", "six", "up")
+
+    def __init__(
+        self,
+        up: bool = True,
+        hardware: str = "",
+        four: Sequence[Address4] = (),
+        six: Sequence[Address6] = (),
+    ) -> None:
+        self.up, self.hardware = up, hardware
+        self.four, self.six = list(four), list(six)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Interface) and all(getattr(self, it) == getattr(other, it) for it in self.__slots__)
+
+    def __hash__(self) -> int:
+        return hash((self.up, self.hardware, tuple(self.four), tuple(self.six)))
+
+    def __repr__(self) -> str:
+        return f"Interface({', '.join(f'{it}={getattr(self, it)!r}' for it in self.__slots__)})"
 
 
 def interfaces(host: ManagedHost) -> dict[str, Interface]:

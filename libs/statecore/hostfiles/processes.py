@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.errors import HostError
+from statecore.named_tuple import NamedTuple
 from statecore.ports import ManagedHost
 
 _OURS = Path("/proc")
@@ -54,8 +54,7 @@ _STATE, _PPID, _TTY, _UTIME, _STIME, _CUTIME, _CSTIME, _NICE, _THREADS, _START, 
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A process that was there when it was looked at."""
 
     pid: int

@@ -409,7 +409,7 @@ def test_a_shell_that_may_not_be_looked_into_is_told_of_once(plain, monkeypatch)
     )
     ctx = plain.context(host=Host("/"))
     (own,) = [each for each in sh_beacon.processes.all_of(ctx.host) if each.pid == os.getpid()]
-    monkeypatch.setattr(sh_beacon.processes, "all_of", lambda _: [replace(own, words=("-bash",))])
+    monkeypatch.setattr(sh_beacon.processes, "all_of", lambda _: [own._replace(words=("-bash",))])
     told = []
     deadline = time.monotonic() + 20
     while not told and time.monotonic() < deadline:
