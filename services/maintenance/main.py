@@ -20,7 +20,7 @@ from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.service import Role, run_role
-from services.kit.tree_updates import roots_changes, tidy
+from services.kit.tree_updates import mirrors, roots_changes, tidy
 from services.maintenance.fetches import Fetches
 from services.maintenance.scheduled import Due, ScheduledRunners
 from statecore.gitrepos.remotes import GITFS
@@ -250,6 +250,7 @@ def _loop(role: Role) -> None:
         return job
 
     chores = Chores(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
+    chores.fetches = Fetches(mirrors(role.options))
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.trouble)
