@@ -91,6 +91,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "epochs.rotate_aes": lambda store: store.epochs.rotate_aes(),
     "epochs.rotate_session": lambda store: store.epochs.rotate_session(),
     "locks.acquire": lambda store: store.locks.acquire("l", "me", 1000),
+    "locks.newest": lambda store: store.locks.newest("l"),
     "locks.release": lambda store: store.locks.release("l", "me"),
 }
 
