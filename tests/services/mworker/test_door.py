@@ -208,7 +208,11 @@ class TestControl:
             (b"\xc1", "BadRequest", "not msgpack"),
             (msgpack.packb({(1, 2): 3}), "BadRequest", "not msgpack"),
             (msgpack.packb([1]), "BadRequest", "a request is a map, not a list"),
-            (msgpack.packb({}), "UnknownCommand", "no control command 'None'; there are job_returns, known, ping, publish"),
+            (
+                msgpack.packb({}),
+                "UnknownCommand",
+                "no control command 'None'; there are job_returns, known, ping, publish",
+            ),
             (msgpack.packb({"cmd": "_auth"}), "UnknownCommand", "'_auth'"),
             (msgpack.packb({"cmd": ["ping"]}), "UnknownCommand", "there are"),
         ],

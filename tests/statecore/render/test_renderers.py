@@ -314,7 +314,11 @@ def test_gpg_by_default_must_succeed(keys: Path, planted: Plant) -> None:
 
 
 def test_gpg_with_keys_that_cannot_be_written(
-    keys: Path, planted: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keys: Path,
+    planted: Plant,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As a container's secret is mounted. Root may write everywhere but there, so the answer of the system is given here."""
     sealed = tmp_path / "sealed"
@@ -322,8 +326,8 @@ def test_gpg_with_keys_that_cannot_be_written(
     (sealed / "private-keys-v1.d").chmod(0o500)
     before = _listing(sealed)
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(sealed))
-    scratch = tmp_path / "t"
-    scratch.mkdir()
+    # The path of a socket may not be long.
+    scratch = tmp_path_factory.mktemp("t")
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     tree = planted({"a.sls": f"#!yaml|gpg\na: |\n{_indented(_cipher(keys, b'x'))}"}, opts={"gpg_keydir": str(sealed)})
     assert tree.render("a", "base").high == {"a": "x"}
