@@ -89,6 +89,8 @@ class StockMinion:
             "publish_port": self.lab.port["publish_port"],
             "root_dir": str(self.directory / "root"),
             "pki_dir": str(self.directory / "root" / "pki"),
+            # Below root_dir. The paths of sockets may not be long.
+            "sock_dir": "/s",
             "acceptance_wait_time": 1,
             "recon_default": 100,
             "recon_max": 400,
@@ -136,6 +138,7 @@ class StockMaster:
         options = {
             "root_dir": str(self.root / "master"),
             "pki_dir": str(self.root / "master" / "pki"),
+            "sock_dir": "/s",
             "user": "root",
             "interface": "127.0.0.1",
             "publish_port": self.publish_port,

@@ -55,8 +55,8 @@ def _has(*names: str) -> Callable[[Any], bool]:
         (("doc.runner",), _has("jobs.list_jobs", "manage.up")),
         (("jobs.list_jobs_filter", "3"), lambda value: len(value) == 3),
         (("jobs.master",), lambda value: [job["fun"] for job in value] == ["runner.jobs.master"]),
-        (("jobs.list_jobs", "search_function=no.such"), {}),
-        (("jobs.last_run", "function=no.such"), False),
+        (("jobs.list_jobs", "search_function=never.called"), {}),
+        (("jobs.last_run", "function=never.called"), False),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

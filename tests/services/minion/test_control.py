@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import zmq
 
-from services.minion import main
+from services.kit.config import MinionOptions
+from services.minion import affairs
 from services.minion.control import ControlSocket, NobodyThere, ask
 
 
@@ -132,6 +133,7 @@ def test_a_minion_works_where_no_socket_can_be_made(
     def refuse(directory: Path) -> ControlSocket:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(main, "ControlSocket", refuse)
-    assert main._control_socket(place) is None
+    monkeypatch.setattr(affairs, "ControlSocket", refuse)
+    own = affairs.Affairs(MinionOptions(id="web1", cachedir=str(place)), shared=False)
+    assert own._control is None
     assert "schedule.*, beacons.* and beacons do not work" in caplog.text

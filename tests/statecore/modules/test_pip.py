@@ -339,7 +339,9 @@ def test_uptodate(pip, monkeypatch):
     pip.host.answers |= {"list": json.dumps([old]), "install": (1, "")}
     assert _told(pip.state("pip.uptodate", name="x")) == (False, {}, "Failed to update. bad")
     pip.host.answers["list"] = (1, "")
-    assert _told(pip.state("pip.uptodate", name="x")) == (False, {}, "bad")
+    result, changes, comment = _told(pip.state("pip.uptodate", name="x"))
+    assert (result, changes) == (False, {})
+    assert comment.startswith("bad. Additional info follows:\n\npid:\n    1\nretcode:\n    1\nstderr:\n    bad")
     assert _told(pip.state("pip.uptodate", name="x", use_vt=True))[2].startswith("not supported: use_vt")
 
 
