@@ -6,6 +6,7 @@ Numbers, booleans and None are light yellow, text green, names cyan; names and d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from io import StringIO
 from numbers import Number
 from typing import Any
 
@@ -18,27 +19,29 @@ _DEEPEST = 100
 
 def render(data: Any, options: OutputOptions) -> str:
     """The lines of ``data``, however deep and even where it contains itself."""
-    lines: list[str] = []
+    # A list of lines would take four times the memory of the text, and then that of the text.
+    lines = StringIO()
     nested = _Nested(options, lines)
     try:
         nested.add(data, options.nested_indent, "")
     except RecursionError:
-        lines.clear()
+        lines.seek(0)
+        lines.truncate()
         nested.add(_pruned(data, 0, frozenset()), options.nested_indent, "")
-    return "\n".join(lines)
+    return lines.getvalue()[:-1]
 
 
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class _Nested:
-    """Appends to ``lines``: a generator for each level costs as much as the text itself."""
+    """Writes to ``lines``: a generator for each level costs as much as the text itself."""
 
-    def __init__(self, options: OutputOptions, lines: list[str]) -> None:
+    def __init__(self, options: OutputOptions, lines: StringIO) -> None:
         colors = options.colors
-        self._lines = lines
-        self._end = colors.endc
-        self._name_end = f"{colors.endc}:"
+        self._write = lines.write
+        self._end = f"{colors.endc}\n"
+        self._name_end = f"{colors.endc}:\n"
         self._scalar = colors.light_yellow
         self._text = colors.green
         self._name = colors.red if options.retcode else colors.cyan
@@ -54,9 +57,9 @@ class _Nested:
         elif isinstance(value, str):
             self._add_text(value, indent, prefix)
         elif value is None or isinstance(value, bool):
-            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value}{self._end}")
+            self._write(f"{' ' * indent}{self._scalar}{prefix}{value}{self._end}")
         elif isinstance(value, Number):
-            self._lines.append(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
+            self._write(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
         elif isinstance(value, list | tuple):
             self._add_list(value, indent)
         elif isinstance(value, Mapping):
@@ -68,16 +71,16 @@ class _Nested:
     def _add_text(self, text: str, indent: int, prefix: str) -> None:
         margin = f"{' ' * indent}{self._text}"
         for line in (without_escapes(text) if self._strip else text).splitlines():
-            self._lines.append(f"{margin}{prefix}{line}{self._end}")
+            self._write(f"{margin}{prefix}{line}{self._end}")
             prefix = " " * len(prefix)
 
     def _add_list(self, items: Iterable[Any], indent: int) -> None:
         for item in items:
             if type(item) is dict or isinstance(item, Mapping):
-                self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
+                self._write(f"{' ' * indent}{self._item}|_{self._end}")
                 self._add_mapping(item, indent + 2, "")
             elif isinstance(item, list | tuple):
-                self._lines.append(f"{' ' * indent}{self._item}|_{self._end}")
+                self._write(f"{' ' * indent}{self._item}|_{self._end}")
                 self._add_list(item, indent + 2)
             else:
                 self.add(item, indent, "- ")
@@ -85,17 +88,17 @@ class _Nested:
     def _add_mapping(self, mapping: Mapping[Any, Any], indent: int, prefix: str) -> None:
         margin = f"{' ' * indent}{self._name}"
         if indent:
-            self._lines.append(f"{margin}----------{self._end}")
+            self._write(f"{margin}----------{self._end}")
         # Nearly all that there is to show is shown here, so nothing is asked or made twice.
-        append, name_end, end = self._lines.append, self._name_end, self._end
+        write, name_end, end = self._write, self._name_end, self._end
         text, scalar = f"{' ' * (indent + 4)}{self._text}", f"{' ' * (indent + 4)}{self._scalar}"
         for name, value in _ordered(mapping):
-            append(f"{margin}{prefix}{name}{name_end}")
+            write(f"{margin}{prefix}{name}{name_end}")
             kind = type(value)
             if kind is str and value and value.isprintable():
-                append(f"{text}{value}{end}")
+                write(f"{text}{value}{end}")
             elif kind in _PLAIN_SCALARS:
-                append(f"{scalar}{value!r}{end}")
+                write(f"{scalar}{value!r}{end}")
             else:
                 self.add(value, indent + 4, "")
 
