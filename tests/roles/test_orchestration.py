@@ -20,7 +20,7 @@ FILES = {
 marked:
   salt.state:
     - tgt: '*'
-    - sls: orch.work.mark
+    - sls: orch.steps.mark
     - pillar:
         note: {{ pillar.get('note', 'none') }}
 said:
@@ -83,7 +83,7 @@ together:
 broken:
   salt.state:
     - tgt: '*'
-    - sls: orch.work.broken
+    - sls: orch.steps.broken
 not-reached:
   salt.function:
     - name: test.ping
@@ -93,14 +93,14 @@ not-reached:
 nobody:
   salt.state:
     - tgt: 'no-such-minion'
-    - sls: orch.work.mark
+    - sls: orch.steps.mark
 unknown:
   salt.runner:
     - name: no.such
 spared:
   salt.state:
     - tgt: '*'
-    - sls: orch.work.broken
+    - sls: orch.steps.broken
     - allow_fail: 2
 """,
     "orch/asked.sls": """\
@@ -132,8 +132,8 @@ late:
     - id_list: [web9]
     - timeout: 1
 """,
-    "orch/work/mark.sls": "mark:\n  file.managed:\n    - name: /etc/mark\n    - contents: {{ pillar.note }}\n",
-    "orch/work/broken.sls": "bad:\n  test.fail_without_changes: []\n",
+    "orch/steps/mark.sls": "mark:\n  file.managed:\n    - name: /etc/mark\n    - contents: {{ pillar.note }}\n",
+    "orch/steps/broken.sls": "bad:\n  test.fail_without_changes: []\n",
 }
 
 

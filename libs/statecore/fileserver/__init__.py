@@ -5,7 +5,6 @@ Of two backends with one path the first wins. A backend is a ``Files`` that know
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -14,6 +13,7 @@ from statecore.errors import StatecoreError
 from statecore.files import LocalFiles
 from statecore.fileserver.gitfs import GitFiles
 from statecore.fileserver.minionfs import MinionFiles
+from statecore.nearest import close_matches
 from statecore.ports import FileHash, Files
 
 #: Salt's other names of backends.
@@ -46,7 +46,7 @@ def named(backend: str) -> str:
     """The backend that a name means. Raises UnknownBackend."""
     found = ALIASES.get(backend, backend)
     if found not in BACKENDS:
-        near = difflib.get_close_matches(backend, BACKENDS, n=1)
+        near = close_matches(backend, BACKENDS, n=1)
         nearest = f"; the nearest is '{near[0]}'" if near else f"; there are {', '.join(BACKENDS)}"
         raise UnknownBackend(f"there is no file server backend '{backend}'{nearest}")
     return found

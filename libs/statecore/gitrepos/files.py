@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -55,7 +56,7 @@ class View(NamedTuple):
         return f"{self.mountpoint}/{inner}" if self.mountpoint else inner
 
 
-class ViewedFiles:
+class ViewedFiles(ABC):
     """Files of views in their order: of two with one path the first wins. Every method raises GitFault where git fails."""
 
     def __init__(self, hash_type: str = "sha256") -> None:
@@ -63,9 +64,9 @@ class ViewedFiles:
         #: Exported file -> how people are told of it.
         self._shown: dict[Path, str] = {}
 
+    @abstractmethod
     def views(self, saltenv: str) -> Iterable[View]:
         """What is served as an environment."""
-        raise NotImplementedError
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Files, and links to files."""

@@ -5,7 +5,6 @@ Names and meanings are Salt's (salt/utils/gitfs.py). What is wrong is told befor
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from statecore.errors import StatecoreError
 from statecore.named_tuple import NamedTuple
+from statecore.nearest import close_matches
 
 GITFS = "gitfs"
 PILLAR = "git_pillar"
@@ -234,7 +234,7 @@ def _remote(role: str, entry: Any, common: Mapping[str, Any], envs: Mapping[str,
     known = _OWN[role]
     for name in own:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = close_matches(name, known, n=1)
             nearest = f"; the nearest is '{near[0]}'" if near else ""
             raise GitConfigError(f"{role} remote '{shown}' has no parameter '{name}'{nearest}")
     given = {**common, **own}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from statecore.compile import Compiled
 from statecore.context import Context
 from statecore.errors import InvocationError
+from statecore.nearest import close_matches
 from statecore.state_runs.stage import Stage
 from statecore.types import Running
 
@@ -40,7 +40,7 @@ def must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
     known = {str(low["__id__"]) for low in compiled.chunks}
     if state_id not in known:
         files = ",".join(dict.fromkeys(str(low["__sls__"]) for low in compiled.chunks))
-        near = get_close_matches(state_id, known, n=1)
+        near = close_matches(state_id, known, n=1)
         hint = f". Did you mean '{near[0]}'?" if near else ""
         raise InvocationError(
             f"No matches for ID '{state_id}' found in SLS '{files}' within saltenv '{ctx.saltenv}'{hint}"

@@ -5,7 +5,6 @@ Each call is told on the bus as ``salt/wheel/<jid>/new`` and ``/ret`` (protocol 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from services.mworker.commands import keys, roots
 from services.mworker.desk import Desk
 from statecore.errors import NotAvailable
 from statecore.loader import Loader
+from statecore.nearest import close_matches
 from statecore.runtime import local_runtime
 
 #: A wheel function: (desk, arguments...) -> what it returns.
@@ -68,7 +68,7 @@ def _function(desk: Desk, fun: str) -> WheelFunction:
         return function
     if fun in keys.WHEELS:
         return _key_function(fun)
-    near = difflib.get_close_matches(fun, (*keys.WHEELS, *_FUNCTIONS), n=1)
+    near = close_matches(fun, (*keys.WHEELS, *_FUNCTIONS), n=1)
     hint = f" The nearest is '{near[0]}'." if near else ""
     known = ", ".join(sorted((*keys.WHEELS, *_FUNCTIONS)))
     raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint} Wheel functions: {known}")
