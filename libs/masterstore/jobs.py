@@ -256,6 +256,11 @@ class Jobs:
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, top, "-inf", start=skip, num=limit)]
             return self._jobs(server, jids)
 
+    def described(self, jids: Sequence[str]) -> list[Job]:
+        """These jobs as far as they are in the cache, in their order: load and meta, no returns."""
+        with self._client.calling() as server:
+            return self._jobs(server, jids)
+
     def count(self) -> int:
         """How many jobs there are."""
         return int(self._client.call("zcard", keys.JOBS))

@@ -43,6 +43,8 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
     KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt; of a runner where it works"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
+    KeySpec("index", "salt:idx:<kind>:<value>", "zset", "keep_jobs_seconds", "mworker", "runners", "each write trims its head, and TTL", "jid by milliseconds of its creation, of jobs that have something in common: kind is minion, fun, user, tgt, result (ok, failed) or state"),
+    KeySpec("functions", "salt:idx:funs", "zset", "keep_jobs_seconds", "mworker", "runners", "each write trims its head, and TTL", "functions that have an index, by milliseconds of their last job"),
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
     KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners that give no sign of life", "JIDs of runners that work by milliseconds of their last sign of life"),
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "what an orchestration is told: ID of a state, or __all__ -> JSON (kill, duration)"),
@@ -71,6 +73,7 @@ KEYS: tuple[KeySpec, ...] = (
 _FUNCTIONS = re.compile(r"[\w-]+\.[\w.-]+(,[\w-]+\.[\w.-]+)*")
 
 JOBS = "salt:jobs"
+FUNCTIONS = "salt:idx:funs"
 MINIONS = "minions"
 RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
@@ -119,6 +122,11 @@ def orders(jid: str) -> str:
 def job_minions(jid: str) -> str:
     """Whom a job waits for."""
     return f"salt:job:{jid}:minions"
+
+
+def index(kind: str, value: str) -> str:
+    """Jobs that have this in common."""
+    return f"salt:idx:{kind}:{value}"
 
 
 def request(request_id: str) -> str:

@@ -7,6 +7,7 @@ from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
 from masterstore.errors import StoreUnavailable
+from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
@@ -21,6 +22,7 @@ class Store:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.jobs = Jobs(client)
+        self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client)
         self.cache = Cache(client)

@@ -14,6 +14,7 @@ import redis
 
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
+from masterstore.job_filter import JobFilter
 from masterstore.store import Store
 from tests.ports import free_port
 
@@ -45,6 +46,9 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.missing": lambda store: store.jobs.missing(JID),
     "jobs.job": lambda store: store.jobs.job(JID),
     "jobs.recent": lambda store: store.jobs.recent(5),
+    "jobs.described": lambda store: store.jobs.described([JID]),
+    "found_jobs.page": lambda store: store.found_jobs.page(JobFilter(limit=5)),
+    "found_jobs.pages": lambda store: list(store.found_jobs.pages(JobFilter())),
     "jobs.count": lambda store: store.jobs.count(),
     "jobs.active": lambda store: store.jobs.active(0),
     "jobs.expire": lambda store: store.jobs.expire(1),

@@ -1,0 +1,59 @@
+"""Which jobs are asked for, and in which pages: a value, made by whoever asks and read by ``job_find``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+#: Letters that make a name a glob.
+_GLOB = frozenset("*?[")
+
+#: Jobs of a page when nobody says how many.
+DEFAULT_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """All that is given must hold; of several values of one field, one is enough. Nothing given: every job.
+
+    Names and globs are compared as Salt compares them: case counts, the whole name must match.
+    """
+
+    #: Milliseconds since 1970 of the job's creation: not before, and earlier than.
+    after_ms: int | None = None
+    before_ms: int | None = None
+    #: Globs of functions; a job of several functions has each of them.
+    functions: tuple[str, ...] = ()
+    #: Ids of minions that the job was expected to reach.
+    minions: tuple[str, ...] = ()
+    #: Globs of names of who published it.
+    users: tuple[str, ...] = ()
+    #: Globs of targets as they were written; the names of a list are joined by commas.
+    targets: tuple[str, ...] = ()
+    #: ``ok``: some minion returned success; ``failed``: some minion returned a failure.
+    results: tuple[str, ...] = ()
+    #: Some minion of the job is in one of these states.
+    states: tuple[str, ...] = ()
+    #: At most so many jobs a page.
+    limit: int = DEFAULT_LIMIT
+    #: JID of the last job of the page before; empty: the newest.
+    cursor: str = ""
+
+
+def is_glob(name: str) -> bool:
+    """Whether the name means more than itself."""
+    return not _GLOB.isdisjoint(name)
+
+
+def load_matches(load: Mapping[str, Any], wanted: JobFilter) -> bool:
+    """Whether a load has the user and the target of globs; what indexes answer is not asked here."""
+    return _matches(load.get("user"), wanted.users) and _matches(load.get("tgt"), wanted.targets)
+
+
+def _matches(value: Any, globs: tuple[str, ...]) -> bool:
+    if not any(map(is_glob, globs)):
+        return True
+    name = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return any(fnmatchcase(name, glob) for glob in globs)
