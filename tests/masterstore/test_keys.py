@@ -151,6 +151,8 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "last_jid": keys.last_jid("a", "test.ping")[0],
         "minions": keys.MINIONS,
         "jobs": keys.JOBS,
+        "index": keys.index("minion", "a"),
+        "functions": keys.FUNCTIONS,
         "job": keys.job(JID),
         "job_minions": keys.job_minions(JID),
         "request": keys.request("r1"),
