@@ -1,0 +1,29 @@
+"""Lengths of time as people write them: ``90``, ``90s``, ``5m``, ``2h``, ``7d``, ``1h30m``. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+#: Letter -> seconds.
+UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])", re.ASCII)
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
+
+#: More is a slip of the hand, and would not fit into what counts milliseconds.
+_LONGEST = 100 * 365 * 86400
+
+
+def seconds_of(text: object) -> float:
+    """Seconds of a duration; a bare number is seconds. Raises ValueError, whose text names what was given and what can be."""
+    word = str(text).strip().lower()
+    if re.fullmatch(r"\d+(?:\.\d+)?", word, re.ASCII):
+        seconds = float(word)
+    elif _WHOLE.fullmatch(word):
+        seconds = sum(float(number) * UNITS[unit] for number, unit in _PART.findall(word))
+    else:
+        raise ValueError(f"'{text}' is not a duration; write 90s, 5m, 2h, 7d or 1h30m")
+    if seconds > _LONGEST:
+        raise ValueError(f"'{text}' is longer than a hundred years")
+    return seconds
