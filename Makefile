@@ -17,7 +17,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop images container-test userland-test clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop images container-test userland-test k8s-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ container-test: $(VENV)/.ready ## the system in real containers (a Docker engine
 
 userland-test: $(VENV)/.ready ## package managers of other families, in userlands made by debootstrap (root, a mirror, minutes)
 	$(BIN)/pytest -q -m userland tests/statecore/userlands
+
+k8s-check: $(VENV)/.ready ## every overlay of k8s/ rendered, held to the API's schemas and to our policies (kubectl)
+	$(BIN)/pytest -q tests/k8s
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## stock minions at our master, ours at stock masters, of three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop

@@ -2,7 +2,8 @@
 
 The field is the documentation: ``metadata["doc"]`` feeds docs/config.md and error messages. Names are Salt's where
 Salt has the option. A value comes from, later wins: the default, ``<config dir>/master`` (or ``minion``), ``<file>.d/*.conf`` in
-name order, the environment (``SALTERN_<OPTION>``, a YAML value). The configuration directory is ``--config-dir``, else
+name order, the environment (``SALTERN_<OPTION>``, a YAML value; ``SALTERN_<OPTION>_FILE``, a file that holds one: how secrets
+come in). The configuration directory is ``--config-dir``, else
 ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest one.
 """
 
@@ -30,6 +31,9 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 DEFAULT_CONFIG_DIR = "/etc/salt"
 ENV_PREFIX = "SALTERN_"
+
+#: Ends a variable that names a file with the value. Options whose own name ends so (``output_file``) come first.
+_FILE = "_file"
 
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
@@ -162,6 +166,9 @@ class StateOptions(Values):
     log_format: str = option("text", "text or json (one object a line, with role, jid and minion)")
     health_host: str = option("127.0.0.1", "address of /healthz, /readyz and /metrics")
     health_port: int = option(0, "port of /healthz, /readyz and /metrics; 0 serves none")
+    config_error_pause: int = option(
+        0, "seconds that a role which cannot start goes on to answer /readyz with the reason, before it ends"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -470,10 +477,23 @@ def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapp
             values[name] = {**values.get(name, {}), **checked} if name == "module_settings" else checked
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
+        if variable.startswith(ENV_PREFIX) and name not in names and name.removesuffix(_FILE) in names:
+            name, text = name.removesuffix(_FILE), _text_of(variable, text)
         # Variables for the other kind of process (a lab sources one file for all) are none of ours.
         if variable.startswith(ENV_PREFIX) and name in names:
             values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
     return kind(**values)
+
+
+def _text_of(variable: str, path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except OSError as error:
+        raise ConfigError(
+            f"{variable}: {path}: {error.strerror}; mount the secret there, or unset {variable}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{variable}: {path}: not UTF-8") from error
 
 
 def _config_files(directory: Path, file_name: str) -> Iterator[Path]:

@@ -2,15 +2,18 @@
 
 ``DIR/<role>/`` holds what that role needs and nothing else: ``curve.secret`` and ``known/`` for the internal links, and for
 the roles that speak to minions ``master.pem``, ``master.pub`` and ``master.secret``. Each directory is handed to its role as
-a secret (a volume, a Kubernetes Secret); only the operator's machine keeps the whole of DIR.
+a secret (a volume, a Kubernetes Secret); only the operator's machine keeps the whole of DIR. ``--secrets`` prints the
+directories as Kubernetes Secrets; ``--in-cluster``, in a pod, makes these Secrets and no directory.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +21,7 @@ import zmq
 
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
+from services.kit import keysecrets, kubernetes
 from services.kit.config import ConfigError
 from services.kit.links import NAMES
 from services.kit.masterkeys import SECRET_BYTES
@@ -36,12 +40,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="directory that the keys are put into")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="DIR", help="directory that the keys are put into")
+    where.add_argument("--in-cluster", action="store_true", help="make Secrets of this pod's namespace, by its token")
     parser.add_argument("--keysize", type=_keysize, default=2048, help="bits of the master's key (default 2048)")
     parser.add_argument("--owner", type=_owner, default=None, metavar="UID:GID", help="numeric owner of the key files")
+    parser.add_argument(
+        "--secrets", action="store_true", help="print DIR as Secrets, for `kubectl apply -f -` or for sealing"
+    )
+    parser.add_argument("--namespace", default="saltern", help="of the printed Secrets (default saltern)")
+    parser.add_argument(
+        "--redis-host",
+        default="",
+        metavar="HOST",
+        help="make a password for the Redis at HOST too: the Secret saltern-redis",
+    )
     arguments = parser.parse_args(argv)
+    if arguments.redis_host and not (arguments.secrets or arguments.in_cluster):
+        parser.error("--redis-host goes with --secrets or --in-cluster")
     try:
+        if arguments.in_cluster:
+            make = partial(make_keys, keysize=arguments.keysize)
+            done = keysecrets.into_cluster(kubernetes.Cluster.of_this_pod(), make, arguments.redis_host)
+            sys.stdout.write("".join(f"{line}\n" for line in done) or "all secrets are there already\n")
+            return 0
         made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner)
+        if arguments.secrets:
+            sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
+            return 0
+    except kubernetes.ClusterError as error:
+        sys.stderr.write(f"saltern keygen: {error}\n")
+        return 1
     except OSError as error:
         sys.stderr.write(f"saltern keygen: {error.filename}: {error.strerror}\n")
         return 1
@@ -50,6 +79,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"all keys are in {arguments.out} already\n")
     return 0
+
+
+def _printed(directory: Path, namespace: str, redis_host: str) -> str:
+    """A list of Secrets, in JSON, which is YAML as well."""
+    content = keysecrets.of_directory(directory)
+    if redis_host:
+        content[keysecrets.REDIS] = keysecrets.of_redis(redis_host)
+    items = [keysecrets.manifest(name, data, namespace) for name, data in content.items()]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1) + "\n"
 
 
 def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None) -> list[Path]:

@@ -1,7 +1,8 @@
 """The links between roles: who binds which port, who may connect, and the CurveZMQ keys that prove it.
 
 Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
-by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85).
+by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85), or
+``known.<name>.pub`` where directories cannot be nested.
 A server admits the names that its row lists, and nobody else.
 """
 
@@ -17,6 +18,9 @@ from services.kit.config import ConfigError, MasterOptions
 
 #: Names that keys are made for. "cli" is the operator's commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
+
+#: Stands for ``known/`` in the names of a flat directory.
+FLAT_KNOWN = "known."
 
 #: Pending connections of an internal link; bursts come from `salt` commands, not from minions.
 _BACKLOG = 256
@@ -79,6 +83,9 @@ class LinkKeys:
         try:
             secret = (directory / "curve.secret").read_bytes().strip()
             known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
+            # A mounted Kubernetes Secret is flat: its names hold no slash.
+            flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
+            known |= {name.removeprefix(FLAT_KNOWN): public for name, public in flat.items()}
             return cls(secret, zmq.curve_public(secret), known)
         except OSError as error:
             raise ConfigError(

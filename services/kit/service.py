@@ -12,6 +12,7 @@ import faulthandler
 import logging
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ from services.kit.metrics import Metrics, new_metrics
 
 #: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
 DRAIN_SECONDS = 5.0
+
+#: Seconds between two looks for a signal while nothing else is done.
+_HELD_TURN = 0.2
 
 #: sysexits' EX_CONFIG: the configuration cannot be used.
 EX_CONFIG = 78
@@ -90,6 +94,18 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
         stop()
 
 
+def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
+    """Lets ``/readyz`` say for so long why a process cannot start: who ends at once has nobody to ask. Ends at a signal."""
+    if seconds <= 0:
+        return
+    log.error("cannot start: %s; ends in %g s", error, seconds)
+    health.check("configuration", lambda: str(error))
+    deadline = time.monotonic() + seconds
+    while not stop.requested and time.monotonic() < deadline:
+        health.turn()
+        time.sleep(_HELD_TURN)
+
+
 def role_arguments(name: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The few options that every role takes on its command line."""
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
@@ -111,7 +127,11 @@ def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None
             keys = key_directory(options, name, arguments.config_dir)
             role = Role(name, options, keys, health, metrics, log, catch_signals())
             log.info("%s starts", name)
-            loop(role)
+            try:
+                loop(role)
+            except ConfigError as error:
+                hold(role.health, role.stop, log, error, options.config_error_pause)
+                raise
             log.info("%s ends", name)
     except ConfigError as error:
         print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet

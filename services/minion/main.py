@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from services.kit.config import ConfigError, MinionOptions, load_minion
 from services.kit.logs import configure
-from services.kit.service import EX_CONFIG, catch_signals, open_probes, role_arguments
+from services.kit.service import EX_CONFIG, catch_signals, hold, open_probes, role_arguments
 from services.minion.admission import Ended, NoMaster, Rejected, Turn
 from services.minion.affairs import Affairs
 from services.minion.channel import endpoint
@@ -39,13 +39,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         several = at_once(options)
         with open_probes("minion", options) as (health, _):
             health.check("master", lambda: "not signed in")
-            turn = Turn(catch_signals(), health)
+            stop = catch_signals()
+            turn = Turn(stop, health)
             if options.random_startup_delay:
                 turn.wait(random.randint(0, options.random_startup_delay))
-            if several:
-                run_at_once(options, several, turn)
-            else:
-                _run_one_by_one(options, turn)
+            try:
+                if several:
+                    run_at_once(options, several, turn)
+                else:
+                    _run_one_by_one(options, turn)
+            except ConfigError as error:
+                hold(health, stop, _LOG, error, options.config_error_pause)
+                raise
     except Ended:
         _LOG.info("ends")
     except ConfigError as error:

@@ -227,3 +227,20 @@ def test_names_with_a_dot_are_settings_of_modules_and_return_names_returners(
 def test_what_a_minion_applies_at_its_start_is_known(files: Files) -> None:
     with pytest.raises(ConfigError, match="startup_states: 'high' is none of highstate, sls, top"):
         load_minion(files({"minion": "startup_states: high\n"}), env={})
+
+
+def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("redis://:secret@r:6379/0\n")
+    options = load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": str(tmp_path / "url")})
+    assert options.redis_url == "redis://:secret@r:6379/0"
+
+
+def test_an_option_whose_name_ends_in_file_is_itself(tmp_path: Path) -> None:
+    assert load_master(str(tmp_path), env={"SALTERN_AUTOSIGN_FILE": "/a"}).autosign_file == "/a"
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"SALTERN_REDIS_URL_FILE: /nowhere: No such file or directory; mount the secret"
+    ):
+        load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": "/nowhere"})

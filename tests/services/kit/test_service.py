@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,3 +110,21 @@ def test_arguments() -> None:
     assert vars(role_arguments("a", [])) == {"config_dir": None, "log_level": None}
     with pytest.raises(SystemExit):
         role_arguments("a", ["--nonsense"])
+
+
+def test_a_role_that_cannot_start_says_why_for_a_while(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "master").write_text("config_error_pause: 30\nlog_level: error\n")
+    said: list[str] = []
+
+    def loop(role: Role) -> None:
+        # What a probe would ask meanwhile, and then the signal that ends it.
+        def ask() -> None:
+            said.extend(role.health.unready())
+            role.stop.requested = True
+
+        threading.Timer(0.05, ask).start()
+        raise ConfigError("/keys/x: No such file")
+
+    assert run_role("publisher", loop, ["-c", str(tmp_path)]) == EX_CONFIG
+    assert said == ["configuration: /keys/x: No such file"]
+    assert "saltern publisher: /keys/x: No such file" in capfd.readouterr().err

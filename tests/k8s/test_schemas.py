@@ -1,0 +1,34 @@
+"""Every overlay is what the API of several Kubernetes versions takes: no field that they do not know."""
+
+from __future__ import annotations
+
+import kubernetes_validate
+import pytest
+
+from tests.k8s.rendered import OVERLAYS, objects, overlay
+
+#: The oldest that the manifests use fields of (appArmorProfile is of 1.30), and newer ones.
+VERSIONS = ("1.30", "1.33", "1.37")
+
+#: Kinds of others' APIs, whose schemas are theirs.
+FOREIGN = ("monitoring.coreos.com/v1",)
+
+
+def test_there_are_overlays() -> None:
+    assert "lab" in OVERLAYS
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_api_takes_it(name: str, version: str) -> None:
+    known = [one for one in overlay(name) if one["apiVersion"] not in FOREIGN]
+    assert len(known) > 30
+    for one in known:
+        kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_a_field_that_does_not_exist_is_found() -> None:
+    broken = next(one for one in objects("overlays/lab") if one["kind"] == "Deployment")
+    broken["spec"]["template"]["spec"]["containers"][0]["readyProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="readyProbe"):
+        kubernetes_validate.validate(broken, VERSIONS[0], strict=True)

@@ -1,0 +1,184 @@
+"""Key directories as Secrets: printed, and made in a cluster whose API is played here over real HTTP."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.kit import keysecrets
+from services.kit.keygen import main, make_keys
+from services.kit.kubernetes import Cluster, ClusterError
+from services.kit.links import NAMES, LinkKeys
+from services.kit.masterkeys import MasterKeys
+
+PREFIX = "/api/v1/namespaces/saltern/secrets"
+#: The smallest that is allowed: tests make many.
+MAKE = partial(make_keys, keysize=1024)
+
+
+class Api(ThreadingHTTPServer):
+    """Secrets by name; refuses who has another token."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.secrets: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.refuse: int | None = None
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Api
+
+    def do_GET(self) -> None:
+        self.act()
+
+    do_POST = do_PUT = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads it."""
+
+    def act(self) -> None:
+        api = self.server
+        length = int(self.headers.get("Content-Length") or 0)
+        value = json.loads(self.rfile.read(length)) if length else {}
+        api.asked.append(f"{self.command} {self.path}")
+        name = self.path.removeprefix(PREFIX).strip("/") or value["metadata"]["name"]
+        if api.refuse or self.headers["Authorization"] != "Bearer the-token":
+            self.answer(api.refuse or 401, {"kind": "Status", "message": "no right"})
+        elif self.command == "GET":
+            self.answer(200, api.secrets[name]) if name in api.secrets else self.answer(404, {"message": "none"})
+        elif self.command == "POST" and name in api.secrets:
+            self.answer(409, {"message": "there"})
+        else:
+            api.secrets[name] = value
+            self.answer(200, value)
+
+    def answer(self, status: int, value: Mapping[str, Any]) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    server = Api()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def cluster(api: Api) -> Cluster:
+    return Cluster("127.0.0.1", api.server_port, "the-token", "saltern", None)
+
+
+def mounted(api: Api, directory: Path) -> Path:
+    """The Secrets as the kubelet mounts them: flat."""
+    for role in NAMES:
+        (directory / role).mkdir(parents=True)
+        for key, value in api.secrets[f"saltern-keys-{role}"]["data"].items():
+            (directory / role / key).write_bytes(base64.b64decode(value))
+    return directory
+
+
+def test_roles_read_their_mounted_secrets(api: Api, cluster: Cluster, tmp_path: Path) -> None:
+    done = keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    assert sorted(done) == sorted(f"made secret {name}" for name in api.secrets)
+    assert set(api.secrets) == {f"saltern-keys-{role}" for role in NAMES} | {"saltern-redis"}
+    directory = mounted(api, tmp_path)
+    loaded = {name: LinkKeys.load(directory / name) for name in NAMES}
+    for keys in loaded.values():
+        assert keys.known == {name: other.public for name, other in loaded.items()}
+    assert MasterKeys.load(directory / "mworker").secret == MasterKeys.load(directory / "publisher").secret
+    assert not (directory / "reactor" / "master.pem").exists()
+
+
+def test_what_is_there_is_kept(api: Api, cluster: Cluster) -> None:
+    keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    before = json.dumps(api.secrets)
+    assert keysecrets.into_cluster(cluster, MAKE, "saltern-redis") == []
+    assert json.dumps(api.secrets) == before
+
+
+def test_a_lost_secret_is_made_anew_and_the_others_learn_its_key(api: Api, cluster: Cluster, tmp_path: Path) -> None:
+    keysecrets.into_cluster(cluster, MAKE)
+    api.secrets["saltern-keys-reactor"]["metadata"]["resourceVersion"] = "7"
+    master = api.secrets["saltern-keys-mworker"]["data"]["master.pem"]
+    lost = api.secrets.pop("saltern-keys-cli")
+    done = keysecrets.into_cluster(cluster, MAKE)
+    assert sorted(done)[-1] == "made secret saltern-keys-cli"
+    assert len(done) == len(NAMES)
+    assert api.secrets["saltern-keys-cli"]["data"]["curve.secret"] != lost["data"]["curve.secret"]
+    assert api.secrets["saltern-keys-mworker"]["data"]["master.pem"] == master
+    # Replaced as it was read, so that the API notices who changed it meanwhile.
+    assert api.secrets["saltern-keys-reactor"]["metadata"]["resourceVersion"] == "7"
+    directory = mounted(api, tmp_path)
+    public = LinkKeys.load(directory / "cli").public
+    assert {LinkKeys.load(directory / name).known["cli"] for name in NAMES} == {public}
+
+
+def test_redis_gets_a_hash_and_roles_the_password(api: Api, cluster: Cluster) -> None:
+    keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    data = {key: base64.b64decode(value).decode() for key, value in api.secrets["saltern-redis"]["data"].items()}
+    password = data["url"].removeprefix("redis://:").partition("@")[0]
+    assert data["url"] == f"redis://:{password}@saltern-redis:6379/0"
+    assert len(password) == 64
+    assert password not in data["users.acl"]
+    assert "user probe on nopass resetkeys resetchannels -@all +ping" in data["users.acl"]
+
+
+@pytest.mark.parametrize(("status", "says"), [(403, "no right; a Role must allow it"), (500, "answered 500: no right")])
+def test_a_refusal_says_what_was_asked(api: Api, cluster: Cluster, status: int, says: str) -> None:
+    api.refuse = status
+    with pytest.raises(ClusterError, match=says) as raised:
+        keysecrets.into_cluster(cluster, MAKE)
+    assert f"GET {PREFIX}/saltern-keys-publisher" in str(raised.value)
+    assert api.secrets == {}
+
+
+def test_an_api_that_does_not_answer_is_named(cluster: Cluster, api: Api) -> None:
+    gone = Cluster("127.0.0.1", 1, "the-token", "saltern", None)
+    with pytest.raises(ClusterError, match=r"no answer from the API at 127\.0\.0\.1:1"):
+        gone.get("/api/v1/nodes/one")
+
+
+def test_outside_a_cluster_it_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert main(["--in-cluster"]) == 1
+    assert "this is not a pod of a cluster" in capsys.readouterr().err
+
+
+def test_a_pod_without_a_token_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="token: No such file or directory; the pod needs the token"):
+        Cluster.of_this_pod({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
+
+
+def test_printed_secrets_are_what_the_directory_holds(
+    role_keys: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["--out", str(role_keys), "--secrets", "--namespace", "other", "--redis-host", "r"]) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert {item["metadata"]["namespace"] for item in items} == {"other"}
+    by_name = {item["metadata"]["name"]: item["data"] for item in items}
+    secret = base64.b64decode(by_name["saltern-keys-cli"]["curve.secret"])
+    assert secret == (role_keys / "cli" / "curve.secret").read_bytes()
+    assert base64.b64decode(by_name["saltern-redis"]["url"]).endswith(b"@r:6379/0")
+
+
+def test_a_host_of_redis_needs_somewhere_to_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--out", str(tmp_path), "--redis-host", "r"])
+    assert "--redis-host goes with --secrets or --in-cluster" in capsys.readouterr().err
