@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +11,7 @@ from masterstore.client import Client
 from masterstore.errors import StoreCorrupt
 
 #: KEYS: epochs. Creates what is missing, with Redis's own clock; answers all four numbers.
-_CURRENT = """
+CURRENT = """
 local now = redis.call('TIME')[1]
 for _, name in ipairs({'aes', 'session'}) do
   redis.call('HSETNX', KEYS[1], name, 1)
@@ -44,22 +45,28 @@ class Epochs:
     session_since: float
 
 
+def epochs_of(answer: Sequence[bytes]) -> Epochs:
+    """Reads what CURRENT answers. Raises StoreCorrupt."""
+    aes, aes_since, session, session_since = answer
+    try:
+        return Epochs(int(aes), float(aes_since), int(session), float(session_since))
+    except ValueError as error:
+        raise StoreCorrupt(keys.EPOCHS, f"an epoch that is no number: {error}") from error
+
+
 class EpochStore:
     """Verbs on epochs. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._current = client.redis.register_script(_CURRENT)
+        self._current = client.redis.register_script(CURRENT)
         self._rotate = client.redis.register_script(_ROTATE)
 
     def current(self) -> Epochs:
         """The epochs in force; the first call of all begins them. Raises StoreCorrupt."""
         with self._client.calling():
-            aes, aes_since, session, session_since = self._current(keys=[keys.EPOCHS])
-        try:
-            return Epochs(int(aes), float(aes_since), int(session), float(session_since))
-        except ValueError as error:
-            raise StoreCorrupt(keys.EPOCHS, f"an epoch that is no number: {error}") from error
+            answer = self._current(keys=[keys.EPOCHS])
+        return epochs_of(answer)
 
     def rotate_aes(self, fence: Fence | None = None) -> int:
         """Begins a new epoch of the publication key; returns its number.

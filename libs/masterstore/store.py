@@ -14,6 +14,7 @@ from masterstore.minion_keys import MinionKeys
 from masterstore.presence import Presence
 from masterstore.publications import Publications
 from masterstore.runner_jobs import RunnerJobs
+from masterstore.sign_ins import SignIns
 
 
 class Store:
@@ -30,6 +31,7 @@ class Store:
         self.publications = Publications(client)
         self.presence = Presence(client)
         self.epochs = EpochStore(client)
+        self.sign_ins = SignIns(client)
         self.locks = Locks(client)
 
     @classmethod

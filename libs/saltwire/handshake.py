@@ -140,6 +140,7 @@ def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key:
 
 def success_reply(
     request: SignInRequest,
+    public: PublicKey,
     *,
     master_key: PrivateKey,
     aes_key_string: str,
@@ -147,8 +148,7 @@ def success_reply(
     publish_port: int,
     pub_sig: str | None = None,
 ) -> bytes:
-    """The signed welcome with the keys in it (section 4.4). Raises PeerFault for a public key that is unreadable or too small."""
-    public = PublicKey.from_pem(request.pub)
+    """The signed welcome with the keys in it, for who holds ``public`` (section 4.4). Raises PeerFault for a key too small."""
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: dict[str, Any] = {
         "enc": "pub",

@@ -58,9 +58,12 @@ class Desk:
 
     def newest_epochs(self) -> Epochs:
         """The epochs as Redis has them now. Raises StoreUnavailable."""
-        self._epochs = self.store.epochs.current()
-        self._epochs_read = time.monotonic()
-        return self._epochs
+        return self.take_epochs(self.store.epochs.current())
+
+    def take_epochs(self, epochs: Epochs) -> Epochs:
+        """These were read just now."""
+        self._epochs, self._epochs_read = epochs, time.monotonic()
+        return epochs
 
     def aes_key_string(self) -> str:
         """The key of publications, as told to minions that sign in."""

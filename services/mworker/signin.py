@@ -26,18 +26,21 @@ _UNDECIDED = ("pending", "denied")
 def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
     """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
     request = handshake.parse_sign_in(load, version=version)
-    verdict = _decide(desk, request)
+    now_ms = int(time.time() * 1000)
+    known = desk.store.sign_ins.begin(request.id, clean_pem(request.pub), now_ms)
+    # It comes because a publication could not be opened: yesterday's key would lose it that publication.
+    desk.take_epochs(known.epochs)
+    verdict, public = _decide(desk, request, known.stored)
     desk.metrics.auth_attempts.labels(verdict.act).inc()
     desk.fire(tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub})
     desk.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
-    if not verdict.accepted:
+    if not verdict.accepted or public is None:
         return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
-    public = PublicKey.from_pem(request.pub)
-    # It comes because a publication could not be opened: yesterday's key would lose it that publication.
-    desk.newest_epochs()
-    desk.store.presence.seen(request.id, int(time.time() * 1000))
+    if not known.seen:
+        desk.store.presence.seen(request.id, now_ms)
     return handshake.success_reply(
         request,
+        public,
         master_key=desk.keys.private,
         aes_key_string=desk.aes_key_string(),
         session_key_string=desk.session_key_string(request.id, public),
@@ -46,8 +49,11 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
     )
 
 
-def _decide(desk: Desk, request: handshake.SignInRequest) -> handshake.Verdict:
-    stored = desk.store.minion_keys.state_of(request.id)
+def _decide(
+    desk: Desk, request: handshake.SignInRequest, stored: tuple[str, str] | None
+) -> tuple[handshake.Verdict, PublicKey | None]:
+    """The verdict, and the key that the minion brings where it was read."""
+    public = None
     pem = clean_pem(request.pub)
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
@@ -59,20 +65,20 @@ def _decide(desk: Desk, request: handshake.SignInRequest) -> handshake.Verdict:
     )
     if verdict.accepted or verdict.store is not None:
         try:
-            PublicKey.from_pem(pem)
+            public = PublicKey.from_pem(pem)
         except PeerFault:
-            return handshake.UNREADABLE_KEY
+            return handshake.UNREADABLE_KEY, None
     if (
         verdict.store is handshake.KeyState.PENDING
         and len(desk.store.minion_keys.ids("pending")) >= desk.options.max_pending_keys
     ):
         desk.log.error("%d keys wait for acceptance already (max_pending_keys)", desk.options.max_pending_keys)
-        return handshake.FULL
+        return handshake.FULL, None
     if verdict.store is not None:
         desk.store.minion_keys.store(request.id, pem, verdict.store.value)
         if stored is None or stored[0] != verdict.store.value:
             desk.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
-    return verdict
+    return verdict, public
 
 
 def _full(desk: Desk, minion_id: str) -> bool:

@@ -26,7 +26,7 @@ from saltwire.handshake import (
     refusal_reply,
     success_reply,
 )
-from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, generate_key_string
+from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, generate_key_string
 from saltwire.pack import octets, packb, unpackb
 
 AES, SESSION = generate_key_string(), generate_key_string()
@@ -90,7 +90,12 @@ def parsed(sign_in: SignIn) -> SignInRequest:
 
 def welcome(sign_in: SignIn, master_key: PrivateKey, **changes: Any) -> bytes:
     values: dict[str, Any] = {"aes_key_string": AES, "session_key_string": SESSION, "publish_port": PORT} | changes
-    return success_reply(parsed(sign_in), master_key=master_key, **values)
+    return welcomed(parsed(sign_in), master_key=master_key, **values)
+
+
+def welcomed(request: SignInRequest, **values: Any) -> bytes:
+    """As a worker does it: it reads the key that the minion brings."""
+    return success_reply(request, PublicKey.from_pem(request.pub), **values)
 
 
 def test_a_first_sign_in_is_read(minion_key: PrivateKey) -> None:
@@ -188,7 +193,7 @@ def test_minions_before_version_two_are_answered_unsigned(minion_key: PrivateKey
     request = parse_sign_in(load, version=1)
     assert unpackb(refusal_reply(request, True, master_key=master_key)) == {"enc": "clear", "load": {"ret": True}}
     bare = unpackb(
-        success_reply(request, master_key=master_key, aes_key_string=AES, session_key_string=SESSION, publish_port=PORT)
+        welcomed(request, master_key=master_key, aes_key_string=AES, session_key_string=SESSION, publish_port=PORT)
     )
     assert bare["enc"] == "pub"
     assert bare["pub_key"] == master_key.public.pem
@@ -213,7 +218,7 @@ def test_a_welcome_for_what_is_no_key_is_the_peers_fault(
     load = parse_request(SignIn("a", minion_key, None).request()).load
     for pub in ("", "no key", minion_key.to_pem().decode()):
         with pytest.raises(PeerFault):
-            success_reply(parse_sign_in(load | {"pub": pub}, version=3), master_key=master_key, **values)
+            welcomed(parse_sign_in(load | {"pub": pub}, version=3), master_key=master_key, **values)
     with pytest.raises(PeerFault, match="too small"):
         welcome(SignIn("a", small_key, None, enc_algo="OAEP-SHA224"), master_key)
 
@@ -502,9 +507,7 @@ def test_any_load_of_a_sign_in_is_read_or_refused(minion_key: PrivateKey, master
             return
         assert refusal_reply(request, False, master_key=master_key)
         try:
-            success_reply(
-                request, master_key=master_key, aes_key_string=AES, session_key_string=SESSION, publish_port=PORT
-            )
+            welcomed(request, master_key=master_key, aes_key_string=AES, session_key_string=SESSION, publish_port=PORT)
         except PeerFault:
             assert request.pub != minion_key.public.pem
 

@@ -1,0 +1,60 @@
+"""What a sign-in learns in one round trip is what the verbs for each of it tell."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from masterstore import keys
+from masterstore.errors import StoreCorrupt
+from masterstore.minion_keys import STATES
+from masterstore.store import Store
+
+pytestmark = pytest.mark.redis
+
+PEM, OTHER = "-----BEGIN PUBLIC KEY-----\none\n", "-----BEGIN PUBLIC KEY-----\nother\n"
+
+NOW = 1_700_000_000_000
+
+
+def test_who_was_never_heard_of(store: Store) -> None:
+    found = store.sign_ins.begin("web1", PEM, NOW)
+    assert (found.stored, found.seen) == (None, False)
+    assert found.epochs == store.epochs.current()
+    assert store.presence.present(0) == set()
+
+
+@pytest.mark.parametrize("brings", [PEM, OTHER])
+@pytest.mark.parametrize("state", STATES)
+def test_each_state(store: Store, state: str, brings: str) -> None:
+    store.minion_keys.store("web1", PEM, state)
+    found = store.sign_ins.begin("web1", brings, NOW)
+    assert found.stored == store.minion_keys.state_of("web1") == (state, PEM)
+    seen = state == "accepted" and brings == PEM
+    assert found.seen is seen
+    assert store.presence.last_seen(["web1"]) == ({"web1": NOW} if seen else {})
+
+
+def test_an_accepted_key_stands_before_a_denied_one(store: Store) -> None:
+    store.minion_keys.store("web1", OTHER, "denied")
+    store.minion_keys.store("web1", PEM, "accepted")
+    assert store.sign_ins.begin("web1", PEM, NOW).stored == ("accepted", PEM)
+
+
+def test_time_does_not_go_back(store: Store) -> None:
+    store.minion_keys.store("web1", PEM, "accepted")
+    store.presence.seen("web1", NOW + 5)
+    assert store.sign_ins.begin("web1", PEM, NOW).seen
+    assert store.presence.last_seen(["web1"]) == {"web1": NOW + 5}
+
+
+def test_rotations_are_seen(store: Store) -> None:
+    store.epochs.rotate_aes()
+    assert store.sign_ins.begin("web1", PEM, NOW).epochs.aes == 2
+
+
+def test_an_epoch_that_is_no_number(store: Store, raw: redis.Redis) -> None:
+    store.epochs.current()
+    raw.hset(keys.EPOCHS, "aes", "two")
+    with pytest.raises(StoreCorrupt, match="no number"):
+        store.sign_ins.begin("web1", PEM, NOW)
