@@ -507,7 +507,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "importlib": (
         (
             *("statecore.loader", "statecore.__init__", "statecore.deferred", "services.entry", "services.minion.call"),
-            *("services.minion.duties", "services.minion.zygote"),
+            *("services.minion.duties", "services.minion.learned", "services.minion.zygote"),
             "services.kit.output.__init__",
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "

@@ -1,4 +1,4 @@
-"""The process that jobbers are forked from: the state engine is loaded here once, with grains and pillar.
+"""The process that jobbers are forked from: the state engine is loaded here as jobs need it, with grains and pillar.
 
 It has one thread and, between requests of its own, no socket but the pair that joins it to the main process, so that a
 fork of it is safe. The main process sends msgpack maps with one key:
@@ -16,7 +16,6 @@ plus a JID (a job of the schedule is over), ``UNWATCHED`` (the process of the be
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import logging
 import os
@@ -37,12 +36,12 @@ from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.learned import Learned, share
 from services.minion.masters import Masters
 from services.minion.other_masters import OtherMasters
 from services.minion.pair import Pair
 from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
-from statecore import later
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
 
@@ -108,6 +107,7 @@ class Zygote:
         self._spool = Spool(state / "spool", options.max_return_bytes)
         self._others = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
+        self._learned = Learned()
         self._runtime = self._new_runtime({})
         #: Process -> JID, empty where nobody waits for its end.
         self._jobbers: dict[int, str] = {}
@@ -121,9 +121,14 @@ class Zygote:
         """Serves until told to end, or until the main process is gone."""
         self._refreshes.take()
         self._refresh_pillar()
+        ends: list[Pair | Learned] = [self._pair, self._learned]
         while not self._ending:
-            readable, _, _ = select.select([self._pair], [], [], 0.5)
-            if readable:
+            readable, _, _ = select.select(ends, [], [], 0 if self._learned.waiting else 0.5)
+            if self._learned in readable:
+                self._learned.hear()
+            elif self._learned.waiting and not readable:
+                self._learned.load_one()
+            if self._pair in readable:
                 message = self._received()
                 if message == b"":
                     self._stop_watcher()
@@ -170,6 +175,7 @@ class Zygote:
         self._refresh()
         # Before the fork: a job that is lost between the two is one that never ran, and never one that ran twice.
         self._say(TAKEN + str(load["jid"]).encode())
+        self._learned.remember()
         pid = os.fork()
         if pid:
             self._jobbers[pid] = str(load["jid"]) if load.get("own") else ""
@@ -177,6 +183,7 @@ class Zygote:
         code = 1
         try:
             jobber.work(self._runtime, load, self._procs, self._spool, self._pair, self._others.send)
+            self._learned.tell()
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
             _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})
@@ -293,11 +300,7 @@ class Zygote:
             jobs=self._procs,
             extension_dir=extension_directory(options),
         )
-        runtime.loader.preload()
-        later.load()
-        # What lives now is shared by all jobbers: a collection in one of them would copy every page of it.
-        gc.collect()
-        gc.freeze()
+        share()
         return runtime
 
     def _announce(self, pillar: Mapping[str, Any]) -> None:
@@ -329,6 +332,7 @@ def end_zygote(pid: int) -> None:
 def start(options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
     """Forks the zygote; returns its pid and the main process's end of the pair."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    share()
     pid = os.fork()
     if pid:
         theirs.close()

@@ -6,6 +6,7 @@ import itertools
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -252,3 +253,25 @@ def test_refreshes_are_taken_once(tmp_path: Path) -> None:
     assert refreshes.take() == {"pillar", "grains"}
     assert refreshes.take() == set()
     assert (tmp_path / "other").exists()
+
+
+def test_it_begins_small_and_learns_what_jobs_need(begin: Callable[[], Live], options: MinionOptions) -> None:
+    place = Path(options.cachedir) / "extmods" / "modules"
+    place.mkdir(parents=True)
+    # In the jobber, before anything else of it is loaded.
+    text = "import sys\n\ndef loaded():\n    return 'statecore.modules.timezone' in sys.modules\n"
+    (place / "seeing.py").write_text(text)
+    begun = sys.modules.pop("statecore.modules.timezone", None)
+    try:
+        live = begin()
+    finally:
+        if begun is not None:
+            sys.modules["statecore.modules.timezone"] = begun
+    live.ready()
+    assert live.run("seeing.loaded")["return"] is False
+    live.run("timezone.get_offset", number=2)
+    deadline = time.monotonic() + PATIENCE
+    for number in itertools.count(3):
+        if live.run("seeing.loaded", number=number)["return"]:
+            break
+        assert time.monotonic() < deadline
