@@ -94,6 +94,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "epochs.current": lambda store: store.epochs.current(),
     "epochs.rotate_aes": lambda store: store.epochs.rotate_aes(),
     "epochs.rotate_session": lambda store: store.epochs.rotate_session(),
+    "sign_ins.begin": lambda store: store.sign_ins.begin("a", "PEM", 1),
     "locks.acquire": lambda store: store.locks.acquire("l", "me", 1000),
     "locks.newest": lambda store: store.locks.newest("l"),
     "locks.release": lambda store: store.locks.release("l", "me"),
@@ -342,7 +343,7 @@ SPOILED: dict[str, tuple[Callable[[redis.Redis], Any], tuple[str, ...]]] = {
     "mine": (lambda r: r.hset("salt:mine:f", "a", b"\xc1"), ("cache.mine_get",)),
     "epochs": (
         lambda r: r.hset("salt:epochs", mapping={"aes": "x", "session": "y"}),
-        ("epochs.current",),
+        ("epochs.current", "sign_ins.begin"),
     ),
 }
 

@@ -32,5 +32,5 @@ def test_seconds(text: object, seconds: float) -> None:
     "text", ["", "h", "-5", "5 minutes", "1h-3m", "soon", "1e9", "٣s", None, True, [1], "99999999d"]
 )
 def test_what_is_none(text: object) -> None:
-    with pytest.raises(ValueError, match="duration|hundred years"):
+    with pytest.raises(ValueError, match=r"duration|hundred years"):
         seconds_of(text)
