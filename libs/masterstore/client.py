@@ -1,4 +1,8 @@
-"""The connection to Redis: lazily made, safe after a fork, with one kind of error for "not there"."""
+"""The connection to Redis: lazily made, safe after a fork, with one kind of error for "not there".
+
+Behind Sentinels every new connection asks them where Redis is now; a Redis that has become a replica loses its connections, so
+that the next command finds its successor. Nothing is done again in secret: who asked decides about waiting and trying again.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,23 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
+from redis.connection import SSLConnection
 from redis.retry import Retry
+from redis.sentinel import Sentinel, SentinelManagedConnection
 
+from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 
 #: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
-_PASSING = ("LOADING", "READONLY", "MASTERDOWN", "OOM", "MISCONF", "TRYAGAIN", "CLUSTERDOWN")
+_PASSING = frozenset(
+    {"LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "OOM", "MISCONF", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
+)
 
-#: What stands before a password in a URL, and the password: ``user:PASSWORD@host`` or ``?password=PASSWORD``.
-_PASSWORDS = re.compile(r"((?<=//)[^:/@]*:|[?&]password=)(?:(?<=:)[^/]*(?=@)|(?<==)[^&]*)")
+#: The code of an error; Redis 6 puts what ended a script into a sentence of its own (``... user_script: 3: -OOM command ...``).
+_CODE = re.compile(r"(?:^|: -)([A-Z]+)\b")
+
+#: Seconds in which a Sentinel has to answer: there are others.
+_SENTINEL_PATIENCE = 0.5
 
 
 class Client:
@@ -27,22 +39,22 @@ class Client:
         """``timeout``: seconds for connecting and for each answer. Raises StoreError for a URL that cannot be read."""
         self.timeout = timeout
         #: The URL without its passwords.
-        self.shown = _PASSWORDS.sub(r"\1***", url)
+        self.shown = without_passwords(url)
+        # No hidden retries but one on a connection that Redis closed in the meantime: the caller decides about waiting.
+        # A timeout is not retried: the command may have been done, and the deadline is over.
+        options: dict[str, Any] = {
+            "socket_timeout": timeout,
+            "socket_connect_timeout": timeout,
+            "client_name": client_name,
+            "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+            "retry_on_error": [redis.ConnectionError],
+            "protocol": 2,
+            # As ``text`` reads: a name that another hand wrote can be asked for again.
+            "encoding_errors": "surrogateescape",
+            "health_check_interval": 30,
+        }
         try:
-            # No hidden retries but one on a connection that Redis closed in the meantime: the caller decides about waiting.
-            # A timeout is not retried: the command may have been done, and the deadline is over.
-            self.redis: redis.Redis = redis.Redis.from_url(
-                url,
-                socket_timeout=timeout,
-                socket_connect_timeout=timeout,
-                client_name=client_name,
-                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-                retry_on_error=[redis.ConnectionError],
-                protocol=2,
-                # As ``text`` reads: a name that another hand wrote can be asked for again.
-                encoding_errors="surrogateescape",
-                health_check_interval=30,
-            )
+            self.redis = _connected(url, options)
         except ValueError as error:
             raise StoreError(f"redis_url {self.shown}: {error}; write redis://HOST:PORT/DB") from error
 
@@ -54,9 +66,13 @@ class Client:
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
             raise StoreUnavailable(f"redis at {self.shown} does not answer: {error}") from error
         except redis.ResponseError as error:
-            if str(error).startswith(_PASSING):
-                raise StoreUnavailable(f"redis at {self.shown} cannot serve now: {error}") from error
-            raise StoreError(f"redis at {self.shown} refused: {error}") from error
+            code = _code_of(error)
+            if code == "READONLY":
+                # It was the master when this connection was made; the name, or the Sentinels, know who is now.
+                self.redis.connection_pool.disconnect(inuse_connections=False)
+            if code in _PASSING:
+                raise StoreUnavailable(f"redis at {self.shown} cannot serve now: {_said(error, code)}") from error
+            raise StoreError(f"redis at {self.shown} refused: {_said(error, code)}") from error
         except redis.RedisError as error:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
 
@@ -64,6 +80,72 @@ class Client:
         """One command. Raises StoreUnavailable, StoreError."""
         with self.calling() as server:
             return getattr(server, verb)(*arguments, **options)
+
+
+def _code_of(error: redis.ResponseError) -> str:
+    """The word that Redis' answer began with: redis-py cuts the ones that it knows off the text."""
+    codes = _CODE.findall(str(error))
+    cut: str | None = getattr(error, "status_code", None)
+    return next((code for code in codes if code in _PASSING), cut or (codes[0] if codes else ""))
+
+
+def _said(error: redis.ResponseError, code: str) -> str:
+    return str(error) if code in str(error) else f"{code} {error}"
+
+
+class _Sentinels(Sentinel):
+    """Asks one Sentinel after the other, the one that knew last time first, and says of each why it did not help."""
+
+    def discover_master(self, service_name: str) -> tuple[str, int]:
+        """Where the master is now. Raises redis.ConnectionError."""
+        faults = []
+        for number, sentinel in enumerate(self.sentinels):
+            there = sentinel.connection_pool.connection_kwargs
+            try:
+                masters: Any = sentinel.sentinel_masters()
+            except (redis.RedisError, OSError) as error:
+                faults.append(f"{there['host']}:{there['port']}: {error}")
+                continue
+            state = masters.get(service_name)
+            if state and self.check_master_state(state, service_name):  # type: ignore[no-untyped-call]
+                self.sentinels[0], self.sentinels[number] = sentinel, self.sentinels[0]
+                return str(state["ip"]), int(state["port"])
+            why = f"'{service_name}' is down" if state else f"there is no '{service_name}'"
+            faults.append(f"{there['host']}:{there['port']}: {why}")
+        raise redis.ConnectionError(f"no Sentinel names a master ({'; '.join(faults)})")
+
+
+class _Managed(SentinelManagedConnection):
+    """A connection to where the Sentinels say. One that was not answered in time is closed, as others are: what comes late on it
+    would be taken for the answer to the next command (redis-py leaves these open)."""
+
+    def read_response(self, *arguments: Any, disconnect_on_error: bool | None = True, **options: Any) -> Any:
+        return super().read_response(*arguments, disconnect_on_error=disconnect_on_error, **options)
+
+
+class _ManagedTls(_Managed, SSLConnection):
+    """The same with TLS."""
+
+
+def _connected(url: str, options: dict[str, Any]) -> redis.Redis:
+    """What speaks to the Redis of a URL; it does so when it is asked to. Raises ValueError."""
+    found = sentinels_of(url)
+    if found is None:
+        return redis.Redis.from_url(url, **options)
+    patience = min(_SENTINEL_PATIENCE, options["socket_timeout"])
+    to_sentinels = {
+        **found.sentinel,
+        "socket_timeout": patience,
+        "socket_connect_timeout": patience,
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+    }
+    asked = _Sentinels(  # type: ignore[no-untyped-call]
+        list(found.hosts), sentinel_kwargs=to_sentinels, **found.redis, **options
+    )
+    kind = _ManagedTls if found.redis.get("ssl") else _Managed
+    server: redis.Redis = asked.master_for(found.service, connection_class=kind)  # type: ignore[no-untyped-call]
+    return server
 
 
 def text(value: Any) -> str:

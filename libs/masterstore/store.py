@@ -6,7 +6,7 @@ from masterstore.banks import Banks
 from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
-from masterstore.errors import StoreUnavailable
+from masterstore.errors import StoreError
 from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
@@ -36,7 +36,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, timeout: float = 2.0, client_name: str) -> Store:
-        """A store behind ``redis://``, ``rediss://`` or ``unix://``. ``timeout``: seconds for connecting and each answer."""
+        """A store behind any URL of ``masterstore.address``. ``timeout``: seconds for connecting and each answer."""
         return cls(Client(url, timeout=timeout, client_name=client_name))
 
     def ping(self) -> None:
@@ -47,6 +47,6 @@ class Store:
         """None while Redis answers, else why not: what a probe says."""
         try:
             self.ping()
-        except StoreUnavailable as error:
+        except StoreError as error:
             return str(error)
         return None

@@ -191,7 +191,10 @@ class MasterOptions(StateOptions, FileserverOptions):
     workers_port: int = option(4516, "requests handed to workers")
     reqserver_host: str = option("127.0.0.1", "where workers and commands reach the reqserver")
     eventpublisher_host: str = option("127.0.0.1", "where roles and commands reach the event publisher")
-    redis_url: str = option("redis://127.0.0.1:6379/0", "redis://, rediss:// or unix:// of the master's memory")
+    redis_url: str = option(
+        "redis://127.0.0.1:6379/0",
+        "redis://, rediss:// (TLS), unix:// or redis+sentinel://HOST,HOST/SERVICE/DB of the master's memory",
+    )
     key_dir: str = option(
         "", "directory of this role's keys, made by `saltern keygen`; empty: <config dir>/keys/<role>"
     )
@@ -456,9 +459,11 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
 
 
 def shown(options: StateOptions) -> dict[str, Any]:
-    """Options by name for people and job caches to see: without the password of the store."""
+    """Options by name for people and job caches to see: without who signs in at the store, and how."""
     opts = as_opts(options)
-    return {**opts, "redis_url": re.sub(r"//[^@/]*@", "//", opts["redis_url"])} if "redis_url" in opts else opts
+    if "redis_url" not in opts:
+        return opts
+    return {**opts, "redis_url": re.sub(r"//[^/?]*@", "//", opts["redis_url"]).partition("?")[0]}
 
 
 def _load(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:

@@ -96,7 +96,9 @@ def pods(found: Sequence[Object]) -> list[Pod]:
             template = functools.reduce(lambda inner, key: inner[key], TEMPLATES[one["kind"]], one)
             metadata = one["metadata"]
             made.append(
-                Pod(one["kind"], metadata["name"], metadata["namespace"], template.get("metadata", {}), template["spec"])
+                Pod(
+                    one["kind"], metadata["name"], metadata["namespace"], template.get("metadata", {}), template["spec"]
+                )
             )
     return made
 

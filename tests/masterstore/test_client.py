@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import redis
+from redis._parsers.base import BaseParser
 
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
@@ -229,15 +231,36 @@ def test_something_that_is_no_redis_now(
         ("OOM command not allowed when used memory > 'maxmemory'.", StoreUnavailable),
         ("MISCONF Redis is configured to save RDB snapshots", StoreUnavailable),
         ("MASTERDOWN Link with MASTER is down", StoreUnavailable),
+        ("NOREPLICAS Not enough good replicas to write.", StoreUnavailable),
+        (
+            "ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -OOM command not allowed",
+            StoreUnavailable,
+        ),
         ("WRONGTYPE Operation against a key holding the wrong kind of value", StoreError),
         ("ERR unknown command", StoreError),
     ],
 )
 def test_refusals_of_redis(said: str, error: type[StoreError]) -> None:
     client = Client("redis://h", timeout=1, client_name="x")
-    with pytest.raises(error, match=said.split()[0]) as caught, client.calling():
-        raise redis.ResponseError(said)
+    with pytest.raises(error, match=re.escape(said.split(" ", 1)[1])) as caught, client.calling():
+        # As the connection makes it of Redis' answer: it cuts the words that it knows off.
+        raise BaseParser.parse_error(said)
     assert type(caught.value) is error
+
+
+@pytest.mark.redis
+def test_a_full_redis_is_one_that_cannot_serve_now(store: Store, raw: redis.Redis) -> None:
+    """Commands and scripts alike; what is read is still answered."""
+    store.presence.seen("a", 1)
+    raw.config_set("maxmemory", 1)
+    try:
+        for verb in ("presence.seen", "epochs.rotate_aes", "jobs.publish"):
+            with pytest.raises(StoreUnavailable, match=r"cannot serve now: .*OOM"):
+                VERBS[verb](store)
+        assert store.presence.last_seen(["a"]) == {"a": 1}
+    finally:
+        raw.config_set("maxmemory", 0)
+    store.presence.seen("a", 2)
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "http://host", "redis://host:port/0", "redis:/host", "host:6379"])

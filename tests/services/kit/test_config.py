@@ -19,6 +19,7 @@ from services.kit.config import (
     load_client,
     load_master,
     load_minion,
+    shown,
 )
 
 #: Writes files {name: text} and gives their directory.
@@ -244,3 +245,15 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         ConfigError, match=r"SALTERN_REDIS_URL_FILE: /nowhere: No such file or directory; mount the secret"
     ):
         load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": "/nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("redis://user:pass@host:6379/0", "redis://host:6379/0"),
+        ("redis+sentinel://u:p@ss@h1,h2/main/0?sentinel_password=p", "redis+sentinel://h1,h2/main/0"),
+        ("unix:///run/redis.sock?password=p", "unix:///run/redis.sock"),
+    ],
+)
+def test_what_is_shown_of_the_store_signs_nobody_in(url: str, seen: str) -> None:
+    assert shown(MasterOptions(redis_url=url))["redis_url"] == seen

@@ -1,0 +1,85 @@
+"""Where the master's memory is: one URL for one Redis, for a Unix socket, or for the Sentinels that know where it is now.
+
+    redis://user:password@host:6379/0             one Redis, or whatever a name or an address of a managed one leads to
+    rediss://user:password@host:6379/0?ssl_ca_certs=/run/secrets/ca.pem
+    unix:///run/redis.sock?db=0
+    redis+sentinel://user:password@host1:26379,host2,[::1]:26380/service/0?sentinel_username=u&sentinel_password=p
+    rediss+sentinel://...                         TLS to the Sentinels and to Redis
+
+User and password are those of Redis (ACL users, Redis 6); those of the Sentinels are named apart, and nobody is signed in there
+without. Everything after ``?`` is redis-py's: ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``, ``ssl_check_hostname``, ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redis.connection import SSLConnection, parse_url
+
+#: Port of a Sentinel that names none.
+SENTINEL_PORT = 26379
+
+_SENTINEL = re.compile(
+    r"(?P<scheme>rediss?)\+sentinel://(?:(?P<user>[^/]*)@)?(?P<hosts>[^/@?]*)/(?P<service>[^/?]+)(?:/(?P<db>[^/?]*))?(?:\?(?P<query>.*))?"
+)
+_HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>\d+))?")
+
+#: What stands before a password in a URL, and the password: ``user:PASSWORD@host`` or ``?password=PASSWORD``.
+_PASSWORDS = re.compile(r"((?<=//)[^:/@]*:|[?&](?:sentinel_)?password=)(?:(?<=:)[^/]*(?=@)|(?<==)[^&]*)")
+
+#: Options of a connection that are said to the Sentinels, too: how to reach them, not who is there.
+_REACHED_BY = ("ssl", "socket_")
+
+
+@dataclass(frozen=True)
+class Sentinels:
+    """Who knows where the Redis of a name is, and how to speak to both."""
+
+    hosts: tuple[tuple[str, int], ...]
+    service: str
+    #: Options of connections to Redis, as redis-py takes them.
+    redis: Mapping[str, Any]
+    #: Options of connections to Sentinels.
+    sentinel: Mapping[str, Any]
+
+
+def without_passwords(url: str) -> str:
+    """The URL as it may be shown."""
+    return _PASSWORDS.sub(r"\1***", url)
+
+
+def sentinels_of(url: str) -> Sentinels | None:
+    """What a ``redis+sentinel://`` URL says; None for another kind. Raises ValueError with what is wrong with it."""
+    if "+sentinel:" not in url.partition("//")[0]:
+        return None
+    found = _SENTINEL.fullmatch(url)
+    if found is None:
+        raise ValueError("write redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB")
+    hosts = tuple(_host(one) for one in found["hosts"].split(","))
+    db = found["db"] or "0"
+    if not db.isdigit():
+        raise ValueError(f"the database must be a number, not {db!r}")
+    # The rest is read as redis-py reads it in the URL of one Redis.
+    at = f"{found['user']}@" if found["user"] is not None else ""
+    plain: dict[str, Any] = parse_url(  # type: ignore[no-untyped-call]
+        f"{found['scheme']}://{at}localhost/{db}" + (f"?{found['query']}" if found["query"] else "")
+    )
+    options = {name: value for name, value in plain.items() if name not in ("host", "port", "connection_class")}
+    if plain.get("connection_class") is SSLConnection:
+        options["ssl"] = True
+    to_sentinels = {name: value for name, value in options.items() if name.startswith(_REACHED_BY)}
+    for name in ("username", "password"):
+        given = options.pop(f"sentinel_{name}", None)
+        if given is not None:
+            to_sentinels[name] = given
+    return Sentinels(hosts, found["service"], options, to_sentinels)
+
+
+def _host(text: str) -> tuple[str, int]:
+    found = _HOST.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no host of a Sentinel, which is HOST or HOST:PORT")
+    return found["host"].strip("[]"), int(found["port"] or SENTINEL_PORT)

@@ -1,0 +1,105 @@
+"""Redis behind real Sentinels: the master dies, and the store goes on by itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from masterstore.errors import StoreUnavailable
+from masterstore.store import Store
+from tests.faults.redis_pair import PATIENCE, RedisPair
+from tests.ports import free_port
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisPair]:
+    made = RedisPair(tmp_path_factory.mktemp("pair"))
+    yield made
+    made.close()
+
+
+def again(ask: Callable[[], object]) -> object:
+    """The answer once there is one; each refusal is of the kind that may be tried again."""
+    deadline = time.monotonic() + PATIENCE
+    pause = threading.Event()
+    while True:
+        try:
+            return ask()
+        except StoreUnavailable as error:
+            if time.monotonic() > deadline or "redis at redis+sentinel://" not in str(error):
+                raise
+            pause.wait(0.05)
+
+
+def test_a_failover_and_the_way_back(pair: RedisPair) -> None:
+    store = Store.open(pair.url, timeout=1.0, client_name="test")
+    store.presence.seen("before", 1)
+    assert pair.client(pair.nodes[0]).execute_command("WAIT", 1, 5000) == 1
+    for kill in (signal.SIGKILL, signal.SIGSTOP):
+        before = pair.master()
+        pair.kill(before, kill)
+        # Told soon, however Redis went away.
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            store.presence.seen("during", 2)
+        assert time.monotonic() - started < 5
+        again(lambda: store.presence.seen("after", 3))
+        assert pair.master() != before
+        assert store.presence.last_seen(["before", "after"]) == {"before": 1, "after": 3}
+        # The old master comes back, as a replica; what is written still goes to the new one.
+        if kill == signal.SIGKILL:
+            pair.start(before)
+        else:
+            pair.kill(before, signal.SIGCONT)
+        pair.demote(before)
+        again(lambda: store.presence.seen("later", 4))
+        assert pair.client(pair.master()).zscore("salt:seen", "later") == 4
+
+
+def test_a_redis_that_was_made_a_replica_is_left(pair: RedisPair) -> None:
+    """Scripts, too: Redis 6 wraps their refusal."""
+    store = Store.open(f"redis://127.0.0.1:{pair.master()}/0", timeout=1.0, client_name="test")
+    store.presence.seen("a", 1)
+    replica = Store.open(
+        f"redis://127.0.0.1:{next(port for port in pair.nodes if port != pair.master())}/0",
+        timeout=1.0,
+        client_name="test",
+    )
+    for verb in (lambda: replica.presence.seen("a", 2), replica.epochs.rotate_aes):
+        with pytest.raises(StoreUnavailable, match=r"cannot serve now: .*READONLY"):
+            verb()
+        # The connection is not kept: the name may lead elsewhere by now.
+        assert not replica._client.redis.connection_pool._available_connections[0]._sock  # type: ignore[attr-defined]
+
+
+def test_sentinels_that_are_away_or_know_no_such_service(pair: RedisPair) -> None:
+    nobody = free_port()
+    gone = Store.open(f"redis+sentinel://127.0.0.1:{nobody}/saltern/0", timeout=1, client_name="test")
+    with pytest.raises(StoreUnavailable, match=rf"no Sentinel names a master \(127.0.0.1:{nobody}: .*refused"):
+        gone.ping()
+    assert "no Sentinel names a master" in str(gone.trouble())
+    other = Store.open(pair.url.replace("/saltern/", "/other/"), timeout=1, client_name="test")
+    with pytest.raises(StoreUnavailable, match=rf"127.0.0.1:{pair.sentinels[1]}: there is no 'other'"):
+        other.ping()
+    # One Sentinel that is there is enough to find it.
+    first = pair.url.replace("://", f"://127.0.0.1:{nobody},127.0.0.1:{free_port()},")
+    Store.open(first, timeout=1, client_name="test").ping()
+
+
+def test_what_comes_too_late_is_no_answer_to_the_next_command(pair: RedisPair) -> None:
+    """A connection whose answer was not waited for is closed: what is read from it would belong to another command."""
+    store = Store.open(pair.url, timeout=0.3, client_name="test")
+    store.presence.seen("late", 1)
+    pair.kill(pair.master(), signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreUnavailable, match="Timeout"):
+            store.presence.last_seen(["late"])
+    finally:
+        pair.kill(pair.master(), signal.SIGCONT)
+    assert again(lambda: store.presence.last_seen(["nobody"])) == {}
