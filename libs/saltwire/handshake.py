@@ -20,6 +20,10 @@ from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
 from saltwire.pack import octets, packb, text, unpackb
 
+#: Field of the welcome by which a master of ours is known, and which of our own commands it understands. Stock minions look up the
+#: fields that they know, and pass this one over. 1: ``_missed`` and ``_job_signs``.
+OWN_FIELD, OWN_COMMANDS = "saltern", 1
+
 # ---------------------------------------------------------------------------------------------------------- the master's end
 
 
@@ -154,6 +158,7 @@ def success_reply(
         "enc": "pub",
         "pub_key": master_key.public.pem,
         "publish_port": publish_port,
+        OWN_FIELD: OWN_COMMANDS,
         "aes": public.encrypt(aes_key_string.encode(), request.enc_algo),
         "session": public.encrypt(session_key_string.encode(), request.enc_algo),
         "sig": master_key.x931_sign(digest.encode()),
@@ -206,6 +211,8 @@ class Credentials:
     publish_port: int
     #: The master's public key, cleaned PEM.
     master_pub: str
+    #: How many of our own commands the master understands (OWN_COMMANDS); 0: it is no master of ours.
+    own: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +318,10 @@ class SignIn:
             return Answer(Outcome.BAD, "the master could not decrypt our token")
         port = load.get("publish_port")
         session = self._key_string(load, "session") if "session" in load else None
+        own = load.get(OWN_FIELD)
         return Answer(
             Outcome.ACCEPTED,
-            credentials=Credentials(aes, session, port if isinstance(port, int) else 0, master.pem),
+            credentials=Credentials(aes, session, _number(port), master.pem, _number(own)),
         )
 
     def _key_string(self, load: Mapping[str, Any], name: str) -> str:
@@ -333,6 +341,10 @@ class SignIn:
 
 
 _UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's")
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _hashable(value: Any) -> bool:

@@ -14,6 +14,9 @@ import msgpack
 #: Field of a proc file that tells its writer from a later process of the same number.
 _BORN = "__born__"
 
+#: States of a process that has ended and waits for its parent to take note.
+_OVER = frozenset("ZX")
+
 
 class ProcDirectory:
     """Implements statecore's port ``Jobs``."""
@@ -27,7 +30,7 @@ class ProcDirectory:
         """The job counts as running in this process while the block runs."""
         path = self._directory / str(load["jid"])
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        own = {"pid": os.getpid(), _BORN: _birth(os.getpid())}
+        own = {"pid": os.getpid(), _BORN: birth(os.getpid())}
         temporary.write_bytes(msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace"))
         temporary.rename(path)
         try:
@@ -45,7 +48,7 @@ class ProcDirectory:
                 continue
             except (ValueError, TypeError, msgpack.UnpackException):
                 job = None
-            if isinstance(job, dict) and _runs(job.get("pid"), job.pop(_BORN, "")):
+            if isinstance(job, dict) and still_runs(job.get("pid"), job.pop(_BORN, "")):
                 found.append(job)
             else:
                 path.unlink(missing_ok=True)
@@ -67,16 +70,17 @@ class ProcDirectory:
         return ""
 
 
-def _runs(pid: Any, born: Any) -> bool:
-    """Whether the very process runs that wrote this. A restarted container gives its first numbers to others."""
-    return isinstance(pid, int) and is_alive(pid) and _birth(pid) == born
+def still_runs(pid: Any, born: Any) -> bool:
+    """Whether the very process runs that ``birth`` was asked about. A restarted container gives its first numbers to others."""
+    return isinstance(pid, int) and is_alive(pid) and birth(pid) == born
 
 
-def _birth(pid: int) -> str:
-    """When a process began, in the kernel's ticks since boot; empty where that cannot be known."""
+def birth(pid: int) -> str:
+    """When a process began, in the kernel's ticks since boot; empty where that cannot be known, or the process has ended."""
     try:
-        # The name in parentheses may hold spaces; what follows it is fields 3 and on, the start is field 22.
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+        # The name in parentheses may hold spaces; what follows it is fields 3 and on: the state, and as field 22 the start.
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return "" if fields[0] in _OVER else fields[19]
     except (OSError, IndexError):
         return ""
 

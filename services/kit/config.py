@@ -40,6 +40,7 @@ _FILE = "_file"
 _JOINED = ("beacons", "schedule")
 
 #: What a minion may apply when it starts.
+_SPOOL_POLICIES = ("refuse", "drop_oldest")
 _STARTUPS = ("", "highstate", "sls", "top")
 
 #: Starts Salt's names for what is ``out_table`` here.
@@ -354,7 +355,17 @@ class MinionOptions(StateOptions):
     minion_jid_queue_hwm: int = option(100, "how many JIDs are remembered against running one twice")
     minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
     enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
-    spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of unacknowledged returns; more refuse new jobs")
+    spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of returns that may wait for the master")
+    spool_policy: str = option(
+        "refuse", "when so many wait: refuse new jobs, or drop_oldest, so that words stand for the oldest results"
+    )
+    replay_window: int = option(
+        300,
+        "seconds for which a job waits that was not begun when the minion was killed, where the master does not say",
+    )
+    replay_delay: int | float = option(
+        3, "seconds over which minions that reconnect spread their question for what they missed"
+    )
     max_return_bytes: int = option(
         60 * 1024 * 1024, "bytes of the largest return that is sent; an error says so in place of a larger one; 0: any"
     )
@@ -423,6 +434,8 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
     options = _load(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     if options.startup_states not in _STARTUPS:
         raise ConfigError(f"startup_states: {options.startup_states!r} is none of {', '.join(filter(None, _STARTUPS))}")
+    if options.spool_policy not in _SPOOL_POLICIES:
+        raise ConfigError(f"spool_policy: {options.spool_policy!r} is none of {', '.join(_SPOOL_POLICIES)}")
     return dataclasses.replace(
         options,
         id=options.id or _own_name(),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from services.minion.journal import JobSteps
 from services.minion.pair import Pair
 from services.minion.spool import Spool
 from statecore import kept_files
@@ -42,20 +43,28 @@ def work(
     spool: Spool,
     notify: Pair,
     others: Callable[[Mapping[str, Any]], None],
+    steps: JobSteps | None = None,
 ) -> None:
     """Runs the job of a publication and spools its return. To be called in the jobber's process.
 
-    ``others`` takes what other masters of the minion are to have, too: returns of its own jobs.
+    ``others`` takes what other masters of the minion are to have, too: returns of its own jobs. ``steps``: the job is in the
+    journal, where it has begun before it executes, or does not execute here.
     """
     # A group of its own: a signal to the job reaches the commands that it started.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    begun = steps.begin(load["jid"]) if steps else None
+    if steps and begun is None:
+        _LOG.warning("the job was begun before; it is not run again", extra={"jid": load["jid"]})
+        return
     # A job of the schedule may ask not to be seen among those that run.
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
         result = run(runtime, load)
         if load.get("return_job", True):
             spool.put(result)
+            if steps and begun:
+                steps.end(begun, load["jid"])
             if load.get("own"):
                 others(result)
             # Without a main process to tell, the result waits for the next one's look into the spool.

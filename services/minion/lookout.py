@@ -41,10 +41,10 @@ class Lookout:
     _ping: RequestSocket | None = None
     _ping_ends: float = field(default=0.0)
 
-    def begin(self, context: zmq.Context[zmq.Socket[bytes]], subscription: zmq.Socket[bytes]) -> None:
-        """The minion is signed in; the subscription is about to connect."""
+    def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection) -> None:
+        """The minion is signed in; the subscription, which ``connection`` looks after, is about to connect."""
         self._context = context
-        self._connection = Connection(subscription)
+        self._connection = connection
         self._next_look = time.monotonic() + self.alive_interval
         self._next_ping = time.monotonic() + self.failback_interval
 
@@ -72,8 +72,6 @@ class Lookout:
             self._ping.send(clear_request({"cmd": "ping"}))
 
     def close(self) -> None:
-        """To be called before the subscription is closed."""
-        if self._connection is not None:
-            self._connection.close()
+        """Ends what it opened."""
         if self._ping is not None:
             self._ping.close()

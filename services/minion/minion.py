@@ -19,30 +19,35 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltwire import tags
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError, NonceError, PeerFault
 from saltwire.handshake import Credentials
 from saltwire.keys import PublicKey
 from saltwire.publication import open_job
+from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
 from services.kit.config import MinionOptions
 from services.minion import zygote
+from services.minion.addressed import is_for
 from services.minion.admission import Admission, Turn
 from services.minion.affairs import Affairs
 from services.minion.channel import endpoint, session_of
+from services.minion.hand import JobsInHand
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
+from services.minion.journal import Journal
 from services.minion.lookout import Lookout
 from services.minion.masters import Masters, address
+from services.minion.missed import COMMAND as MISSED
+from services.minion.missed import Missed
 from services.minion.other_masters import OtherMasters
 from services.minion.pair import Pair
 from services.minion.returns import Outbox
-from services.minion.seen import SeenJobs
 from services.minion.spool import Spool
-from statecore.match import Subject, TargetError, matches
+from services.minion.start_events import start_events
+from statecore.match import Subject
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -84,9 +89,10 @@ class Minion:
         self._others = OtherMasters(masters, options)
         self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
-        self._seen = SeenJobs(state / "jids", options.minion_jid_queue_hwm)
-        #: Jobs that the preloaded process has not taken yet: a new one gets them when it dies.
-        self._handed: dict[str, dict[str, Any]] = {}
+        self._jobs = JobsInHand(options, Journal(state, options.minion_jid_queue_hwm), self._spool)
+        self._missed = Missed(float(options.replay_delay))
+        self._connection: Connection | None = None
+        self._connected = 0
         affairs.speak_through(self._send_events)
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
@@ -100,6 +106,7 @@ class Minion:
         """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
         self._take(self._admission.sign_in())
         self._start_zygote()
+        self._resume()
         while not self._turns.ended():
             self._turn()
             if self._lookout is not None:
@@ -114,6 +121,8 @@ class Minion:
             zygote.end_zygote(self._zygote)
         if self._lookout is not None:
             self._lookout.close()
+        if self._connection is not None:
+            self._connection.close()
         if self._sub is not None:
             self._sub.close()
         self._requests.close()
@@ -136,12 +145,14 @@ class Minion:
                 randomize=self._options.recon_randomize,
                 before=self._watch,
             )
+        self._missed.deaf(time.monotonic())
         if self._pair is not None:
             self._tell({"credentials": dataclasses.asdict(credentials)})
 
     def _watch(self, subscription: zmq.Socket[bytes]) -> None:
+        self._connection = Connection(subscription)
         if self._lookout is not None:
-            self._lookout.begin(self._context, subscription)
+            self._lookout.begin(self._context, self._connection)
 
     def _sign_in_again(self) -> None:
         _LOG.info("the master's keys have changed; signing in again")
@@ -174,6 +185,7 @@ class Minion:
             self._hear_publication()
         self._affairs.serve(ready)
         self._run_due()
+        self._look_after_jobs(time.monotonic())
         self._send_outbox()
 
     def _hear_publication(self) -> None:
@@ -181,13 +193,33 @@ class Minion:
         frames = self._sub.recv_multipart()
         # A filtering master puts a topic before the payload.
         job = self._opened(frames[-1])
-        if job is None or not self._wanted(job):
-            return
-        jid = str(job["jid"])
-        self._seen.add(jid)
-        if self._may_run(jid):
+        if job is not None:
+            self._take_job(job)
+
+    def _take_job(self, job: Mapping[str, Any]) -> None:
+        """Runs it, if it is for this minion, and for the first time."""
+        if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
-            self._hand(job)
+            self._tell(message)
+
+    def _look_after_jobs(self, now: float) -> None:
+        """Those in hand, and those that it may have missed."""
+        signs = self._jobs.look(now)
+        ours = self._credentials.own > 0
+        if signs and ours:
+            self._outbox.events.append({"cmd": "_job_signs", "signs": signs})
+        if self._connection is not None and (times := self._connection.times()) != self._connected:
+            self._connected = times
+            self._missed.deaf(now)
+        # What is for this minion is known by its pillar and grains.
+        if ours and self._subject is not None and self._missed.wants(now):
+            self._outbox.events.append(self._missed.question(self._jobs.latest()))
+
+    def _take_missed(self, answer: Any) -> None:
+        for job in self._missed.answered(answer, time.monotonic()):
+            if str(job["jid"]) not in self._jobs:
+                _LOG.info("missed a job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+                self._take_job(job)
 
     def _run_due(self) -> None:
         """Jobs of the minion's own, which need its pillar like all others."""
@@ -199,8 +231,8 @@ class Minion:
         if duties is None:
             return
         for job in duties.due():
-            if self._may_run(str(job["jid"])):
-                self._hand(job)
+            if self._jobs.room(str(job["jid"])):
+                self._tell({"job": job})
             else:
                 duties.ended(str(job["jid"]))
         if duties.watch_wanted():
@@ -214,22 +246,11 @@ class Minion:
         waiting = self._outbox.events
         if len(waiting) >= _MOST_EVENTS:
             _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
-            # The first may be on its way.
-            del waiting[1]
+            # The first may be on its way; what the minion asks is answered.
+            del waiting[1 if waiting[1]["cmd"] != MISSED else 2]
         load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
         waiting.append(load)
         self._others.send(load)
-
-    def _may_run(self, jid: str) -> bool:
-        if self._spool.size() <= self._options.spool_max_bytes:
-            return True
-        _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
-        return False
-
-    def _hand(self, job: Mapping[str, Any]) -> None:
-        """To the preloaded process, which forks it."""
-        self._handed[str(job["jid"])] = dict(job)
-        self._tell({"job": job})
 
     def _opened(self, payload: bytes) -> dict[str, Any] | None:
         for last in (False, True):
@@ -248,19 +269,9 @@ class Minion:
         return None
 
     def _wanted(self, job: Mapping[str, Any]) -> bool:
-        if str(job["jid"]) in self._seen or self._subject is None:
+        if str(job["jid"]) in self._jobs or self._subject is None:
             return False
-        try:
-            return matches(
-                job["tgt"],
-                str(job.get("tgt_type") or "glob"),
-                self._subject,
-                delimiter=str(job.get("delimiter") or ":"),
-                nodegroups=self._options.nodegroups,
-            )
-        except TargetError as error:
-            _LOG.warning("the target of a job is not understood: %s", error, extra={"jid": job["jid"]})
-            return False
+        return is_for(job, self._subject, self._options.nodegroups)
 
     def _hear_master(self) -> None:
         reply = self._requests.receive(0.001)
@@ -281,9 +292,12 @@ class Minion:
             _LOG.warning("the answer to a return is not of the protocol: %s", error)
             self._outbox.failed(now)
             return
-        if answer is False:
-            _LOG.error("the master dropped a return as malformed")
+        asked = self._outbox.in_flight
         self._outbox.answered()
+        if isinstance(asked, Mapping) and asked.get("cmd") == MISSED:
+            self._take_missed(answer)
+        elif answer is False:
+            _LOG.error("the master dropped a return as malformed")
 
     def _send_outbox(self) -> None:
         now = time.monotonic()
@@ -316,7 +330,7 @@ class Minion:
         try:
             self._pair.flush()
         except OSError as error:
-            _LOG.error("the preloaded process does not take a message: %s", error)
+            _LOG.error("the preloaded process does not take what waited for it: %s", error)
 
     def _hear_zygote(self) -> None:
         assert self._pair is not None
@@ -330,8 +344,9 @@ class Minion:
             self._zygote_died()
         elif message == SPOOLED:
             self._outbox.spooled()
-        elif message.startswith(zygote.TAKEN):
-            self._handed.pop(message[len(zygote.TAKEN) :].decode(), None)
+        elif message.startswith(zygote.DIED):
+            code, _, jid = message[len(zygote.DIED) :].decode().partition(" ")
+            self._jobs.ended_badly(jid, int(code))
         elif message == zygote.UNWATCHED:
             if self._affairs.duties is not None:
                 self._affairs.duties.unwatched()
@@ -344,7 +359,9 @@ class Minion:
             self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
             self._know()
             if first:
-                self._announce()
+                # As stock minions do (protocol section 7.1).
+                self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
+                _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
 
     def _zygote_died(self) -> None:
         _LOG.error("the preloaded process ended; a new one is started")
@@ -355,20 +372,11 @@ class Minion:
         if self._affairs.duties is not None:
             self._affairs.duties.lost()
         self._start_zygote()
-        for job in self._handed.values():
-            self._tell({"job": job})
+        self._resume()
 
-    def _announce(self) -> None:
-        """Start events, as stock minions send them (protocol section 7.1)."""
-        text = f"Minion {self._identity.id} started at {time.asctime()}"
-        assert self._subject is not None
-        grains = self._subject.grains
-        told = {name: grains[name] for name in self._options.start_event_grains if name in grains}
-        names = [tags.MINION_START_LEGACY] if self._options.enable_legacy_startup_events else []
-        for tag in (*names, tags.minion_start(self._identity.id)):
-            event = {"cmd": "_minion_event", "tag": tag, "data": text, "pretag": None}
-            self._outbox.events.append({**event, "grains": told} if told else event)
-        _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+    def _resume(self) -> None:
+        for message in self._jobs.resume():
+            self._tell(message)
 
     def _drain(self) -> None:
         """Lets jobs in hand finish and sends what they return, for a few seconds."""
@@ -388,6 +396,5 @@ class Minion:
                 break
             if dict(poller.poll(_TICK // 5)):
                 self._hear_master()
-        waiting = len(self._spool.waiting())
-        if waiting:
+        if waiting := len(self._spool.waiting()):
             _LOG.warning("%d returns stay in the spool until the next start", waiting)

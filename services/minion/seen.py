@@ -1,7 +1,7 @@
-"""Jobs that this minion was handed before: it runs none twice, also when it was restarted between the two deliveries.
+"""Jobs that this minion has had: it runs none twice, also when it was restarted between the two deliveries.
 
 A publisher that comes back sends what it sent lately once more (see services/publisher); a minion that was restarted
-meanwhile must know what it has had. The JIDs are appended to a file before the job begins.
+meanwhile must know what it has had. Jobs that are not over yet are in the journal (``services/minion/journal.py``).
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ class SeenJobs:
     def __contains__(self, jid: str) -> bool:
         return jid in self._jids
 
+    def newest(self) -> list[str]:
+        """The JID that was added last; empty where there is none."""
+        return [self._jids[-1]] if self._jids else []
+
     def add(self, jid: str) -> None:
-        """The job begins. What cannot be written is said, and the job runs all the same."""
+        """The job is over. What cannot be written is said, and stops nothing."""
         self._jids.append(jid)
         try:
             if self._lines >= self._limit * _SLACK:

@@ -23,6 +23,9 @@ _LOG = logging.getLogger("saltern.minion")
 
 _SUFFIX = ".ret"
 
+#: Bytes of a return that is not worth dropping for the words that would stand for it.
+_WORDS = 2048
+
 #: Levels of a return that are kept as they are; below, its text stands for the rest. msgpack has an end at 512.
 _DEEPEST = 100
 
@@ -96,9 +99,44 @@ class Spool:
         """The master has it."""
         path.unlink(missing_ok=True)
 
+    def holds(self, jid: str) -> bool:
+        """Whether a return of this job waits."""
+        return any(self._directory.glob(f"*-{jid}{_SUFFIX}"))
+
+    def shed(self, most: int) -> None:
+        """Makes room, oldest first: a few words stand for a return from then on; where there is nothing but words, they go too.
+
+        A return that is on its way to the master while its file changes is acknowledged all the same.
+        """
+        total = self.size()
+        for drop in (False, True):
+            for path in self.waiting():
+                if total <= most:
+                    return
+                size = _size(path)
+                if drop:
+                    _LOG.error("%s is dropped: spool_max_bytes wait for the master", path.name)
+                    path.unlink(missing_ok=True)
+                elif size > _WORDS and (load := self.read(path)) is not None and load.get("cmd") == "_return":
+                    _LOG.error(
+                        "the result in %s (%d bytes) is dropped for newer ones: spool_max_bytes", path.name, size
+                    )
+                    self._write(path, _packed(shed_note(load, size)))
+                total += _size(path) - size
+
     def size(self) -> int:
         """Bytes that wait."""
         return sum(_sizes(self._directory))
+
+
+def shed_note(load: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """What is returned where a result was given up for newer ones."""
+    kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
+    told = (
+        f"ReturnDropped: what {load.get('fun')} returned ({size} bytes) waited for the master, and was dropped as the oldest when "
+        "spool_max_bytes were full (spool_policy: drop_oldest). The job has run."
+    )
+    return kept | {"return": told, "retcode": 1, "success": False}
 
 
 def unsent(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
@@ -109,6 +147,13 @@ def unsent(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
         "less, or raise max_return_bytes of the minion and max_request_bytes of the master."
     )
     return kept | {"return": told, "retcode": 1, "success": False}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _sizes(directory: Path) -> Iterator[int]:

@@ -3,14 +3,15 @@
 It has one thread and, between requests of its own, no socket but the pair that joins it to the main process, so that a
 fork of it is safe. The main process sends msgpack maps with one key:
 
-    {"job": load}          fork a jobber
+    {"journalled": load}   fork a jobber, for a job that is in the journal
+    {"job": load}          fork a jobber, for one that is not: one of the minion's own, or the disk is full
     {"credentials": ...}   from now on these
     {"watch": True}        start the process that beacons look in
     {"end": seconds}       wait so long for jobbers, then end
 
-and receives ``TAKEN`` plus a JID (the job is forked now), ``SPOOLED`` (a result waits in the spool), ``ENDED``
-plus a JID (a job of the schedule is over), ``UNWATCHED`` (the process of the beacons is over), ``READY`` plus msgpack
-(grains and pillar for targeting: at the start and after each refresh).
+and receives ``SPOOLED`` (a result waits in the spool), ``ENDED`` plus a JID (a job of the schedule is over), ``DIED`` plus an
+exit code, a space and a JID (a jobber did not end by itself), ``UNWATCHED`` (the process of the beacons is over), ``READY``
+plus msgpack (grains and pillar for targeting: at the start and after each refresh).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.journal import JobSteps
 from services.minion.learned import Learned, share
 from services.minion.masters import Masters
 from services.minion.other_masters import OtherMasters
@@ -53,8 +55,8 @@ _WATCH = "services.minion.beacon_watch"
 #: Marks a message with grains and pillar.
 READY = b"ready"
 
-#: Marks a message with the JID of a job that is about to be forked.
-TAKEN = b"taken"
+#: Marks a message with how a jobber ended, other than well, and the JID of its job.
+DIED = b"died"
 
 #: Marks a message with the JID of a job of the minion's own whose process is gone.
 ENDED = b"ended"
@@ -108,11 +110,12 @@ class Zygote:
         self._others = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
         self._learned = Learned()
+        self._steps = JobSteps(state)
         self._runtime = self._new_runtime({})
-        #: Process -> JID, empty where nobody waits for its end.
-        self._jobbers: dict[int, str] = {}
+        #: Process -> load of its job.
+        self._jobbers: dict[int, Mapping[str, Any]] = {}
         #: Jobs for which there is no place yet.
-        self._waiting: deque[Mapping[str, Any]] = deque()
+        self._waiting: deque[tuple[Mapping[str, Any], JobSteps | None]] = deque()
         #: The process that beacons look in; 0: there is none.
         self._watcher = 0
         self._ending = 0.0
@@ -159,6 +162,7 @@ class Zygote:
     def _handle(self, message: Mapping[str, Any]) -> None:
         handlers: Mapping[str, Callable[[Any], None]] = {
             "job": self._fork,
+            "journalled": lambda load: self._fork(load, self._steps),
             "credentials": self._take_credentials,
             "watch": self._watch,
             "end": self._end,
@@ -166,23 +170,22 @@ class Zygote:
         for name, value in message.items():
             handlers[name](value)
 
-    def _fork(self, load: Mapping[str, Any]) -> None:
+    def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
         most = self._options.process_count_max
         if 0 < most <= len(self._jobbers) and load["fun"] not in _NEVER_WAIT:
             _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
-            self._waiting.append(load)
+            self._waiting.append((load, steps))
             return
         self._refresh()
-        # Before the fork: a job that is lost between the two is one that never ran, and never one that ran twice.
-        self._say(TAKEN + str(load["jid"]).encode())
         self._learned.remember()
         pid = os.fork()
         if pid:
-            self._jobbers[pid] = str(load["jid"]) if load.get("own") else ""
+            # Its arguments may be large, and are the jobber's now.
+            self._jobbers[pid] = {"jid": str(load["jid"]), "own": load.get("own")}
             return
         code = 1
         try:
-            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, self._others.send)
+            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, self._others.send, steps)
             self._learned.tell()
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
@@ -226,12 +229,15 @@ class Zygote:
             self._watcher = 0
             self._say(UNWATCHED)
         for pid in list(self._jobbers):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                jid = self._jobbers.pop(pid)
-                if jid:
-                    self._say(ENDED + jid.encode())
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                job = self._jobbers.pop(pid)
+                if job["own"]:
+                    self._say(ENDED + job["jid"].encode())
+                elif code := os.waitstatus_to_exitcode(status):
+                    self._say(DIED + f"{code} {job['jid']}".encode())
         while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
-            self._fork(self._waiting.popleft())
+            self._fork(*self._waiting.popleft())
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._credentials = Credentials(**value)

@@ -16,6 +16,8 @@ from saltwire.envelope import BAD_LOAD, parse_request
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.handshake import (
     FULL,
+    OWN_COMMANDS,
+    OWN_FIELD,
     Answer,
     KeyState,
     Outcome,
@@ -166,7 +168,8 @@ def test_the_exact_welcome(minion_key: PrivateKey, master_key: PrivateKey) -> No
     assert outer["enc"] == b"clear"
     master_key.public.verify(outer["load"], outer["sig"], "PKCS1v15-SHA1")
     load = unpackb(outer["load"], raw=True)
-    assert set(load) == {"enc", "pub_key", "publish_port", "aes", "session", "sig", "token", "nonce"}
+    assert set(load) == {"enc", "pub_key", "publish_port", "aes", "session", "sig", "token", "nonce", OWN_FIELD}
+    assert load[OWN_FIELD] == OWN_COMMANDS, "minions of ours know us by it; others pass it over"
     assert load["enc"] == b"pub"
     assert load["pub_key"].decode() == master_key.public.pem
     assert load["publish_port"] == PORT
@@ -233,7 +236,7 @@ def test_accepted(minion_key: PrivateKey, master_key: PrivateKey, enc_algo: str,
     sign_in = SignIn("a", minion_key, master_key.public if known else None, enc_algo=enc_algo, sig_algo=sig_algo)
     answer = sign_in.feed(welcome(sign_in, master_key))
     assert answer.outcome is Outcome.ACCEPTED, answer.reason
-    assert answer.credentials == handshake.Credentials(AES, SESSION, PORT, master_key.public.pem)
+    assert answer.credentials == handshake.Credentials(AES, SESSION, PORT, master_key.public.pem, OWN_COMMANDS)
 
 
 @pytest.mark.parametrize(

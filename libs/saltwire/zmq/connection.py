@@ -20,13 +20,20 @@ class Connection:
         )
         self._socket = socket
         self._up = False
+        self._times = 0
 
     def up(self) -> bool:
         """True while there is a connection."""
         while self._monitor.poll(0):
             event, _ = _EVENT.unpack(self._monitor.recv_multipart()[0])
             self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            self._times += self._up
         return self._up
+
+    def times(self) -> int:
+        """How often there was a new connection until now."""
+        self.up()
+        return self._times
 
     def close(self) -> None:
         """Stops looking."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import zmq
 
+from saltwire.zmq.connection import Connection
 from services.minion.lookout import Lookout, MasterLost
 
 
@@ -39,7 +40,8 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     subscription.setsockopt(zmq.LINGER, 0)
     subscription.setsockopt(zmq.SUBSCRIBE, b"")
     lookout = Lookout("m", 0.01)
-    lookout.begin(context, subscription)
+    connection = Connection(subscription)
+    lookout.begin(context, connection)
     subscription.connect(endpoint)
     # The subscription has arrived: so there is a connection.
     assert publisher.poll(5000)
@@ -49,6 +51,7 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     error = eventually(lambda: lost(lookout))
     assert (str(error), error.back) == ("the connection to the master m is lost", False)
     lookout.close()
+    connection.close()
     subscription.close()
 
 
@@ -56,7 +59,8 @@ def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], e
     first, endpoint = bound(context, zmq.ROUTER)
     subscription = context.socket(zmq.SUB)
     lookout = Lookout("m", 0, endpoint, failback_interval=0.01, ping_timeout=0.05)
-    lookout.begin(context, subscription)
+    connection = Connection(subscription)
+    lookout.begin(context, connection)
     # Not at once, and again when no answer comes.
     for _ in range(2):
         frames = eventually(lambda: lost(lookout) is None and first.poll(1) and first.recv_multipart())
@@ -65,6 +69,7 @@ def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], e
     error = eventually(lambda: lost(lookout))
     assert error.back
     lookout.close()
+    connection.close()
     subscription.close()
     first.close()
 
@@ -72,7 +77,9 @@ def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], e
 def test_nothing_is_looked_for_unless_it_is_wanted(context: zmq.Context[Any]) -> None:
     subscription = context.socket(zmq.SUB)
     lookout = Lookout("m", 0)
-    lookout.begin(context, subscription)
+    connection = Connection(subscription)
+    lookout.begin(context, connection)
     assert lost(lookout) is None
     lookout.close()
+    connection.close()
     subscription.close()

@@ -22,10 +22,11 @@ from saltwire.keys import PrivateKey, generate_key_string
 from services.kit.config import MinionOptions
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
+from services.minion.journal import Journal
 from services.minion.masters import Masters
 from services.minion.pair import Pair
 from services.minion.spool import Spool
-from services.minion.zygote import READY, TAKEN, Refreshes, Zygote, start
+from services.minion.zygote import DIED, READY, Refreshes, Zygote, start
 
 PATIENCE = 20.0
 
@@ -69,12 +70,17 @@ class Live:
         """The return of a job."""
         jid = JID.format(number)
         self.tell(job={"jid": jid, "fun": fun, "arg": list(arg), "tgt": "*"})
-        assert self.hear(lambda one: one.startswith(TAKEN)) == TAKEN + jid.encode()
         self.hear(lambda one: one == SPOOLED)
         (path,) = [path for path in self.spool.waiting() if jid in path.name]
         ret = self.spool.read(path)
         assert ret is not None
         return ret
+
+    def await_running(self, jid: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not (self.cachedir / "proc" / jid).exists():
+            assert time.monotonic() < deadline, f"the job does not run within {PATIENCE} s"
+            select.select([], [], [], 0.01)
 
     def ended(self) -> int:
         """The exit code, once it ended."""
@@ -166,7 +172,7 @@ def test_a_function_that_there_is_not_returns_too(live: Live) -> None:
 
 def test_jobs_run_beside_each_other(live: Live) -> None:
     live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
-    live.hear(lambda one: one.startswith(TAKEN))
+    live.await_running(JID.format(1))
     assert live.run("test.ping", number=2)["return"] is True
     running = live.run("saltutil.is_running", "test.sleep", number=3)["return"]
     assert [job["jid"] for job in running] == [JID.format(1)]
@@ -219,7 +225,7 @@ def test_it_ends_when_it_is_told_and_waits_for_jobs_in_hand(live: Live) -> None:
 
 def test_it_does_not_wait_for_ever(live: Live) -> None:
     live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
-    live.hear(lambda one: one.startswith(TAKEN))
+    live.await_running(JID.format(1))
     live.tell(end=0.1)
     assert live.ended() == 0
     proc = live.cachedir / "proc" / JID.format(1)
@@ -235,15 +241,27 @@ def test_signals_of_the_terminal_are_the_main_processes(live: Live) -> None:
     assert live.run("test.ping")["return"] is True
 
 
-def test_a_killed_jobber_takes_nobody_along(live: Live) -> None:
-    live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
-    live.hear(lambda one: one.startswith(TAKEN))
-    numbers, deadline = itertools.count(2), time.monotonic() + PATIENCE
-    # It is taken before it runs.
-    while not (running := live.run("saltutil.is_running", "test.sleep", number=next(numbers))["return"]):
-        assert time.monotonic() < deadline
-    os.kill(running[0]["pid"], signal.SIGKILL)
-    assert live.run("test.ping", number=next(numbers))["return"] is True
+def test_a_killed_jobber_takes_nobody_along_and_is_told_of(live: Live) -> None:
+    jid = JID.format(1)
+    live.tell(job={"jid": jid, "fun": "test.sleep", "arg": [60], "tgt": "*"})
+    live.await_running(jid)
+    os.kill(msgpack.unpackb((live.cachedir / "proc" / jid).read_bytes())["pid"], signal.SIGKILL)
+    assert live.hear(lambda one: one.startswith(DIED)) == DIED + f"-9 {jid}".encode()
+    assert live.run("test.ping", number=2)["return"] is True
+
+
+def test_a_job_of_the_journal_runs_once(live: Live) -> None:
+    jid = JID.format(1)
+    journal = Journal(live.cachedir, 10)
+    job = {"jid": jid, "fun": "test.ping", "arg": [], "tgt": "*"}
+    assert journal.receive(job)
+    for _ in range(3):
+        live.tell(journalled=job)
+    live.hear(lambda one: one == SPOOLED)
+    live.run("test.ping", number=2)
+    assert [path.name.partition("-")[2] for path in live.spool.waiting()] == [f"{jid}.ret", f"{JID.format(2)}.ret"]
+    assert journal.look() == []
+    assert jid in journal
 
 
 def test_refreshes_are_taken_once(tmp_path: Path) -> None:
