@@ -47,6 +47,9 @@ UNKNOWN: Mapping[str, Any] = MappingProxyType({})
 
 Matcher: TypeAlias = Callable[[Subject], bool]
 
+#: A range expression to the minion ids that it stands for. Raises TargetError.
+Expand: TypeAlias = Callable[[str], Sequence[str]]
+
 
 class _Language(NamedTuple):
     """What an expression is read with."""
@@ -56,6 +59,8 @@ class _Language(NamedTuple):
     depth: int = 0
     #: Words about pillar mean values as they are written: neither globs nor expressions.
     exact: bool = False
+    #: Asks the range server: minion ids of a range expression. None where nobody can ask.
+    ranges: Expand | None = None
 
 
 def matches(
@@ -89,13 +94,18 @@ def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> 
 
 
 def compile_target(
-    tgt: Any, tgt_type: str, *, delimiter: str = DEFAULT_DELIMITER, nodegroups: Mapping[str, Any] | None = None
+    tgt: Any,
+    tgt_type: str,
+    *,
+    delimiter: str = DEFAULT_DELIMITER,
+    nodegroups: Mapping[str, Any] | None = None,
+    ranges: Expand | None = None,
 ) -> Matcher:
     """A matcher for a target. Raises TargetError for an unknown type or an expression that cannot be understood."""
     compiler = MATCHERS.get(tgt_type)
     if compiler is None:
         raise TargetError(f"there is no target type '{tgt_type}'; there are {', '.join(sorted(MATCHERS))}")
-    return compiler(tgt, _Language(delimiter, nodegroups or {}))
+    return compiler(tgt, _Language(delimiter, nodegroups or {}, ranges=ranges))
 
 
 def _text(tgt: Any, kind: str) -> str:
@@ -112,6 +122,16 @@ def _glob(tgt: Any, language: _Language) -> Matcher:
 def _pcre(tgt: Any, language: _Language) -> Matcher:
     pattern = _regex(_text(tgt, "pcre"))
     return lambda subject: pattern.match(subject.id) is not None
+
+
+def _range(tgt: Any, language: _Language) -> Matcher:
+    return _list(",".join(_expanded(_text(tgt, "range"), language)), language)
+
+
+def _expanded(expression: str, language: _Language) -> Sequence[str]:
+    if language.ranges is None:
+        raise TargetError(f"the range '{expression}' cannot be resolved: no range server is asked from here")
+    return language.ranges(expression)
 
 
 def _list(tgt: Any, language: _Language) -> Matcher:
@@ -192,22 +212,29 @@ def _group(name: str, language: _Language) -> str:
     return "L@" + ",".join(words) if plain and len(words) > 1 else " ".join(words)
 
 
-def spelled_out(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> tuple[Any, str]:
-    """The target without node groups, for minions, which do not know the master's. Raises TargetError for an unknown one."""
+def spelled_out(
+    tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None
+) -> tuple[Any, str]:
+    """The target without node groups and ranges, for minions, which do not know the master's.
+
+    Raises TargetError for an unknown group, and where a range cannot be resolved.
+    """
+    language = _Language(DEFAULT_DELIMITER, nodegroups, ranges=ranges)
+    if tgt_type == "range":
+        return list(_expanded(_text(tgt, "range"), language)), "list"
     if tgt_type == "nodegroup":
         tgt, tgt_type = f"N@{_text(tgt, 'nodegroup')}", "compound"
-    if tgt_type != "compound" or "N@" not in str(tgt):
+    if tgt_type != "compound" or not any(engine in str(tgt) for engine in ("N@", "R@")):
         return tgt, tgt_type
     # Says what is wrong with the groups before they are put together.
-    compile_target(tgt, tgt_type, nodegroups=nodegroups)
-    language = _Language(DEFAULT_DELIMITER, nodegroups)
+    _compound(tgt, language)
     words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(tgt)
-    return " ".join(_without_groups(words, language)), tgt_type
+    return " ".join(_spelled_out(words, language)), tgt_type
 
 
-def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> list[str]:
+def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
     """Minions that a compound target asks for by name in its lists, those after a ``not`` left out. Raises TargetError."""
-    tgt, _ = spelled_out(tgt, tgt_type, nodegroups)
+    tgt, _ = spelled_out(tgt, tgt_type, nodegroups, ranges)
     words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(_text(tgt, tgt_type))
     found: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
@@ -216,10 +243,12 @@ def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any]) -> list[str
     return found
 
 
-def _without_groups(words: Sequence[str], language: _Language) -> Iterator[str]:
+def _spelled_out(words: Sequence[str], language: _Language) -> Iterator[str]:
     for word in words:
         if word.startswith("N@"):
-            yield from ("(", *_without_groups(_split(_group(word[2:], language)), language), ")")
+            yield from ("(", *_spelled_out(_split(_group(word[2:], language)), language), ")")
+        elif word.startswith("R@"):
+            yield "L@" + ",".join(_expanded(word[2:], language))
         else:
             yield word
 
@@ -316,6 +345,7 @@ ENGINES: Mapping[str, str] = {
     "N": "nodegroup",
     "S": "ipcidr",
     "E": "pcre",
+    "R": "range",
 }
 
 #: Engines whose words may bring a delimiter.
@@ -442,4 +472,5 @@ MATCHERS: Mapping[str, Callable[[Any, _Language], Matcher]] = {
     "compound_pillar_exact": _compound_pillar_exact,
     "nodegroup": _nodegroup,
     "ipcidr": _ipcidr,
+    "range": _range,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
-from services.kit.commandline import EXTERNAL_AUTH, ROSTER_AND_RANGE, CommandParser
+from services.kit.commandline import EXTERNAL_AUTH, ROSTER, CommandParser
 from services.kit.executors import add_executor_flags, executors
 from services.kit.jobs.batch import batch_size
 from services.kit.output.flags import add_output_flags
@@ -23,6 +23,7 @@ _TARGETS = (
     ("-J", "--pillar-pcre", "pillar_pcre", "pillar key:regular expression"),
     ("-S", "--ipcidr", "ipcidr", "a subnet or an address"),
     ("-N", "--nodegroup", "nodegroup", "the name of a node group of the configuration"),
+    ("-R", "--range", "range", "a range expression, for the range server of the configuration"),
     ("-C", "--compound", "compound", "'G@os:Debian and web* or E@db[0-9]+'"),
 )
 
@@ -226,5 +227,5 @@ def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._Argume
     for short, long, kind, meaning in _TARGETS:
         names = [name for name in (short, long) if name != taken]
         kinds.add_argument(*names, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
-    parser.refuse(ROSTER_AND_RANGE)
+    parser.refuse(ROSTER)
     return group

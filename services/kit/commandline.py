@@ -65,10 +65,7 @@ EXTERNAL_AUTH = (
     Refused(("--username",), True, "who may do what is said by keys: control_acl"),
     Refused(("--password",), True, "who may do what is said by keys: control_acl"),
 )
-ROSTER_AND_RANGE = (
-    Refused(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),
-    Refused(("-R", "--range"), True, "there is no range server here; node groups are -N"),
-)
+ROSTER = (Refused(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),)
 PROFILING = (
     Refused(("--profiling-path",), True, "use `python -m cProfile`"),
     Refused(("--enable-profiling",), False, "use `python -m cProfile`"),

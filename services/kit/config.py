@@ -144,6 +144,7 @@ class StateOptions(Values):
     proxy_password: str = option("", "password at the proxy")
     no_proxy: list[str] = option([], "hosts that http.query asks without the proxy")
     nodegroups: dict[str, Any] = option({}, "name -> compound target")
+    range_server: str = option("", "host:port of the range server that `-R` and `R@` ask; empty: there is none")
     output: str = option("", "outputter where --out names none; empty: the one that the return names, else nested")
     output_file: str = option("", "file that output is appended to where --out-file names none")
     output_indent: int | str | None = option(

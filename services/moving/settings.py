@@ -116,7 +116,6 @@ _INSTEAD: Mapping[str, str] = {
     "ssl": "minions are spoken to over ZeroMQ, which has no TLS",
     "key_pass": "take the passphrase of master.pem away: openssl rsa -in OLD -out NEW",
     "signing_key_pass": "take the passphrase of master_sign.pem away: openssl rsa -in OLD -out NEW",
-    "range_server": "there is no range server here; use nodegroups",
     "client_acl_verify": "who may do what is said by keys: control_acl",
     "permissive_acl": "who may do what is said by keys: control_acl",
     "keep_acl_in_token": "who may do what is said by keys: control_acl",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from services.mworker.desk import Desk
-from statecore.match import UNKNOWN, Subject, TargetError, compile_target, names_of
+from services.mworker.ranges import expand
+from statecore.match import UNKNOWN, Expand, Subject, TargetError, compile_target, names_of, spelled_out
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -30,15 +32,28 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
+def spelled(desk: Desk, tgt: Any, tgt_type: str) -> tuple[Any, str]:
+    """The target as minions can read it: without the master's node groups and ranges. Raises TargetError."""
+    return spelled_out(tgt, tgt_type, desk.options.nodegroups, _ranges(desk))
+
+
+def _ranges(desk: Desk) -> Expand:
+    """Asks the range server, once for each expression."""
+    return cache(partial(expand, desk.options.range_server))
+
+
 def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
     """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood.
 
     Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
     """
     accepted = desk.store.minion_keys.accepted()
+    ranges = _ranges(desk)
+    if tgt_type == "range":
+        tgt, tgt_type = spelled(desk, tgt, tgt_type)
     if tgt_type == "list":
         return _listed(tgt, accepted)
-    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups)
+    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups, ranges=ranges)
     if tgt_type in _BY_ID:
         return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
     grains = desk.store.cache.all_grains()
@@ -46,14 +61,14 @@ def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pil
     pillars = desk.pillars() if by_pillar and asked else {}
     nothing: Mapping[str, Any] = {}
     found = [name for name in accepted if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))]
-    return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted))
+    return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted, ranges))
 
 
-def _missing(desk: Desk, tgt: Any, tgt_type: str, accepted: Sequence[str]) -> tuple[str, ...]:
+def _missing(desk: Desk, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand) -> tuple[str, ...]:
     """Names in the lists of a compound target without an accepted key."""
     if tgt_type not in _OF_WORDS:
         return ()
-    names = dict.fromkeys(names_of(tgt, tgt_type, desk.options.nodegroups))
+    names = dict.fromkeys(names_of(tgt, tgt_type, desk.options.nodegroups, ranges))
     known = set(accepted) if names else set()
     return tuple(name for name in names if name not in known)
 

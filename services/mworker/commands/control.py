@@ -16,8 +16,8 @@ from services.mworker.desk import Desk
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, load_of, run_runner
-from services.mworker.targets import resolve
-from statecore.match import TargetError, spelled_out
+from services.mworker.targets import resolve, spelled
+from statecore.match import TargetError
 from statecore.nearest import close_matches
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).
@@ -49,8 +49,8 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
     try:
-        # Minions do not know the master's node groups.
-        tgt, tgt_type = spelled_out(tgt, tgt_type, desk.options.nodegroups)
+        # Minions know neither the master's node groups nor its range server.
+        tgt, tgt_type = spelled(desk, tgt, tgt_type)
         target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
@@ -82,9 +82,7 @@ def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     Refuses with TargetError.
     """
     try:
-        tgt, tgt_type = spelled_out(
-            fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"), desk.options.nodegroups
-        )
+        tgt, tgt_type = spelled(desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
         found = resolve(desk, tgt, tgt_type, str(fields.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
