@@ -50,7 +50,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "what an orchestration is told: ID of a state, or __all__ -> JSON (kill, duration)"),
     KeySpec("own_job", "salt:own:<minion>:<id>", "string", "keep_jobs_seconds", "mworker", "mworker", "TTL", "JID that a return got of a job that the minion began itself, by the minion's own id of it"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
-    KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "the number of publishers ever started", "publisher -> stream id of what it sent last"),
+    KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last, and milliseconds of its last sign of life; *: any of them"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counts changes of minion keys, so that workers know when to read again"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from masterstore import keys, values
@@ -11,6 +13,9 @@ from masterstore.errors import StoreCorrupt
 
 #: The stream id before all others.
 BEGINNING = "0-0"
+
+#: A cursor as it is written: a stream id, and when its publisher gave the last sign of life.
+_CURSOR = re.compile(r"(?P<id>(?P<ms>\d{1,18})-\d{1,18})(?: (?P<sign>\d{1,18}))?")
 
 
 class Publications:
@@ -43,13 +48,28 @@ class Publications:
         return text(newest[0][0]) if newest else BEGINNING
 
     def cursor(self, publisher: str) -> str | None:
-        """What this publisher sent last, None when it never sent anything."""
+        """What this publisher sent last; None when it never sent anything, or another hand wrote something else there."""
         saved = self._client.call("hget", keys.CURSORS, publisher)
-        return text(saved) if saved else None
+        found = _CURSOR.fullmatch(text(saved or b""))
+        return found["id"] if found else None
 
-    def save_cursor(self, publisher: str, stream_id: str) -> None:
-        """Remembers what this publisher sent last."""
-        self._client.call("hset", keys.CURSORS, publisher, stream_id)
+    def save_cursors(self, publishers: Sequence[str], stream_id: str, now_ms: int) -> None:
+        """Remembers what was sent last under these names, and that they live."""
+        self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, f"{stream_id} {now_ms}"))
+
+    def forget_cursors(self, before_ms: int, but: str) -> list[str]:
+        """Drops cursors of publishers (except ``but``) that gave no sign of life since then; their names, sorted."""
+        saved = {text(name): text(value) for name, value in self._client.call("hgetall", keys.CURSORS).items()}
+        old = sorted(name for name, value in saved.items() if name != but and _last_sign(value) < before_ms)
+        if old:
+            self._client.call("hdel", keys.CURSORS, *old)
+        return old
+
+
+def _last_sign(cursor: str) -> int:
+    """Milliseconds since 1970. Before there were signs of life, a cursor was a stream id alone: then its time."""
+    found = _CURSOR.fullmatch(cursor)
+    return int(found["sign"] or found["ms"]) if found else 0
 
 
 def _entry(entry: Any) -> tuple[str, dict[str, Any]]:

@@ -38,6 +38,12 @@ _NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
 #: Name of the cursor that all publishers share: a replaced container has another host name and goes on from here.
 _ANY = "*"
 
+#: Seconds between two signs of life of a publisher.
+_SIGN_SECONDS = 60.0
+
+#: Seconds after which the cursor of a publisher is dropped of which nothing was heard: replicas come and go under new names.
+_FORGOTTEN_AFTER = 3600
+
 #: Fields of the stored load that are the master's own business.
 _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
 
@@ -60,6 +66,7 @@ class Publisher:
             self._pub.setsockopt(name, value)
         bind(self._pub, options.interface, options.publish_port, "publish_port")
         self._cursor: str | None = None
+        self._next_sign = 0.0
         self._away = False
         role.watch_redis(store.trouble)
 
@@ -80,6 +87,7 @@ class Publisher:
                         self._publish(stream_id, load, aes)
                     self._cursor = stream_id
                 self._save_cursor()
+            self._give_sign()
         except StoreUnavailable as error:
             self._wait_for_store(error)
         else:
@@ -107,8 +115,21 @@ class Publisher:
 
     def _save_cursor(self) -> None:
         if self._cursor is not None:
-            for name in (self._name, _ANY):
-                self._store.publications.save_cursor(name, self._cursor)
+            self._store.publications.save_cursors((self._name, _ANY), self._cursor, int(time.time() * 1000))
+
+    def _give_sign(self) -> None:
+        """Now and then, whether or not there was something to send; and forgets publishers that give none.
+
+        One that was away for longer than the replay window would go on at its beginning all the same.
+        """
+        if time.monotonic() < self._next_sign:
+            return
+        self._next_sign = time.monotonic() + _SIGN_SECONDS
+        self._save_cursor()
+        longest = max(_FORGOTTEN_AFTER, self._role.options.replay_window)
+        gone = self._store.publications.forget_cursors(int((time.time() - longest) * 1000), _ANY)
+        if gone:
+            self._role.log.info("forgot where publishers stopped that are gone: %s", ", ".join(gone))
 
     def _current_aes(self) -> Crypticle:
         epoch = self._store.epochs.current().aes

@@ -58,7 +58,7 @@ def everything(store: Store) -> None:
     store.runner_jobs.begin("r2", {**load, "jid": BEGUN}, "master", ttl=1000)
     store.runner_jobs.alive(BEGUN, "here")
     store.runner_jobs.tell(BEGUN, "vim", {"kill": True}, ttl=1000)
-    store.publications.save_cursor("publisher-1", "1-1")
+    store.publications.save_cursors(["publisher-1"], "1-1", 1)
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.cache.set_grains("a", {"os": "Debian"})

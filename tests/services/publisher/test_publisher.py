@@ -202,6 +202,28 @@ def test_a_replaced_publisher_goes_on_where_the_other_stopped(
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
 
 
+def test_replicas_that_are_gone_leave_nothing_behind(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    for number in range(5):
+        monkeypatch.setattr(publisher_module.socket, "gethostname", lambda number=number: f"replica-{number}")
+        monkeypatch.setattr(publisher_module.time, "time", lambda number=number: now + number * 3000)
+        publisher = fleet.publisher()
+        publisher.turn()
+        publisher.close()
+    with redis.Redis.from_url(fleet.options.redis_url, decode_responses=True) as raw:
+        assert sorted(raw.hkeys("salt:publisher:cursors")) == ["*", "replica-3", "replica-4"]
+
+
+def test_an_idle_publisher_gives_signs_of_life(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    later = time.time() + 7200
+    monkeypatch.setattr(publisher_module.time, "time", lambda: later)
+    publisher._next_sign = 0.0
+    publisher.turn()
+    assert fleet.store.publications.forget_cursors(int(later - 3600) * 1000, "*") == []
+
+
 def test_the_first_publisher_of_all_sends_nothing_old(fleet: Fleet) -> None:
     fleet.publish("old")
     publisher = fleet.publisher()
