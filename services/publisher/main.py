@@ -144,6 +144,9 @@ class Publisher:
         payload = seal_job(
             job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
         )
+        # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
+        # be sent the earlier jobs first.
+        self._welcome()
         for frames in _frames(payload, load, filtering=options.zmq_filtering):
             self._pub.send_multipart(frames)
             if time.monotonic() - self._started < _COMEBACK_SECONDS and len(self._sent) < _COMEBACK_JOBS:

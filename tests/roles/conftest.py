@@ -28,8 +28,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 def _labs(request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Iterator[NewLab]:
     made: list[Lab] = []
 
-    def make(**more: Any) -> Lab:
-        lab = Lab(factory.mktemp("lab"), **more)
+    def make(kind: type[Lab] = Lab, **more: Any) -> Lab:
+        lab = kind(factory.mktemp("lab"), **more)
         made.append(lab)
         request.session.stash.setdefault(_LABS, []).append(lab)
         return lab

@@ -217,7 +217,7 @@ class Lab:
         self._launch(name, [str(BIN / "saltern"), role, "-c", str(directory)])
 
     def _launch(self, name: str, words: Sequence[str]) -> None:
-        environment = self.environment | {
+        environment = self.environment_of(name) | {
             "SALTERN_HEALTH_PORT": str(self.port[name]),
             # A crash below Python is no silent death.
             "PYTHONFAULTHANDLER": "1",
@@ -233,6 +233,10 @@ class Lab:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SALTERN_", "SALT_"))}
         own = {"SALT_CONFIG_DIR": str(self.etc), "SALTERN_TEST_LAB": str(self.root), "TERM": "dumb"}
         return kept | own | {"PATH": f"{BIN}:{kept.get('PATH', '')}"}
+
+    def environment_of(self, name: str) -> dict[str, str]:
+        """Of one process, by its name; of an operator's commands as ``cli``."""
+        return self.environment
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> int:
         """Ends a process by a signal; returns its exit code. A minion's zygote and jobbers are not signalled."""
@@ -317,7 +321,7 @@ class Lab:
         """A command of an operator, in the background."""
         return subprocess.Popen(
             [str(BIN / words[0]), *words[1:]],
-            env=self.environment,
+            env=self.environment_of("cli"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

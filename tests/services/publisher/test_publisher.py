@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from masterstore.store import Store
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.keys import derive_key_string
 from saltwire.pack import unpackb
-from saltwire.publication import open_job, serial_of_stream_id, topic
+from saltwire.publication import open_job, seal_job, serial_of_stream_id, topic
 from services.kit.config import ConfigError, MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.service import Role
@@ -257,6 +258,33 @@ def test_who_comes_back_soon_after_the_start_gets_what_was_sent_since(fleet: Fle
     for _ in range(2):
         minions.append(fleet.minion(publisher))
         assert fleet.funs(fleet.heard(publisher, minions[-1], 2)) == ["a", "b"]
+
+
+def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Minions, stock ones too, drop what has a lower serial than they had: a replay that comes after a new job is lost on them."""
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("a")
+    publisher.turn()
+    minion: zmq.Socket[bytes] = fleet.context.socket(zmq.SUB)
+    minion.setsockopt(zmq.SUBSCRIBE, b"")
+
+    def seal_while_a_minion_comes(*arguments: Any) -> bytes:
+        monitor = minion.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        minion.connect(f"tcp://127.0.0.1:{fleet.options.publish_port}")
+        assert monitor.poll(5000), "no connection"
+        # Its subscription is on the way; the publisher's socket has not looked at it.
+        assert select.select([publisher._pub.fileno()], [], [], 5)[0], "no subscription"
+        minion.disable_monitor()
+        return seal_job(*arguments)
+
+    monkeypatch.setattr(publisher_module, "seal_job", seal_while_a_minion_comes)
+    fleet.publish("b")
+    gate = SerialGate()
+    jobs = [open_job(frames[-1], fleet.aes(), gate=gate) for frames in fleet.heard(publisher, minion, 2)]
+    assert [job["fun"] for job in jobs if job] == ["a", "b"]
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
