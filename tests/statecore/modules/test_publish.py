@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.errors import CommandError, InvocationError
 
 PING = {"function": "test.ping", "seconds": 60, "args": [1], "kwargs": {"a": 2}}
 
@@ -154,3 +154,36 @@ class TestSchedule:
         answer = minion.call(f"schedule.{verb}", "mine", "web*", test=True)
         assert answer == {"result": True, "comment": f"Job: mine would be {done} from schedule."}
         assert minion.ports.asked == []
+
+
+def test_saltutil_asks_by_the_same_road(master: Any) -> None:
+    told = master.call("saltutil.cmd", "web*", "test.arg", ["a"], kwarg={"b": 2}, ret="redis")
+    assert told["web2"] == {"ret": None, "out": "nested"}
+    cmd, fields = master.ports.asked[0]
+    assert (cmd, fields["arg"], fields["ret"], fields["form"]) == (
+        "minion_pub",
+        ["a", {"b": 2, "__kwarg__": True}],
+        "redis",
+        "full",
+    )
+    with pytest.raises(InvocationError, match="not supported on a minion: batch"):
+        master.call("saltutil.cmd", "*", "test.ping", batch=1)
+
+
+def test_saltutil_asks_for_each_minion(master: Any) -> None:
+    assert [list(one) for one in master.call("saltutil.cmd_iter", "web*", "test.ping")] == [["web1"], ["web2"]]
+
+
+def test_saltutil_runs_runners_by_the_same_road(plain: Any) -> None:
+    plain.ports.masters["minion_runner"] = lambda fields: ["web1"]
+    assert plain.call("saltutil.runner", "test.arg", ["a"], {"b": 2}, c=3) == ["web1"]
+    (cmd, fields) = plain.ports.asked[0]
+    assert (cmd, fields["fun"], fields["arg"]) == (
+        "minion_runner",
+        "test.arg",
+        ["a", {"b": 2, "c": 3, "__kwarg__": True}],
+    )
+    with pytest.raises(InvocationError, match="full_return"):
+        plain.call("saltutil.runner", "manage.up", full_return=True)
+    with pytest.raises(CommandError, match="orchestrate"):
+        plain.call("saltutil.wheel", "key.list_all")

@@ -1,4 +1,7 @@
-"""What an orchestration asks of the master that runs it: jobs, runners, wheels."""
+"""What an orchestration asks of the master that runs it: jobs, runners, wheels.
+
+On a minion jobs and runners are asked of its master, as by the module ``publish``: its options ``peer`` and ``peer_run`` let them.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,12 @@ def cmd(
     ssh: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Runs a function on minions: {minion: {ret, retcode, jid}}. In SLS of an orchestration alone.
+    """Runs a function on minions: {minion: {ret, retcode, jid}}; on a minion {minion: {ret, out}} as ``publish.full_data``.
 
-    Further arguments: batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    Further arguments, of an orchestration alone: batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
     """
+    if ctx.master is None:
+        return _of_minions(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, kwargs)
     unknown = sorted(set(kwargs) - set(_MORE) - set(_PASSED_ON) - {"_cmd_meta"})
     if ssh or unknown:
         raise InvocationError(f"not supported: {', '.join(unknown) or 'ssh'}")
@@ -54,7 +59,7 @@ def cmd_iter(
     ssh: bool = False,
     **kwargs: Any,
 ) -> list[dict[str, Any]]:
-    """As ``cmd``, a map for each minion. In SLS of an orchestration alone."""
+    """As ``cmd``, a map for each minion."""
     told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
     return [{minion: answer} for minion, answer in told.items()]
 
@@ -67,7 +72,16 @@ def runner(
     full_return: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Runs a runner of the master; what it returned, with ``full_return`` also ``success`` and ``jid``. In orchestrations alone."""
+    """Runs a runner of the master; what it returned, with ``full_return`` also ``success`` and ``jid``.
+
+    On a minion as ``publish.runner``, without ``full_return``.
+    """
+    if ctx.master is None:
+        if full_return:
+            raise InvocationError(
+                "full_return is for orchestrations: a minion is told what the runner returned, no more"
+            )
+        return ctx.call("publish.runner", name, _with_keywords(arg or (), {**(kwarg or {}), **_given(kwargs)}))
     (answer,) = _master(ctx).run([MasterCall(name, tuple(arg or ()), {**(kwarg or {}), **kwargs})])
     return answer if full_return else answer.get("return")
 
@@ -75,6 +89,35 @@ def runner(
 def wheel(ctx: Context, name: str, *args: Any, **kwargs: Any) -> Any:
     """Runs a wheel function of the master: ``return`` and ``success``. In SLS of an orchestration alone."""
     return _master(ctx).wheel(MasterCall(name, args, kwargs))
+
+
+def _of_minions(
+    ctx: Context,
+    tgt: str | Sequence[str],
+    fun: str,
+    arg: Sequence[Any],
+    timeout: float | None,
+    tgt_type: str,
+    ret: str,
+    kwarg: Mapping[str, Any] | None,
+    more: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The job by way of the minion's own master."""
+    if unknown := sorted(_given(more)):
+        raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
+    seconds = {} if timeout is None else {"timeout": timeout}
+    words = _with_keywords([arg] if isinstance(arg, str) else arg, kwarg or {})
+    told: dict[str, Any] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
+    return told
+
+
+def _given(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what a publication adds to the arguments."""
+    return {name: value for name, value in kwargs.items() if not name.startswith("__")}
+
+
+def _with_keywords(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> list[Any]:
+    return [*arg, *([{**kwarg, "__kwarg__": True}] if kwarg else [])]
 
 
 def _master(ctx: Context) -> Master:
