@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import shutil
 import subprocess
@@ -30,16 +31,21 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@functools.cache
-def text(directory: str) -> str:
-    """YAML of a kustomization below k8s/. Skips the test where there is no kubectl."""
+def kustomized(directory: Path) -> str:
+    """What `kubectl kustomize` prints. Skips the test where there is no kubectl."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
     made = subprocess.run(
-        ["kubectl", "kustomize", str(K8S / directory)], capture_output=True, text=True, timeout=60, check=False
+        ["kubectl", "kustomize", str(directory)], capture_output=True, text=True, timeout=60, check=False
     )
     assert made.returncode == 0, made.stderr
     return made.stdout
+
+
+@functools.cache
+def text(directory: str) -> str:
+    """YAML of a kustomization below k8s/."""
+    return kustomized(K8S / directory)
 
 
 @functools.cache
@@ -49,7 +55,7 @@ def _parsed(directory: str) -> tuple[Object, ...]:
 
 def objects(directory: str) -> list[Object]:
     """Copies, that a test may break."""
-    return list(yaml.load_all(text(directory), Loader=yaml.CSafeLoader))
+    return copy.deepcopy(list(_parsed(directory)))
 
 
 def overlay(name: str) -> Sequence[Object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import kubernetes_validate
 import pytest
 
@@ -19,10 +21,18 @@ def test_there_are_overlays() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", OVERLAYS)
-def test_the_api_takes_it(name: str, version: str) -> None:
-    known = [one for one in overlay(name) if one["apiVersion"] not in FOREIGN]
-    assert len(known) > 30
+def test_the_api_takes_it(version: str) -> None:
+    # What several overlays have alike is looked at once: a schema takes its time.
+    distinct = {json.dumps(one, sort_keys=True): one for name in OVERLAYS for one in overlay(name)}
+    known = [one for one in distinct.values() if one["apiVersion"] not in FOREIGN]
+    assert {one["kind"] for one in known} >= {
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "NetworkPolicy",
+        "Service",
+    }
     for one in known:
         kubernetes_validate.validate(one, version, strict=True)
 

@@ -1,0 +1,378 @@
+"""Every overlay keeps the house's policies; and each policy complains of a manifest that is broken on purpose."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.k8s.policies import POLICIES
+from tests.k8s.rendered import K8S, OVERLAYS, Object, kustomized, objects, overlay, pods
+
+Break = Callable[[list[Object]], Any]
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_overlays_keep_the_policies(name: str, policy: str) -> None:
+    assert list(POLICIES[policy](overlay(name))) == []
+
+
+def test_every_overlay_runs_every_role() -> None:
+    for name in OVERLAYS:
+        running = {pod.component for pod in pods(overlay(name))}
+        assert running >= {
+            *("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance"),
+            *("front", "cli", "minion", "keygen"),
+        }
+
+
+def find(found: list[Object], kind: str, name: str) -> Object:
+    (one,) = [one for one in found if one["kind"] == kind and one["metadata"]["name"].startswith(name)]
+    return one
+
+
+def pod(found: list[Object], name: str, kind: str = "Deployment") -> Any:
+    return find(found, kind, f"saltern-{name}")["spec"]["template"]["spec"]
+
+
+def container(found: list[Object], name: str, kind: str = "Deployment") -> Any:
+    return pod(found, name, kind)["containers"][0]
+
+
+def policy_of(found: list[Object], name: str) -> Any:
+    (one,) = [
+        one
+        for one in found
+        if one["kind"] == "NetworkPolicy"
+        and (one["metadata"]["name"], one["metadata"]["namespace"]) == (name, "saltern")
+    ]
+    return one["spec"]
+
+
+def config(found: list[Object], text: str) -> None:
+    find(found, "ConfigMap", "saltern-master")["data"]["10-base.conf"] += text
+
+
+def remove(found: list[Object], kind: str, name: str) -> None:
+    found.remove(find(found, kind, name))
+
+
+def drop(holder: Any, key: Any) -> None:
+    del holder[key]
+
+
+def default_deny(found: list[Object]) -> None:
+    policy_of(found, "default-deny")["ingress"] = [{}]
+
+
+#: policy, overlay, how the manifest is broken, what is said.
+BROKEN: tuple[tuple[str, str, Break, str], ...] = (
+    (
+        "non_root",
+        "lab",
+        lambda f: drop(pod(f, "publisher")["securityContext"], "runAsNonRoot"),
+        "publisher may be root",
+    ),
+    (
+        "non_root",
+        "lab",
+        lambda f: container(f, "mworker")["securityContext"].update(runAsUser=0),
+        "mworker may be root",
+    ),
+    (
+        "locked",
+        "lab",
+        lambda f: container(f, "cli")["securityContext"].update(readOnlyRootFilesystem=False),
+        "can write its image",
+    ),
+    ("locked", "lab", lambda f: drop(container(f, "front")["securityContext"], "capabilities"), "keeps capabilities"),
+    ("locked", "lab", lambda f: drop(pod(f, "reactor")["securityContext"], "seccompProfile"), "has no seccomp profile"),
+    (
+        "locked",
+        "lab",
+        lambda f: container(f, "minion", "DaemonSet")["securityContext"].update(privileged=True),
+        "is privileged",
+    ),
+    (
+        "locked",
+        "lab",
+        lambda f: container(f, "minion", "DaemonSet")["securityContext"]["capabilities"]["add"].append("SYS_MODULE"),
+        "adds SYS_MODULE",
+    ),
+    (
+        "locked",
+        "lab",
+        lambda f: container(f, "redis", "StatefulSet")["securityContext"].pop("allowPrivilegeEscalation"),
+        "may gain",
+    ),
+    ("restricted", "lab", lambda f: pod(f, "cli").update(hostNetwork=True), "takes no hostNetwork"),
+    ("restricted", "lab", lambda f: pod(f, "cli")["volumes"].append({"name": "h", "hostPath": {}}), "kind hostPath"),
+    (
+        "restricted",
+        "lab",
+        lambda f: drop(find(f, "Namespace", "saltern-minions")["metadata"], "labels"),
+        "privileged namespace of its own",
+    ),
+    (
+        "restricted",
+        "lab",
+        lambda f: find(f, "DaemonSet", "saltern")["metadata"].update(namespace="saltern"),
+        "privileged namespace",
+    ),
+    ("bounded", "lab", lambda f: drop(container(f, "mworker")["resources"], "limits"), "no resources.limits.memory"),
+    (
+        "bounded",
+        "lab",
+        lambda f: drop(container(f, "keygen", "Job")["resources"]["requests"], "cpu"),
+        "no resources.requests.cpu",
+    ),
+    ("probed", "lab", lambda f: drop(container(f, "reqserver"), "startupProbe"), "reqserver has no startupProbe"),
+    (
+        "probed",
+        "lab",
+        lambda f: container(f, "reqserver")["readinessProbe"]["httpGet"].update(path="/livez"),
+        "not /readyz",
+    ),
+    (
+        "probed",
+        "lab",
+        lambda f: container(f, "reqserver")["livenessProbe"]["httpGet"].update(port="nine"),
+        "not its own: nine",
+    ),
+    ("tokenless", "lab", lambda f: drop(pod(f, "reactor"), "automountServiceAccountToken"), "must be false"),
+    ("tokenless", "lab", lambda f: pod(f, "reactor").update(serviceAccountName="default"), "is not made here"),
+    ("tokenless", "lab", lambda f: drop(pod(f, "reactor"), "enableServiceLinks"), "look like options"),
+    (
+        "tokenless",
+        "lab",
+        lambda f: drop(find(f, "ServiceAccount", "saltern-cli"), "automountServiceAccountToken"),
+        "saltern-cli",
+    ),
+    ("explained", "lab", lambda f: drop(container(f, "reactor"), "terminationMessagePolicy"), "FallbackToLogsOnError"),
+    (
+        "labelled",
+        "lab",
+        lambda f: find(f, "Deployment", "saltern-cli")["spec"]["selector"]["matchLabels"].update(x="y"),
+        "its pods are",
+    ),
+    (
+        "labelled",
+        "lab",
+        lambda f: find(f, "Deployment", "saltern-cli")["metadata"].update(name="toolbox"),
+        "not named after",
+    ),
+    (
+        "served",
+        "lab",
+        lambda f: find(f, "Service", "saltern-publisher")["spec"]["ports"][0].update(targetPort="pub"),
+        "no container has",
+    ),
+    (
+        "served",
+        "lab",
+        lambda f: find(f, "Service", "saltern-publisher")["spec"]["selector"].update(x="y"),
+        "selects 0 kinds",
+    ),
+    ("served", "lab", lambda f: drop(policy_of(f, "publisher"), "ingress"), "no NetworkPolicy lets publish in"),
+    ("denied", "lab", default_deny, "denies everything first"),
+    (
+        "linked",
+        "lab",
+        lambda f: drop(policy_of(f, "cli"), "egress"),
+        "('cli', 'reqserver', 4507) is not open out of its client",
+    ),
+    (
+        "linked",
+        "lab",
+        lambda f: policy_of(f, "redis").update(ingress=[]),
+        "('mworker', 'redis', 6379) is not open into its server",
+    ),
+    (
+        "linked",
+        "lab",
+        lambda f: policy_of(f, "front")["egress"][1]["ports"].append({"protocol": "TCP", "port": 4507}),
+        "('front', 'reqserver', 4507) is open out of its client, and is no link of the house",
+    ),
+    ("configured", "lab", lambda f: config(f, "\nfile_root: {}\n"), "file_root"),
+    ("configured", "lab", lambda f: config(f, "\nworker_silence: soon\n"), "worker_silence"),
+    (
+        "configured",
+        "lab",
+        lambda f: find(f, "ConfigMap", "saltern-minion")["data"].update(minion="host_pit: true"),
+        "HOST_PIT",
+    ),
+    (
+        "configured",
+        "lab",
+        lambda f: container(f, "mworker")["env"].append({"name": "SALTERN_REDIS", "value": "x"}),
+        "no such option",
+    ),
+    ("secretless", "lab", lambda f: config(f, "\nredis_url: redis://:abc@r:6379/0\n"), "holds a secret"),
+    ("secretless", "lab", lambda f: config(f, "\nproxy_password: abc\n"), "proxy_password"),
+    ("secretless", "lab", lambda f: f.append({"kind": "Secret", "metadata": {"name": "s"}}), "made or brought"),
+    (
+        "secretless",
+        "lab",
+        lambda f: container(f, "mworker")["env"].append({"name": "PROXY_PASSWORD", "value": "x"}),
+        "mount a file",
+    ),
+    (
+        "built",
+        "lab",
+        lambda f: container(f, "mworker").update(image="saltern/worker:dev"),
+        "no target for saltern/worker:dev",
+    ),
+    ("built", "lab", lambda f: container(f, "mworker").update(image="saltern/mworker:latest"), "no certain image"),
+    ("mounted", "lab", lambda f: remove(f, "ConfigMap", "saltern-tree-pillar"), "saltern-tree-pillar"),
+    ("mounted", "lab", lambda f: find(f, "ConfigMap", "saltern-tree-salt")["data"].pop("top.sls"), "has no top.sls"),
+    (
+        "mounted",
+        "lab",
+        lambda f: remove(f, "Role", "saltern-keygen"),
+        "saltern-keys-publisher is neither made nor brought",
+    ),
+    (
+        "mounted",
+        "lab",
+        lambda f: container(f, "cli")["volumeMounts"].append({"name": "x", "mountPath": "/x"}),
+        "mounts x",
+    ),
+    (
+        "mounted",
+        "lab",
+        lambda f: pod(f, "cli")["volumes"].append({"name": "x", "emptyDir": {}}),
+        "volume x is mounted nowhere",
+    ),
+    ("mounted", "external-redis", lambda f: remove(f, "PersistentVolumeClaim", "saltern-trees"), "claim saltern-trees"),
+    ("drained", "lab", lambda f: pod(f, "mworker").update(terminationGracePeriodSeconds=30), "must be 67 or more"),
+    (
+        "drained",
+        "lab",
+        lambda f: container(f, "publisher")["lifecycle"]["preStop"]["exec"].update(command=["sleep", "60"]),
+        "must be 67",
+    ),
+    (
+        "disrupted",
+        "ha",
+        lambda f: find(f, "PodDisruptionBudget", "saltern-front")["spec"].update(maxUnavailable=0),
+        "must be 1",
+    ),
+    ("disrupted", "ha", lambda f: remove(f, "Deployment", "saltern-front"), "finds no pod"),
+    ("scaled", "ha", lambda f: find(f, "Deployment", "saltern-mworker")["spec"].update(replicas=3), "set back"),
+)
+
+
+@pytest.mark.parametrize(("policy", "name", "spoil", "says"), BROKEN, ids=[f"{row[0]}-{row[3]}" for row in BROKEN])
+def test_a_broken_manifest_is_complained_of(policy: str, name: str, spoil: Break, says: str) -> None:
+    found = objects(f"overlays/{name}")
+    spoil(found)
+    complaints = list(POLICIES[policy](found))
+    assert any(says in complaint for complaint in complaints), complaints
+
+
+def test_every_policy_is_broken_once() -> None:
+    assert {row[0] for row in BROKEN} == set(POLICIES)
+
+
+#: Components that no overlay uses, each beside what it needs.
+OTHERS = {
+    "node-port": ("redis", "keygen"),
+    "autoscale": ("redis", "keygen"),
+    "shared-cache": ("redis", "keygen"),
+    "tree-git-login": ("redis", "keygen", "tree-git-sync"),
+}
+
+
+def composed(directory: Path, *components: str, resources: tuple[str, ...] = ("base", "minions")) -> list[Object]:
+    """An overlay of a user's own."""
+    up = os.path.relpath(K8S.resolve(), directory.resolve())
+    value = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [f"{up}/{name}" for name in resources],
+        "components": [f"{up}/components/{name}" for name in components],
+        "images": [{"name": f"saltern/{name}", "newTag": "1.0"} for name in IMAGES],
+    }
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(value))
+    return list(yaml.load_all(kustomized(directory), Loader=yaml.CSafeLoader))
+
+
+IMAGES = (
+    "publisher",
+    "reqserver",
+    "mworker",
+    "eventpublisher",
+    "reactor",
+    "maintenance",
+    "front",
+    "cli",
+    "keygen",
+    "redis",
+    "minion",
+)
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_other_components_keep_the_policies(name: str, tmp_path: Path) -> None:
+    found = composed(tmp_path, *OTHERS[name], name)
+    assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
+
+
+def test_every_component_is_used_somewhere() -> None:
+    used = {*OTHERS, *functools.reduce(lambda all_, some: [*all_, *some], OTHERS.values(), [])}
+    for name in OVERLAYS:
+        listed = yaml.safe_load((K8S / "overlays" / name / "kustomization.yaml").read_text())["components"]
+        used |= {Path(one).name for one in listed}
+    assert {path.name for path in (K8S / "components").iterdir()} <= used
+
+
+def test_every_file_of_the_example_is_in_the_labs_trees() -> None:
+    tree = K8S.parent / "examples" / "srv"
+    paths = {
+        item["path"]
+        for one in pods(overlay("lab"))
+        for volume in one.spec.get("volumes", ())
+        if volume.get("configMap", {}).get("name", "").startswith("saltern-tree-")
+        for item in volume["configMap"]["items"]
+    }
+    kinds = [tree / kind for kind in ("salt", "pillar", "reactor")]
+    files = {str(path.relative_to(kind)) for kind in kinds for path in kind.rglob("*") if path.is_file()}
+    assert paths == files
+
+
+#: Knows a digest for each image, as a registry does.
+FAKE_DOCKER = """#!/bin/sh
+for last; do :; done
+printf "sha256:%s\\n" "$(printf %s "$last" | sha256sum | cut -c1-64)"
+"""
+
+
+def test_a_release_pins_every_image_by_its_digest(tmp_path: Path) -> None:
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    (fake / "docker").write_text(FAKE_DOCKER)
+    (fake / "docker").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}"}
+    words = [str(K8S / "pin-images"), "registry.example.com/saltern", "1.4.0"]
+    pinned = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "kustomization.yaml").write_text(pinned)
+    up = os.path.relpath(K8S.resolve(), tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(
+        yaml.safe_dump({"resources": [f"{up}/overlays/ha"], "components": ["release"], "kind": "Kustomization"})
+    )
+    made = kustomized(tmp_path)
+    images = {
+        one["image"] for pod in pods(list(yaml.load_all(made, Loader=yaml.CSafeLoader))) for one in pod.containers()
+    }
+    ours = {image for image in images if "git-sync" not in image}
+    assert len(ours) == len(IMAGES) - 1
+    assert all("@sha256:" in image and image.startswith("registry.example.com/saltern/") for image in ours)
