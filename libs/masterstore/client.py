@@ -19,6 +19,7 @@ from redis.sentinel import Sentinel, SentinelManagedConnection
 
 from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.faults import Faults
 
 #: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
 _PASSING = frozenset(
@@ -38,6 +39,7 @@ class Client:
     def __init__(self, url: str, *, timeout: float, client_name: str) -> None:
         """``timeout``: seconds for connecting and for each answer. Raises StoreError for a URL that cannot be read."""
         self.timeout = timeout
+        self.faults = Faults()
         #: The URL without its passwords.
         self.shown = without_passwords(url)
         # No hidden retries but one on a connection that Redis closed in the meantime: the caller decides about waiting.

@@ -32,9 +32,10 @@ class JobFilter:
     users: tuple[str, ...] = ()
     #: Globs of targets as they were written; the names of a list are joined by commas.
     targets: tuple[str, ...] = ()
-    #: ``ok``: some minion returned success; ``failed``: some minion returned a failure.
+    #: ``ok``: all returned and none failed; ``failed``: some return says so.
     results: tuple[str, ...] = ()
-    #: Some minion of the job is in one of these states.
+    #: ``running``: somebody is waited for; ``offline``, ``lost``, ``cancelled``, ``expired``: some minion is;
+    #: ``late``: some return was.
     states: tuple[str, ...] = ()
     #: At most so many jobs a page.
     limit: int = DEFAULT_LIMIT

@@ -17,7 +17,8 @@ import redis
 from masterstore import keys
 from masterstore.client import Client, text
 from masterstore.job_filter import JobFilter, is_glob, load_matches
-from masterstore.jobs import Job, Jobs, made_ms
+from masterstore.jobs import Job, Jobs
+from masterstore.lives import made_ms
 
 #: JIDs that are read at once: a page of the usual size in one go, and never so many that Redis keeps others waiting.
 _FEWEST, _MOST = 64, 1000
@@ -73,12 +74,12 @@ class JobFinder:
         size = min(max(wanted.limit + 1, _FEWEST), _MOST)
         start = self._place(server, wanted.cursor)
         for jids in _walk(server, lead, low, high, start, size):
-            yield _held_by_all(server, jids, others)
+            yield _of_minions(server, _held_by_all(server, jids, others), wanted.minions)
 
     def _indexes(self, server: redis.Redis, wanted: JobFilter) -> list[tuple[str, ...]]:
         """The indexes of each field that has any; an empty row: a field that nothing can match."""
         rows: list[tuple[str, ...]] = [
-            tuple(keys.index("minion", name) for name in wanted.minions),
+            (*(keys.index("minion", name) for name in wanted.minions), keys.WIDE_JOBS) if wanted.minions else (),
             tuple(keys.index("result", name) for name in wanted.results),
             tuple(keys.index("state", name) for name in wanted.states),
         ]
@@ -173,4 +174,22 @@ def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence
         jid
         for place, jid in enumerate(jids)
         if all(any(scores[name][place] is not None for name in field) for field in fields)
+    ]
+
+
+def _of_minions(server: redis.Redis, jids: list[str], minions: Sequence[str]) -> list[str]:
+    """Those of the JIDs that are for one of the minions: wide jobs are for many, not for all."""
+    if not minions or not jids:
+        return jids
+    pipe = server.pipeline(transaction=False)
+    for name in minions:
+        pipe.zmscore(keys.index("minion", name), jids)
+    for jid in jids:
+        pipe.smismember(keys.job_minions(jid), list(minions))
+    answers = pipe.execute()
+    scores, expected = answers[: len(minions)], answers[len(minions) :]
+    return [
+        jid
+        for place, jid in enumerate(jids)
+        if any(expected[place]) or any(score[place] is not None for score in scores)
     ]

@@ -2,71 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import redis
 
-from masterstore import keys, values
+from masterstore import job_scripts, keys, values
 from masterstore.client import Client, text
 from masterstore.errors import JidTaken, StoreCorrupt
+from masterstore.lives import Lives, made_ms
 
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
 
-#: KEYS: request, load, job, job_minions, jobs, publications.
-#: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, minions...
-_PUBLISH = """
-local seen = redis.call('GET', KEYS[1])
-if seen then return {0, seen} end
-if redis.call('EXISTS', KEYS[2]) == 1 then return {-1, ''} end
-local ttl = tonumber(ARGV[3])
-redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
-local expected = 0
-for i = 11, #ARGV, 1000 do
-  expected = expected + redis.call('SADD', KEYS[4], unpack(ARGV, i, math.min(i + 999, #ARGV)))
-end
-redis.call('EXPIRE', KEYS[4], ttl)
-redis.call('HSET', KEYS[3], 'created', ARGV[4], 'expected', expected, 'answered', 0, 'returned', 0, 'failed', 0,
-           'user', ARGV[7], 'fun', ARGV[8], 'tgt', ARGV[9])
-redis.call('EXPIRE', KEYS[3], ttl)
-redis.call('ZADD', KEYS[5], ARGV[4], ARGV[1])
-local id = redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10])
-redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. id, 'EX', ARGV[5])
-return {1, ARGV[1] .. ' ' .. id}
-"""
-
-#: KEYS: ret, job, job_minions, load, minions, jobs, last_jid (may be left out).
-#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms.
-_RETURN = """
-local first = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
-local known = redis.call('EXISTS', KEYS[4])
-local ttl = tonumber(ARGV[4])
-redis.call('EXPIRE', KEYS[1], ttl)
-redis.call('SADD', KEYS[5], ARGV[1])
-if KEYS[7] then redis.call('SET', KEYS[7], ARGV[3], 'EX', ttl) end
-if first == 0 then
-  redis.call('HINCRBY', KEYS[2], 'duplicates', 1)
-  redis.call('EXPIRE', KEYS[2], ttl)
-  return {0, known, 0}
-end
-redis.call('HINCRBY', KEYS[2], 'returned', 1)
-redis.call('HINCRBY', KEYS[2], 'failed', ARGV[5])
-redis.call('EXPIRE', KEYS[2], ttl)
-if known == 0 then
-  redis.call('ZADD', KEYS[6], 'NX', ARGV[6], ARGV[3])
-  return {1, 0, 0}
-end
-if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0 then return {1, 1, 0} end
-local complete = 0
-if redis.call('HINCRBY', KEYS[2], 'answered', 1) == redis.call('SCARD', KEYS[3]) then
-  complete = 1
-  redis.call('HSETNX', KEYS[2], 'ended', ARGV[6])
-end
-return {1, 1, complete}
-"""
+#: Functions of a job that it is found by.
+_INDEXED_FUNCTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +28,8 @@ class Published:
     stream_id: str
     #: False when the same request was answered before.
     created: bool
+    #: Minions that are away: their job waits for them, or they ask for it when they are back. Empty in a repeated answer.
+    offline: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +42,8 @@ class Recorded:
     known_job: bool
     #: Whether this return was the last one that was missing.
     complete: bool
+    #: Whether the minion had been away, or the job given up on it.
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,68 +57,80 @@ class Job:
     meta: dict[str, str] = field(default_factory=dict)
 
 
-class Jobs:
+class Jobs(Lives):
     """Verbs on jobs. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
-        self._publish = client.redis.register_script(_PUBLISH)
-        self._return = client.redis.register_script(_RETURN)
+        super().__init__(client)
+        self._publish = client.redis.register_script(job_scripts.PUBLISH)
+        self._return = client.redis.register_script(job_scripts.RETURN)
+        self._external = client.redis.register_script(job_scripts.EXTERNAL)
 
     def publish(
-        self, load: Mapping[str, Any], expected: Sequence[str], *, request_id: str, ttl: int, now_ms: int
+        self,
+        load: Mapping[str, Any],
+        expected: Sequence[str],
+        *,
+        request_id: str,
+        ttl: int,
+        now_ms: int,
+        offline: Collection[str] = (),
+        away_since_ms: int = 0,
+        replay_until_ms: int = 0,
+        when_back_until_ms: int = 0,
     ) -> Published:
-        """Reserves the JID, records the job and appends it to the publications: all of it or nothing.
+        """Reserves the JID, records the job and appends it to the publications: all of it or nothing, in one round trip.
 
-        The same ``request_id`` again gives the first answer. Raises JidTaken when another job has ``load["jid"]``.
+        ``offline``: minions that are known to be away; those not heard of since ``away_since_ms`` are, too, as far as silence says
+        something: minions that sign, and any where the job waits. ``replay_until_ms``: until then a minion that was away may take
+        the job (0: only who hears it now); the publication carries it as ``replay_until``. ``when_back_until_ms``: until then the
+        job waits for those that are away, and is kept as long. The same ``request_id`` again gives the first answer. Raises
+        JidTaken when another job has ``load["jid"]``.
         """
-        jid = str(load["jid"])
-        names = [
-            keys.request(request_id),
-            keys.load(jid),
-            keys.job(jid),
-            keys.job_minions(jid),
-            keys.JOBS,
-            keys.PUBLICATIONS,
-        ]
-        packed = values.dumps(load)
-        arguments: list[str | int] = [
-            jid,
-            packed,
-            ttl,
-            now_ms,
-            keys.REQUEST_TTL,
-            keys.PUBLICATIONS_KEPT,
-            str(load.get("user", "")),
-        ]
-        arguments += [
-            _shown(load.get("fun")),
-            _shown(load.get("tgt")),
-            values.dumps({**load, "expected": list(expected)}),
-        ]
+        jid, functions = str(load["jid"]), _functions(load.get("fun"))
+        user, fun, tgt = str(load.get("user", "")), _shown(load.get("fun")), _shown(load.get("tgt"))
+        if when_back_until_ms:
+            ttl += max(0, when_back_until_ms - now_ms) // 1000
+        names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.life(jid)]
+        names += [keys.PUBLICATIONS, keys.JOBS, keys.index("user", user), keys.index("tgt", tgt)]
+        names += [keys.index("fun", name) for name in functions]
+        narrow = len(expected) <= job_scripts.WIDE
+        names += [keys.index("minion", minion) for minion in expected] if narrow else [keys.WIDE_JOBS]
+        sent = values.dumps({**load, "expected": list(expected), "replay_until": replay_until_ms})
+        arguments: list[str | int] = [jid, values.dumps(load), ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
+        arguments += [user, fun, tgt, sent, made_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
+        arguments += [len(expected), len(functions)]
         with self._client.calling():
-            outcome, answer = self._publish(keys=names, args=[*arguments, *expected])
+            outcome, answer, away, faults = self._publish(
+                keys=names, args=[*arguments, *expected, *functions, *offline]
+            )
+        self._client.faults.of_script(faults)
         if outcome < 0:
             raise JidTaken(f"a job with the JID {jid} exists already")
         jid, _, stream_id = text(answer).partition(" ")
-        return Published(jid, stream_id, outcome == 1)
+        return Published(jid, stream_id, outcome == 1, tuple(sorted(map(text, away))))
 
     def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0) -> Recorded:
-        """Stores a minion's return, unless it has returned before. ``now_ms`` 0: the JID's own place in time is left alone."""
+        """Stores a minion's return in one round trip, unless it has returned before. ``now_ms`` 0: the time of the JID."""
         jid, minion = str(ret["jid"]), str(ret["id"])
         names = [
             keys.ret(jid),
             keys.job(jid),
             keys.job_minions(jid),
             keys.load(jid),
+            keys.life(jid),
             keys.MINIONS,
             keys.JOBS,
-            *keys.last_jid(minion, _shown(ret.get("fun"))),
         ]
-        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(failed(ret)), now_ms or made_ms(jid)]
+        names += keys.last_jid(minion, _shown(ret.get("fun")))
+        base = made_ms(jid)
+        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(failed(ret)), now_ms or base, base]
         with self._client.calling():
-            first, known, complete = self._return(keys=names, args=arguments)
-        return Recorded(bool(first), bool(known), bool(complete))
+            first, known, complete, late, faults = self._return(
+                keys=names, args=[*arguments, *_functions(ret.get("fun"))]
+            )
+        self._client.faults.of_script(faults)
+        return Recorded(bool(first), bool(known), bool(complete), bool(late))
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
         """The JID of a job that a minion began itself and calls ``own_id``: this one, or the one that it got before."""
@@ -174,29 +141,38 @@ class Jobs:
                 return text(known)
         return jid
 
-    def store_external(self, jid: str, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int = 86400) -> None:
-        """A job that was not published: one that a minion started itself."""
-        minion = str(ret["id"])
-        with self._client.calling() as server:
-            pipe = server.pipeline(transaction=True)
-            pipe.set(keys.load(jid), values.dumps(load), ex=ttl)
-            pipe.hset(keys.ret(jid), minion, values.dumps(ret))
-            pipe.expire(keys.ret(jid), ttl)
-            pipe.hset(
-                keys.job(jid),
-                mapping={
-                    "created": made_ms(jid),
-                    "expected": 1,
-                    "answered": 1,
-                    "returned": 1,
-                    "failed": int(failed(ret)),
-                },
-            )
-            pipe.expire(keys.job(jid), ttl)
-            pipe.sadd(keys.job_minions(jid), minion)
-            pipe.expire(keys.job_minions(jid), ttl)
-            pipe.zadd(keys.JOBS, {jid: made_ms(jid)})
-            pipe.execute()
+    def store_external(self, jid: str, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int = 86400) -> bool:
+        """A job that was not published and has ended: of a minion itself, of a runner. False when it had a result: that stays."""
+        minion, created = str(ret["id"]), made_ms(jid)
+        user, fun = str(load.get("user", "")), load.get("fun")
+        names = [
+            keys.RUNNERS,
+            keys.ret(jid),
+            keys.job(jid),
+            keys.job_minions(jid),
+            keys.load(jid),
+            keys.life(jid),
+            keys.JOBS,
+        ]
+        names += [keys.index("minion", minion), keys.index("user", user)]
+        names += [
+            keys.index("tgt", _shown(load.get("tgt"))),
+            *(keys.index("fun", name) for name in _functions(fun)),
+        ]
+        arguments: list[str | int] = [
+            jid,
+            minion,
+            values.dumps(ret),
+            values.dumps(load),
+            ttl,
+            int(failed(ret)),
+            created,
+        ]
+        arguments += [created, "failed" if failed(ret) else "ok", *_functions(fun)]
+        with self._client.calling():
+            first, faults = self._external(keys=names, args=arguments)
+        self._client.faults.of_script(faults)
+        return bool(first)
 
     def load(self, jid: str) -> dict[str, Any] | None:
         """The load of a job."""
@@ -309,12 +285,12 @@ def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def made_ms(jid: str) -> int:
-    """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
-    try:
-        return int(datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp() * 1000)
-    except ValueError:
-        return 0
+def _functions(fun: Any) -> list[str]:
+    """Names that a job is found by."""
+    names = fun if isinstance(fun, list | tuple) else [fun]
+    return list(
+        dict.fromkeys(keys.short(name) for name in names[:_INDEXED_FUNCTIONS] if name and isinstance(name, str))
+    )
 
 
 def _texts(found: Mapping[Any, Any]) -> dict[str, str]:

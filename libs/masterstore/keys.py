@@ -7,6 +7,7 @@ on working; everything else is ours and begins with ``salt:``.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ REQUEST_TTL = 600
 PUBLICATIONS_KEPT = 100_000
 
 #: Bumped when a key changes its form.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,18 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("ret", "ret:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "minion -> JSON of its return, first one wins (Salt's returner)"),
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
-    KeySpec("jobs", "salt:jobs", "zset", "none: trimmed", "mworker", "runners", "maintenance trims what is older than keep_jobs_seconds", "jid by milliseconds of its creation"),
-    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, user, fun, tgt; of a runner where it works"),
+    KeySpec("jobs", "salt:jobs", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "each write takes old ones off its head; maintenance trims", "jid by milliseconds of its creation"),
+    KeySpec("wide_jobs", "salt:jobs:wide", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "each write trims its head, and TTL", "the same, of jobs for more minions than go into an index each"),
+    KeySpec("due_jobs", "salt:jobs:due", "zset", "keep_jobs_seconds", "mworker, maintenance", "maintenance", "each write trims its head, and TTL; maintenance takes out jobs that nobody is waited for in", "jid by milliseconds at which maintenance looks who has not signed"),
+    KeySpec("job_bytes", "salt:jobs:bytes", "hash", "none: one number an hour", "mworker, maintenance", "maintenance", "maintenance drops hours older than keep_jobs_seconds", "hour since 1970 -> bytes of loads and returns of the jobs created in it"),
+    KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, late, user, fun, tgt, bytes; replay_until, when_back_until; how many minions are delivered, started, offline, lost, cancelled, expired; of a runner where it works"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
-    KeySpec("index", "salt:idx:<kind>:<value>", "zset", "keep_jobs_seconds", "mworker", "runners", "each write trims its head, and TTL", "jid by milliseconds of its creation, of jobs that have something in common: kind is minion, fun, user, tgt, result (ok, failed) or state"),
+    KeySpec("index", "salt:idx:<kind>:<value>", "zset", "keep_jobs_seconds", "mworker, maintenance", "mworker, runners", "each write trims its head, and TTL", "jid by milliseconds of its creation, of jobs that have something in common: kind is minion (jobs for many are in salt:jobs:wide), fun, user, tgt, result (ok: all returned and none failed; failed: some return says so) or state (running: somebody is waited for; offline, lost, cancelled, expired: some minion is; late: some return was). A value longer than 128 bytes is its hash"),
     KeySpec("functions", "salt:idx:funs", "zset", "keep_jobs_seconds", "mworker", "runners", "each write trims its head, and TTL", "functions that have an index, by milliseconds of their last job"),
+    KeySpec("life", "salt:job:<jid>:life", "hash", "keep_jobs_seconds", "mworker, maintenance", "mworker, runners", "TTL", "minion -> its steps, each a letter and milliseconds since the time in the JID (offline, delivered, started, returned, lost, cancelled, x: expired, e: sent again); none yet: expected"),
+    KeySpec("waiting", "salt:waiting", "zset", "that of the job", "mworker, maintenance", "mworker, runners", "each write trims its head, and TTL", "jid by milliseconds of its deadline: jobs that wait for minions to come back"),
+    KeySpec("waiting_of", "salt:waiting:<minion>", "zset", "that of the job", "mworker, maintenance", "mworker", "each write trims its head, and TTL", "the same, of one minion"),
+    KeySpec("signers", "salt:signers", "set", "none: one entry a minion", "mworker", "mworker, maintenance", "the number of minions", "minions that sign what becomes of their jobs: silence of the others says nothing"),
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
     KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners that give no sign of life", "JIDs of runners that work by milliseconds of their last sign of life"),
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "what an orchestration is told: ID of a state, or __all__ -> JSON (kill, duration)"),
@@ -74,6 +82,11 @@ _FUNCTIONS = re.compile(r"[\w-]+\.[\w.-]+(,[\w-]+\.[\w.-]+)*")
 
 JOBS = "salt:jobs"
 FUNCTIONS = "salt:idx:funs"
+WIDE_JOBS = "salt:jobs:wide"
+DUE = "salt:jobs:due"
+JOB_BYTES = "salt:jobs:bytes"
+WAITING = "salt:waiting"
+SIGNERS = "salt:signers"
 MINIONS = "minions"
 RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
@@ -88,10 +101,19 @@ EPOCHS = "salt:epochs"
 FENCES = "salt:fences"
 SCHEMA = "salt:schema"
 
+# Beginnings of keys that scripts end by what they read.
+LOAD = "load:"
+JOB = "salt:job:"
+WAITING_OF = "salt:waiting:"
+INDEX = "salt:idx:"
+
+#: Longest value that stands in the key of an index as it is, bytes.
+_LONGEST_VALUE = 128
+
 
 def load(jid: str) -> str:
     """A job's load."""
-    return f"load:{jid}"
+    return LOAD + jid
 
 
 def ret(jid: str) -> str:
@@ -111,7 +133,7 @@ def last_jid(minion: str, fun: str) -> tuple[str, ...]:
 
 def job(jid: str) -> str:
     """What is known of a job as a whole."""
-    return f"salt:job:{jid}"
+    return JOB + jid
 
 
 def orders(jid: str) -> str:
@@ -121,12 +143,28 @@ def orders(jid: str) -> str:
 
 def job_minions(jid: str) -> str:
     """Whom a job waits for."""
-    return f"salt:job:{jid}:minions"
+    return f"{JOB}{jid}:minions"
+
+
+def life(jid: str) -> str:
+    """What became of a job on each minion."""
+    return f"{JOB}{jid}:life"
+
+
+def waiting_of(minion: str) -> str:
+    """Jobs that wait for a minion."""
+    return WAITING_OF + minion
 
 
 def index(kind: str, value: str) -> str:
-    """Jobs that have this in common."""
-    return f"salt:idx:{kind}:{value}"
+    """Jobs that have this in common. Values of any length come from outside: a long one is named by its hash."""
+    return f"{INDEX}{kind}:{short(value)}"
+
+
+def short(value: str) -> str:
+    """A value as it stands in the key of an index."""
+    data = value.encode("utf-8", "surrogateescape")
+    return value if len(data) <= _LONGEST_VALUE else f"sha256={hashlib.sha256(data).hexdigest()}"
 
 
 def request(request_id: str) -> str:

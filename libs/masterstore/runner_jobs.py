@@ -11,7 +11,8 @@ from typing import Any
 
 from masterstore import keys, values
 from masterstore.client import Client, text
-from masterstore.jobs import Jobs, failed, made_ms
+from masterstore.jobs import Jobs
+from masterstore.lives import made_ms
 
 #: Seconds between two signs of life of a runner.
 SIGN_EVERY = 5.0
@@ -60,22 +61,6 @@ end
 return found
 """
 
-#: KEYS: runners, ret, job, job_minions, load, jobs.
-#: ARGV: jid, master's id, return JSON, load JSON, ttl, failed (0/1), ms of the jid.
-_END = """
-redis.call('ZREM', KEYS[1], ARGV[1])
-if redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) == 0 then return 0 end
-redis.call('SET', KEYS[5], ARGV[4], 'EX', ARGV[5])
-redis.call('SADD', KEYS[4], ARGV[2])
-local time = redis.call('TIME')
-redis.call('HSETNX', KEYS[3], 'created', ARGV[7])
-redis.call('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6],
-           'ended', time[1] * 1000 + math.floor(time[2] / 1000))
-redis.call('ZADD', KEYS[6], 'NX', ARGV[7], ARGV[1])
-for i = 2, 4 do redis.call('EXPIRE', KEYS[i], ARGV[5]) end
-return 1
-"""
-
 
 class RunnerJobs:
     """Verbs on runners' jobs. All raise StoreUnavailable when Redis is away."""
@@ -84,7 +69,7 @@ class RunnerJobs:
         self._client = client
         self._jobs = jobs
         register = client.redis.register_script
-        self._begin, self._alive, self._silent, self._end = map(register, (_BEGIN, _ALIVE, _SILENT, _END))
+        self._begin, self._alive, self._silent = map(register, (_BEGIN, _ALIVE, _SILENT))
 
     def begin(self, request_id: str, load: Mapping[str, Any], master: str, *, ttl: int) -> str:
         """Records a runner's job; the JID of the request: the load's own, or the one that it got when it was sent before.
@@ -122,19 +107,7 @@ class RunnerJobs:
 
     def end(self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int) -> bool:
         """Keeps the result, ``ret`` with id, return, success, retcode; False when the job had one already, which stays."""
-        jid, master = str(load["jid"]), str(ret["id"])
-        names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.JOBS]
-        arguments: list[str | int] = [
-            jid,
-            master,
-            values.dumps(ret),
-            values.dumps(load),
-            ttl,
-            int(failed(ret)),
-            made_ms(jid),
-        ]
-        with self._client.calling():
-            return bool(self._end(keys=names, args=arguments))
+        return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl)
 
     def running(self) -> dict[str, dict[str, Any]]:
         """{JID: load, and ``where`` of the process} of runners that work."""

@@ -22,6 +22,8 @@ class Store:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        #: What was found in Redis that cannot be read, and stepped over.
+        self.faults = client.faults
         self.jobs = Jobs(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 import redis
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Job, Published, Recorded
+from masterstore.life import Life, State
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -46,9 +48,10 @@ def test_a_published_job(store: Store, raw: redis.Redis) -> None:
     assert store.jobs.returns(JID) == {}
     assert store.jobs.meta(JID) == {
         "created": str(MADE), "expected": "2", "answered": "0", "returned": "0", "failed": "0",
-        "user": "root", "fun": "test.ping", "tgt": "*",
+        "user": "root", "fun": "test.ping", "tgt": "*", "bytes": str(len(values.dumps(load()))),
     }  # fmt: skip
-    assert store.publications.range_since(0) == [(published.stream_id, {**load(), "expected": ["b", "a"]})]
+    entry = {**load(), "expected": ["b", "a"], "replay_until": 0}
+    assert store.publications.range_since(0) == [(published.stream_id, entry)]
     for key in (f"load:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions"):
         assert TTL - 5 <= raw.ttl(key) <= TTL
     assert keys.REQUEST_TTL - 5 <= raw.ttl("salt:request:r1") <= keys.REQUEST_TTL
@@ -193,7 +196,8 @@ def test_of_returns_at_one_time_one_completes(store: Store, redis_url: str) -> N
 def test_a_return_for_a_job_that_is_not_known(store: Store, raw: redis.Redis) -> None:
     assert store.jobs.record_return(ret("a"), ttl=TTL) == Recorded(first=True, known_job=False, complete=False)
     assert store.jobs.load(JID) is None
-    assert store.jobs.job(JID) == Job(JID, {"jid": JID}, (), {"a": ret("a")}, {"returned": "1", "failed": "0"})
+    meta = {"returned": "1", "failed": "0", "bytes": str(len(values.dumps(ret("a"))))}
+    assert store.jobs.job(JID) == Job(JID, {"jid": JID}, (), {"a": ret("a")}, meta)
     assert raw.zscore("salt:jobs", JID) == MADE
     for key in (f"ret:{JID}", f"salt:job:{JID}", "a:test.ping"):
         assert TTL - 5 <= raw.ttl(key) <= TTL
@@ -250,13 +254,21 @@ def test_a_minion_writes_no_key_but_its_own(
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     publish(store, "a", jid=OTHER)
     store.jobs.record_return(ret("a", jid=OTHER), ttl=TTL)
-    before = {
-        name: raw.dump(name) for name in raw.scan_iter("*") if name not in (b"minions", b"salt:jobs", b"a:test.ping")
+    shared = {
+        b"minions",
+        b"salt:jobs",
+        b"a:test.ping",
+        b"salt:jobs:bytes",
+        b"salt:idx:funs",
+        b"salt:idx:minion:a",
     }
+    shared |= {b"salt:idx:fun:test.ping"}
+    before = {name: raw.dump(name) for name in raw.scan_iter("*") if name not in shared}
     assert store.jobs.record_return(ret(minion, fun=fun), ttl=TTL).first
     assert {name: raw.dump(name) for name in before} == before
     added = {name.decode() for name in raw.scan_iter("*")} - {name.decode() for name in before}
-    added -= {"minions", "salt:jobs", "a:test.ping", f"ret:{JID}", f"salt:job:{JID}"}
+    added -= {name.decode() for name in shared} | {f"ret:{JID}", f"salt:job:{JID}", f"salt:idx:minion:{minion}"}
+    added -= {f"salt:idx:fun:{name}" for name in (fun if isinstance(fun, list) else [fun])}
     assert added == ({key} - {"a:test.ping"} if key else set())
     if key:
         assert raw.get(key) == JID.encode()
@@ -264,13 +276,15 @@ def test_a_minion_writes_no_key_but_its_own(
 
 def test_a_job_that_was_not_published(store: Store, raw: redis.Redis) -> None:
     store.jobs.store_external(JID, load(), ret("master", retcode=1), ttl=TTL)
-    assert store.jobs.job(JID) == Job(
-        JID,
-        load(),
-        ("master",),
-        {"master": ret("master", retcode=1)},
-        {"created": str(MADE), "expected": "1", "answered": "1", "returned": "1", "failed": "1"},
-    )
+    job = store.jobs.job(JID)
+    assert job is not None
+    ended = job.meta.pop("ended")
+    assert 0 <= time.time() * 1000 - int(ended) < 60_000
+    size = len(values.dumps(load())) + len(values.dumps(ret("master", retcode=1)))
+    meta = {"created": str(MADE), "expected": "1", "answered": "1", "returned": "1", "failed": "1", "bytes": str(size)}
+    assert job == Job(JID, load(), ("master",), {"master": ret("master", retcode=1)}, meta)
+    assert store.jobs.life(JID) == {"master": Life(State.RETURNED, {State.EXPECTED: MADE, State.RETURNED: int(ended)})}
+    assert not store.jobs.store_external(JID, load(), ret("master"), ttl=TTL)
     assert store.jobs.active(0) == []
     assert [job.jid for job in store.jobs.recent(5)] == [JID]
     for key in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions"):

@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
+from masterstore.jobs import Published
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
 from services.kit.control import ControlError
+from services.kit.durations import seconds_of
 from services.mworker.desk import Desk
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
@@ -28,6 +30,9 @@ Kind = TypeVar("Kind", list[Any], dict[str, Any])
 #: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
 _JID_TRIES = 100
 
+#: Seconds that a job may wait for minions: it is kept as long.
+_LONGEST_WAIT = 30 * 86400
+
 
 def ping(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What this master is."""
@@ -37,8 +42,9 @@ def ping(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
 
-    Asked twice with one ``request_id`` it answers the same JID and publishes once. Refuses with TargetError,
-    InvocationError or JidError.
+    ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
+    hear it now run it. The answer has ``offline``, minions that are away, where there are any. Asked twice with one ``request_id``
+    it answers the same JID and publishes once. Refuses with TargetError, InvocationError or JidError.
     """
     return published(desk, client, fields, {})
 
@@ -73,7 +79,8 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
         desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
         desk.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
         desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
-    return {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
+    answer = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
+    return answer | ({"offline": list(published.offline)} if published.offline else {})
 
 
 def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,27 +96,52 @@ def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     return {"minions": list(found.minions), "missing": list(found.missing)}
 
 
-def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Any:
+def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
         raise ControlError("JidError", f"'{wanted}' is not a JID (20 digits: UTC time to the microsecond)")
     request_id = str(fields.get("request_id") or os.urandom(16).hex())
-    jid = ""
+    when_back, no_replay = _when_back(fields.get("when_back")), fields.get("no_replay")
+    if no_replay not in (None, True, False):
+        raise ControlError("InvocationError", f"no_replay must be true or false, not {no_replay!r}")
+    if when_back and no_replay:
+        raise ControlError(
+            "InvocationError", "when_back waits for minions that are away, no_replay forbids it: leave one out"
+        )
+    options, jid = desk.options, ""
     for _ in range(_JID_TRIES):
         now = time.time()
         jid = wanted or next_jid(now, jid)
+        now_ms = int(now * 1000)
         try:
             return desk.store.jobs.publish(
                 load | {"jid": jid},
                 minions,
                 request_id=request_id,
-                ttl=desk.options.keep_jobs_seconds,
-                now_ms=int(now * 1000),
+                ttl=options.keep_jobs_seconds,
+                now_ms=now_ms,
+                away_since_ms=now_ms - options.presence_window * 1000,
+                replay_until_ms=0 if no_replay else now_ms + max(options.replay_window, when_back) * 1000,
+                when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
             )
         except JidTaken as error:
             if wanted:
                 raise ControlError("JidError", f"a job with the JID {jid} exists already") from error
     raise ControlError("JidError", "Master failed to assign jid")
+
+
+def _when_back(value: Any) -> int:
+    """Seconds that a job waits for minions; 0: it does not. Raises ControlError."""
+    if value in (None, ""):
+        return 0
+    try:
+        seconds = int(seconds_of(value))
+    except ValueError as error:
+        raise ControlError("InvocationError", f"when_back: {error}") from error
+    if not 1 <= seconds <= _LONGEST_WAIT:
+        said = f"when_back: '{value}' is {seconds} s; a job waits for 1 s to {_LONGEST_WAIT} s ({_LONGEST_WAIT // 86400} days)"
+        raise ControlError("InvocationError", said)
+    return seconds
 
 
 def _function(fun: Any) -> str | list[str]:

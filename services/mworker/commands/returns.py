@@ -42,8 +42,9 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
         return _DROPPED
     else:
-        recorded = desk.store.jobs.record_return(result, ttl=desk.options.keep_jobs_seconds)
-        outcome = "first" if recorded.first else "duplicate"
+        now_ms = int(time.time() * 1000)
+        recorded = desk.store.jobs.record_return(result, ttl=desk.options.keep_jobs_seconds, now_ms=now_ms)
+        outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
         if not recorded.known_job:
             desk.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}

@@ -138,6 +138,7 @@ def test_a_job_is_sealed_signed_and_stripped_of_what_is_the_masters(fleet: Fleet
         "tgt_type": "glob",
         "user": "root",
         "ret": "",
+        "replay_until": 0,
     }
 
 

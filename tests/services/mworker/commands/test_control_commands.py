@@ -86,6 +86,52 @@ class TestPublish:
         assert "hush" not in str(load)
 
     @pytest.mark.parametrize(
+        ("fields", "waits", "replays"),
+        [
+            ({}, None, 300),
+            ({"when_back": "2h"}, 7200, 7200),
+            ({"when_back": 60}, 60, 300),
+            ({"no_replay": True}, None, None),
+            ({"when_back": "", "no_replay": False}, None, 300),
+        ],
+        ids=str,
+    )
+    def test_for_how_long_it_may_run(
+        self, fleet: Worker, fields: dict[str, Any], waits: int | None, replays: int | None
+    ) -> None:
+        fleet.store.presence.seen("web1", int(time.time() * 1000))
+        answer = fleet.control("publish", fun="test.ping", tgt="web*", **fields)
+        # web2 was never heard of; silence says something only where the job waits.
+        assert answer.get("offline") == (["web2"] if waits else None)
+        meta = fleet.store.jobs.meta(answer["jid"])
+        created = int(meta["created"])
+        until = created + replays * 1000 if replays else 0
+        assert meta.get("when_back_until") == (str(created + waits * 1000) if waits else None)
+        assert meta.get("replay_until", "0") == str(until)
+        ((_, load),) = fleet.store.publications.range_since(0)
+        assert load["replay_until"] == until
+        assert "replay_until" not in fleet.store.jobs.load(answer["jid"])
+
+    @pytest.mark.parametrize(
+        ("fields", "says"),
+        [
+            ({"when_back": "soon"}, "when_back: 'soon' is not a duration"),
+            ({"when_back": "31d"}, "when_back: '31d' is 2678400 s; a job waits for 1 s to 2592000 s (30 days)"),
+            ({"when_back": -1}, "when_back: '-1' is not a duration"),
+            ({"when_back": 0}, "when_back: '0' is 0 s"),
+            ({"when_back": True}, "when_back: 'True' is not a duration"),
+            ({"no_replay": "maybe"}, "no_replay must be true or false, not 'maybe'"),
+            ({"when_back": "1h", "no_replay": True}, "leave one out"),
+        ],
+        ids=str,
+    )
+    def test_what_is_no_length_of_time(self, fleet: Worker, fields: dict[str, Any], says: str) -> None:
+        kind, text = fleet.control("publish", fun="test.ping", **fields)
+        assert kind == "InvocationError"
+        assert says in text
+        assert fleet.store.publications.range_since(0) == []
+
+    @pytest.mark.parametrize(
         ("user", "option", "client", "recorded"),
         [
             ("joe", "", "cli", "joe"),

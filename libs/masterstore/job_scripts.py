@@ -1,0 +1,374 @@
+"""Scripts that Redis runs on jobs: each is one step that happens as a whole or not at all.
+
+What leads from one state of a life to the next is ``life.MOVES``, written into the scripts. Counts of a job lie in its hash, one
+for each state but ``expected`` and ``returned`` (``answered``); who is still waited for is what is left of ``expected``.
+
+A key that another hand made something else of must not cost a result: what is done beside the one thing that a script is for goes
+through ``try``, which steps over such a key and names it among the faults that the script answers with.
+"""
+
+from __future__ import annotations
+
+from masterstore import keys, life
+
+#: Jobs for more minions than this are kept in one index for all of them, and not in that of each minion.
+WIDE = 100
+
+#: Entries that a write takes off the old end of its index, at most: one goes in, so nothing grows.
+_TRIMMED = 8
+
+#: Jobs of an index that are looked at for one answer, at most.
+_LOOKED_AT = 2000
+
+_TABLES = life.lua()
+
+_COMMON = f"""
+{_TABLES}
+local faults = {{}}
+local function try(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and answer.err then
+    if not string.find(answer.err, 'WRONGTYPE', 1, true) then return redis.call(...) end
+    local given = {{...}}
+    faults[#faults + 1] = given[2]
+    return nil
+  end
+  return answer
+end
+local function whole(number) return string.format('%.0f', number) end
+local function put(index, score, member, ttl, now)
+  local new = try('ZADD', index, score, member)
+  if new == nil then return end
+  if new == 1 then
+    local old = try('ZRANGEBYSCORE', index, '-inf', '(' .. whole(now - ttl * 1000), 'LIMIT', 0, {_TRIMMED})
+    if #old > 0 then try('ZREM', index, unpack(old)) end
+  end
+  try('EXPIRE', index, ttl)
+end
+local COUNTS = {{'created', 'expected', 'answered', 'returned', 'failed', 'delivered', 'started', 'offline', 'lost', 'cancelled',
+                'expired', 'late', 'when_back_until', 'replay_until', 'ended', 'bytes'}}
+local function counts_of(job)
+  local found = try('HMGET', job, unpack(COUNTS))
+  if not found then return nil end
+  local counts = {{}}
+  for at, name in ipairs(COUNTS) do
+    if found[at] then
+      counts[name] = tonumber(found[at])
+      if not counts[name] then faults[#faults + 1] = job end
+    end
+  end
+  return counts
+end
+-- Seconds that a job is still kept, and its counts; nothing of a job that is not there.
+local function alive(job)
+  local ttl = redis.call('TTL', job)
+  if ttl == -2 then return nil end
+  local counts = counts_of(job)
+  if counts and ttl == -1 then faults[#faults + 1] = job end
+  if not counts or ttl < 1 then return nil end
+  return counts, ttl
+end
+local function keep_counts(job, before, counts)
+  local changed = {{}}
+  for name, value in pairs(counts) do
+    if value ~= before[name] then
+      changed[#changed + 1] = name
+      changed[#changed + 1] = whole(value)
+    end
+  end
+  if #changed > 0 then try('HSET', job, unpack(changed)) end
+end
+local function waited_for(counts)
+  return (counts.expected or 0) - (counts.answered or 0) - (counts.lost or 0) - (counts.cancelled or 0) - (counts.expired or 0)
+end
+local function add(counts, name, number) counts[name] = (counts[name] or 0) + number end
+-- One sign about a minion that is expected. Answers the state that it was in, and whether it is in the new one now.
+local function move(jid, lives, minion, to, at, base, counts, ttl, now)
+  local text = try('HGET', lives, minion)
+  if text == nil then return 'e', false end
+  local from, last = 'e', nil
+  if text and text ~= '' then
+    from, last = string.match(text, '(%a)(%-?%d+)$')
+    if not from or not MAY[from] then
+      faults[#faults + 1] = lives
+      from, last, text = 'e', nil, ''
+    end
+  end
+  if not string.find(MAY[from], to, 1, true) then return from, false end
+  at = math.max(math.min(at, now), counts.created or base, last and base + tonumber(last) or base)
+  try('HSET', lives, minion, string.gsub(text or '', to .. '%-?%d+', '') .. to .. whole(at - base))
+  try('EXPIRE', lives, ttl)
+  if NAME[from] then add(counts, NAME[from], -1) end
+  if NAME[to] then add(counts, NAME[to], 1) end
+  if INDEXED[to] and counts[NAME[to]] == 1 then
+    put('{keys.INDEX}state:' .. INDEXED[to], whole(counts.created or base), jid, ttl, now)
+  end
+  if INDEXED[from] and counts[NAME[from]] <= 0 then try('ZREM', '{keys.INDEX}state:' .. INDEXED[from], jid) end
+  if from == 'o' and counts.when_back_until then
+    try('ZREM', '{keys.WAITING_OF}' .. minion, jid)
+    if counts.offline <= 0 then try('ZREM', '{keys.WAITING}', jid) end
+  end
+  if to == 'o' and counts.when_back_until then
+    put('{keys.WAITING_OF}' .. minion, whole(counts.when_back_until), jid, ttl, now)
+    put('{keys.WAITING}', whole(counts.when_back_until), jid, ttl, now)
+  end
+  return from, true
+end
+-- After moves: whether anybody is still waited for.
+local function conclude(jid, job, before, counts, base, ttl, now)
+  local was, is = waited_for(before) > 0, waited_for(counts) > 0
+  if was and not is then
+    counts.ended = now
+    try('ZREM', '{keys.INDEX}state:running', jid)
+  elseif is and not was then
+    try('HDEL', job, 'ended')
+    counts.ended = before.ended
+    put('{keys.INDEX}state:running', whole(counts.created or base), jid, ttl, now)
+  end
+  keep_counts(job, before, counts)
+end
+local function copied(counts)
+  local copy = {{}}
+  for name, value in pairs(counts) do copy[name] = value end
+  return copy
+end
+"""
+
+#: KEYS: request, load, job, job_minions, life, publications; then the indexes that the job goes into.
+#: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, base ms,
+#: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: nobody is looked for),
+#: number of minions, number of functions, minions..., functions..., minions that are offline.
+#: Answers {1 new, 0 known, -1 the JID is taken; "jid stream id"; minions that are offline; faults}.
+PUBLISH = f"""
+local seen = redis.call('GET', KEYS[1])
+if seen then return {{0, seen, {{}}, {{}}}} end
+if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
+{_COMMON}
+local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
+local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
+local first, last = 17, 16 + tonumber(ARGV[15])
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
+-- What cannot be sent to minions is not recorded either.
+local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10])
+if type(id) == 'table' and id.err then
+  redis.call('DEL', KEYS[2])
+  return id
+end
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5])
+local counts = {{expected = 0, created = now, bytes = #ARGV[2]}}
+if when_back > 0 then counts.when_back_until = when_back end
+for i = first, last, 1000 do
+  counts.expected = counts.expected + redis.call('SADD', KEYS[4], unpack(ARGV, i, math.min(i + 999, last)))
+end
+redis.call('EXPIRE', KEYS[4], ttl)
+redis.call('HSET', KEYS[3], 'created', ARGV[4], 'expected', counts.expected, 'answered', 0, 'returned', 0, 'failed', 0,
+           'user', ARGV[7], 'fun', ARGV[8], 'tgt', ARGV[9], 'bytes', #ARGV[2])
+if ARGV[12] ~= '0' then redis.call('HSET', KEYS[3], 'replay_until', ARGV[12]) end
+if when_back > 0 then redis.call('HSET', KEYS[3], 'when_back_until', ARGV[13]) end
+redis.call('EXPIRE', KEYS[3], ttl)
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(now / 3600000)), #ARGV[2])
+for i = 7, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end
+for i = last + 1, last + tonumber(ARGV[16]) do put('{keys.FUNCTIONS}', ARGV[4], ARGV[i], ttl, now) end
+local offline, listed = {{}}, {{}}
+for i = last + tonumber(ARGV[16]) + 1, #ARGV do listed[ARGV[i]] = true end
+for i = first, last do
+  if listed[ARGV[i]] then offline[#offline + 1] = ARGV[i] end
+end
+for i = first, away_since > 0 and last or 0, 1000 do
+  local til = math.min(i + 999, last)
+  local times = try('ZMSCORE', '{keys.SEEN}', unpack(ARGV, i, til))
+  -- Of minions that never sign, silence says nothing: they are away only for jobs that wait.
+  local sign = when_back == 0 and try('SMISMEMBER', '{keys.SIGNERS}', unpack(ARGV, i, til))
+  for at = i, times and til or 0 do
+    local time = times[at - i + 1]
+    if (not time or tonumber(time) < away_since) and (not sign or sign[at - i + 1] == 1) and not listed[ARGV[at]] then
+      listed[ARGV[at]] = true
+      offline[#offline + 1] = ARGV[at]
+    end
+  end
+end
+local before = copied(counts)
+for _, minion in ipairs(offline) do move(jid, KEYS[5], minion, 'o', now, base, counts, ttl, now) end
+if counts.expected > 0 then
+  put('{keys.INDEX}state:running', ARGV[4], jid, ttl, now)
+  put('{keys.DUE}', math.max(tonumber(ARGV[12]), when_back, now), jid, ttl, now)
+end
+keep_counts(KEYS[3], before, counts)
+redis.call('SET', KEYS[1], jid .. ' ' .. id, 'EX', ARGV[5])
+return {{1, jid .. ' ' .. id, offline, faults}}
+"""
+
+#: KEYS: ret, job, job_minions, load, life, minions, jobs, last_jid (may be left out).
+#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, functions...
+#: Answers {first, known, complete, late, faults}.
+RETURN = f"""
+{_COMMON}
+local minion, jid, now, base = ARGV[1], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
+local first = redis.call('HSETNX', KEYS[1], minion, ARGV[2])
+local left = redis.call('TTL', KEYS[4])
+local known = left ~= -2
+local ttl = math.max(tonumber(ARGV[4]), left)
+redis.call('EXPIRE', KEYS[1], ttl)
+try('SADD', KEYS[6], minion)
+if KEYS[8] then try('SET', KEYS[8], jid, 'EX', ttl) end
+if first == 0 then
+  try('HINCRBY', KEYS[2], 'duplicates', 1)
+  try('EXPIRE', KEYS[2], ttl)
+  return {{0, known and 1 or 0, 0, 0, faults}}
+end
+local before = counts_of(KEYS[2]) or {{}}
+local counts = copied(before)
+local created = whole(counts.created or (base > 0 and base or now))
+counts.failed = counts.failed or 0
+add(counts, 'returned', 1)
+add(counts, 'bytes', #ARGV[2])
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(tonumber(created) / 3600000)), #ARGV[2])
+if ARGV[5] == '1' then
+  add(counts, 'failed', 1)
+  if counts.failed == 1 then put('{keys.INDEX}result:failed', created, jid, ttl, now) end
+end
+local complete, late = 0, 0
+if known and try('SISMEMBER', KEYS[3], minion) == 1 then
+  local from = move(jid, KEYS[5], minion, 'r', now, base, counts, ttl, now)
+  if LATE[from] then
+    late = 1
+    add(counts, 'late', 1)
+    if counts.late == 1 then put('{keys.INDEX}state:late', created, jid, ttl, now) end
+  end
+  add(counts, 'answered', 1)
+  if counts.answered == counts.expected then
+    complete = 1
+    if counts.failed == 0 then put('{keys.INDEX}result:ok', created, jid, ttl, now) end
+  end
+  conclude(jid, KEYS[2], before, counts, base, ttl, now)
+else
+  if not known then
+    put(KEYS[7], created, jid, ttl, now)
+    for i = 8, #ARGV do
+      put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
+      put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
+    end
+  end
+  put('{keys.INDEX}minion:' .. minion, created, jid, ttl, now)
+  keep_counts(KEYS[2], before, counts)
+end
+try('EXPIRE', KEYS[2], ttl)
+return {{1, known and 1 or 0, complete, late, faults}}
+"""
+
+#: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
+#: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed), functions...
+#: Answers {first, faults}: a result that the job had stays.
+EXTERNAL = f"""
+{_COMMON}
+local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])
+try('ZREM', KEYS[1], jid)
+if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return {{0, faults}} end
+redis.call('SET', KEYS[5], ARGV[4], 'EX', ttl)
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+try('SADD', KEYS[4], ARGV[2])
+try('HSETNX', KEYS[3], 'created', ARGV[7])
+try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', #ARGV[3] + #ARGV[4])
+try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
+for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), #ARGV[3] + #ARGV[4])
+put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
+for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
+for i = 10, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+return {{1, faults}}
+"""
+
+#: KEYS: for each sign job, life, job_minions. ARGV: minion, now ms, then for each sign jid, letter, ms, base ms.
+#: Answers {faults, then for each sign {1 moved, 0 not, -1 no such job or not this minion's; letter of the state now}}.
+SIGN = f"""
+{_COMMON}
+local minion, now = ARGV[1], tonumber(ARGV[2])
+local answers = {{faults}}
+try('ZADD', '{keys.SEEN}', 'GT', ARGV[2], minion)
+try('SADD', '{keys.SIGNERS}', minion)
+for at = 0, #KEYS / 3 - 1 do
+  local job, lives = KEYS[at * 3 + 1], KEYS[at * 3 + 2]
+  local jid, to, ms, base = ARGV[at * 4 + 3], ARGV[at * 4 + 4], tonumber(ARGV[at * 4 + 5]), tonumber(ARGV[at * 4 + 6])
+  local before, ttl = alive(job)
+  if before and try('SISMEMBER', KEYS[at * 3 + 3], minion) == 1 then
+    local counts = copied(before)
+    local from, moved = move(jid, lives, minion, to, ms, base, counts, ttl, now)
+    if moved then conclude(jid, job, before, counts, base, ttl, now) end
+    answers[#answers + 1] = {{moved and 1 or 0, moved and to or from}}
+  else
+    answers[#answers + 1] = {{-1, ''}}
+  end
+end
+return answers
+"""
+
+#: KEYS: job, life, job_minions. ARGV: jid, letter, now ms, base ms, minions... Answers {faults, those that moved}.
+MOVE_MANY = f"""
+{_COMMON}
+local jid, to, now, base = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local done, before, ttl = {{}}, alive(KEYS[1])
+if not before then return {{faults, done}} end
+local counts = copied(before)
+for at = 5, #ARGV do
+  if try('SISMEMBER', KEYS[3], ARGV[at]) == 1 then
+    local _, moved = move(jid, KEYS[2], ARGV[at], to, now, base, counts, ttl, now)
+    if moved then done[#done + 1] = ARGV[at] end
+  end
+end
+if #done > 0 then conclude(jid, KEYS[1], before, counts, base, ttl, now) end
+return {{faults, done}}
+"""
+
+#: KEYS: the minion's index, the index of wide jobs, its waiting jobs. ARGV: minion, after ms, now ms, limit (0: only waiting ones).
+#: Answers {faults, jid, load, replay until ms, jid, ...}.
+MISSED = f"""
+{_COMMON}
+local minion, now, limit = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local answers, taken = {{faults}}, {{}}
+-- Who asks for what it missed says of itself what becomes of jobs: its silence means something.
+if limit > 0 then try('SADD', '{keys.SIGNERS}', minion) end
+local function take(jid, wide, deadline)
+  if taken[jid] then return end
+  local job = '{keys.JOB}' .. jid
+  local till = try('HGET', job, deadline)
+  if not till or (tonumber(till) or 0) <= now then return end
+  if wide and try('SISMEMBER', job .. ':minions', minion) ~= 1 then return end
+  local text = try('HGET', job .. ':life', minion)
+  if text == nil or (text and not string.find('eo', string.match(text, '(%a)%-?%d+$') or '?', 1, true)) then return end
+  local load = try('GET', '{keys.LOAD}' .. jid)
+  if not load then return end
+  taken[jid] = true
+  answers[#answers + 1] = jid
+  answers[#answers + 1] = load
+  answers[#answers + 1] = till
+end
+for at = 1, 2 do
+  local found = limit > 0 and try('ZREVRANGEBYSCORE', KEYS[at], ARGV[3], '(' .. ARGV[2], 'LIMIT', 0, {_LOOKED_AT}) or {{}}
+  for _, jid in ipairs(found) do
+    if #answers > limit * 3 * at then break end
+    take(jid, at == 2, 'replay_until')
+  end
+end
+if limit == 0 then
+  for _, jid in ipairs(try('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[3], '+inf', 'LIMIT', 0, {_LOOKED_AT}) or {{}}) do
+    take(jid, false, 'when_back_until')
+  end
+end
+return answers
+"""
+
+#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON. Answers {1 done, faults}.
+RESEND = f"""
+{_COMMON}
+local jid, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local before, ttl = alive(KEYS[1])
+if not before or (before.when_back_until or 0) <= now then return {{0, faults}} end
+local counts = copied(before)
+local from, moved = move(jid, KEYS[2], ARGV[2], 'e', now, base, counts, ttl, now)
+if not moved then return {{0, faults}} end
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'load', ARGV[6])
+conclude(jid, KEYS[1], before, counts, base, ttl, now)
+return {{1, faults}}
+"""

@@ -1,0 +1,142 @@
+"""The life of a job on one minion: its states, what leads from one to the next, and how it is written down. Pure.
+
+A sign of life is named by the state that it leads to. ``MOVES`` is the one table of what leads where; the Lua scripts of
+``job_scripts`` decide by the same table, which ``lua`` writes out for them.
+
+Of ``expected`` nothing is written: it is what every minion of ``salt:job:<jid>:minions`` is from the job's creation on, and a
+publish to ten thousand minions writes ten thousand names and no more. Each later step is a letter and the milliseconds since
+the time in the JID: ``d12s30r5012`` is delivered after 12 ms, started after 30, returned after 5012. The last one is the state.
+A state that is entered again counts from its last time on, so a life has at most eight steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a job is on one minion."""
+
+    #: Published; nothing was heard of it.
+    EXPECTED = "expected"
+    #: The minion was away when the job was published.
+    OFFLINE = "offline"
+    #: The minion says that it has the job.
+    DELIVERED = "delivered"
+    #: The minion works on it.
+    STARTED = "started"
+    #: The result is in the job cache. The end of ends: nothing leads out of it.
+    RETURNED = "returned"
+    #: The minion had the job, and fell silent.
+    LOST = "lost"
+    #: Called off before the minion had begun.
+    CANCELLED = "cancelled"
+    #: Not delivered before its time was over; nobody sends it any more.
+    EXPIRED = "expired"
+
+
+_S = State
+
+#: State -> where a sign may lead from there. ``returned`` is reached from everywhere: a result that was computed is kept. What was
+#: called off does not start; what ran all the same ends in its return. A minion that was given up may speak again.
+MOVES: Mapping[State, tuple[State, ...]] = {
+    _S.EXPECTED: (_S.OFFLINE, _S.DELIVERED, _S.STARTED, _S.RETURNED, _S.LOST, _S.CANCELLED, _S.EXPIRED),
+    _S.OFFLINE: (_S.EXPECTED, _S.DELIVERED, _S.STARTED, _S.RETURNED, _S.CANCELLED, _S.EXPIRED),
+    _S.DELIVERED: (_S.STARTED, _S.RETURNED, _S.LOST, _S.CANCELLED),
+    _S.STARTED: (_S.RETURNED, _S.LOST),
+    _S.LOST: (_S.DELIVERED, _S.STARTED, _S.RETURNED),
+    _S.CANCELLED: (_S.RETURNED,),
+    _S.EXPIRED: (_S.STARTED, _S.RETURNED),
+    _S.RETURNED: (),
+}
+
+#: States in which a return may still be waited for.
+OPEN = frozenset({_S.EXPECTED, _S.OFFLINE, _S.DELIVERED, _S.STARTED})
+
+#: A return that comes out of one of these is late.
+LATE = frozenset({_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED})
+
+#: States in which the job was not handed to the minion: it may be sent again.
+UNDELIVERED = frozenset({_S.EXPECTED, _S.OFFLINE})
+
+#: What a minion may say of itself by a sign. Its return is no sign: it comes with the result.
+MINION_SIGNS = frozenset({_S.DELIVERED, _S.STARTED})
+
+#: States that a job is found by: rare ones, so that an index of them stays small.
+INDEXED = (_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED)
+
+#: What stands for a state in a written life.
+LETTERS: Mapping[State, str] = {
+    _S.EXPECTED: "e",
+    _S.OFFLINE: "o",
+    _S.DELIVERED: "d",
+    _S.STARTED: "s",
+    _S.RETURNED: "r",
+    _S.LOST: "l",
+    _S.CANCELLED: "c",
+    _S.EXPIRED: "x",
+}
+
+_STATES: Mapping[str, State] = {letter: state for state, letter in LETTERS.items()}
+
+_WRITTEN = re.compile(rf"(?:[{''.join(_STATES)}]-?[0-9]+)+")
+_STEP = re.compile(r"([a-z])(-?[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A job on one minion."""
+
+    state: State
+    #: When it came into each state that it was in, in this order; milliseconds since 1970 by the master's clock.
+    times: Mapping[State, int]
+
+    @property
+    def late(self) -> bool:
+        """Whether the return came after the job had been given up, or had waited for the minion."""
+        steps = list(self.times)
+        return self.state is State.RETURNED and len(steps) > 1 and steps[-2] in LATE
+
+
+def born(created_ms: int) -> Life:
+    """A life of which nothing was heard yet."""
+    return Life(State.EXPECTED, {State.EXPECTED: created_ms})
+
+
+def moved(life: Life, to: State, ms: int) -> Life | None:
+    """The life after a sign; None where the table does not let it. A time never lies before that of the step before."""
+    if to not in MOVES[life.state]:
+        return None
+    at = max(ms, life.times[life.state])
+    return Life(to, {state: time for state, time in life.times.items() if state is not to} | {to: at})
+
+
+def read(text: str, base_ms: int, created_ms: int) -> Life:
+    """What was written. Raises ValueError for anything else."""
+    if not text:
+        return born(created_ms)
+    if _WRITTEN.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no life of a job: letters of {''.join(_STATES)}, each with milliseconds")
+    steps = {_STATES[letter]: base_ms + int(ms) for letter, ms in _STEP.findall(text)}
+    first = {} if State.EXPECTED in steps else {State.EXPECTED: created_ms}
+    return Life(list(steps)[-1], first | steps)
+
+
+def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
+    """The tables for scripts: ``MAY`` letter -> letters, ``LATE`` by letter, ``NAME`` and ``INDEXED`` letter -> its count."""
+    may = ",".join(f"{LETTERS[state]}='{''.join(LETTERS[to] for to in into)}'" for state, into in moves.items())
+    late = ",".join(f"{LETTERS[state]}=1" for state in State if state in LATE)
+    counted = (State.DELIVERED, State.STARTED, *INDEXED)
+    names = ",".join(f"{LETTERS[state]}='{state.value}'" for state in counted)
+    indexed = ",".join(f"{LETTERS[state]}='{state.value}'" for state in INDEXED)
+    return "\n".join(
+        [
+            f"local MAY = {{{may}}}",
+            f"local LATE = {{{late}}}",
+            f"local NAME = {{{names}}}",
+            f"local INDEXED = {{{indexed}}}",
+        ]
+    )

@@ -1,0 +1,152 @@
+"""Verbs on the life of jobs: what minions sign, what is called off, what a minion missed or comes back for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from masterstore import job_scripts, keys, values
+from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
+from masterstore.life import LETTERS, Life, State, read
+
+_STATES = {letter: state for state, letter in LETTERS.items()}
+
+#: A sign: JID, the state that it leads to, milliseconds since 1970.
+Sign = tuple[str, State | str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What became of a sign."""
+
+    jid: str
+    #: Whether it led to its state.
+    moved: bool
+    #: The state now; None for a job that is not known, or not this minion's.
+    state: State | None
+
+
+class Lives:
+    """Verbs on lives. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        register = client.redis.register_script
+        self._sign, self._move_many = register(job_scripts.SIGN), register(job_scripts.MOVE_MANY)
+        self._missed, self._resend = register(job_scripts.MISSED), register(job_scripts.RESEND)
+
+    def life(self, jid: str) -> dict[str, Life]:
+        """{minion: its life} of every minion that the job expects; empty for an unknown job. Raises StoreCorrupt."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            pipe.smembers(keys.job_minions(jid))
+            pipe.hgetall(keys.life(jid))
+            pipe.hget(keys.job(jid), "created")
+            expected, lives, created = pipe.execute()
+        base = made_ms(jid)
+        try:
+            born = int(created) if created else base
+        except ValueError as error:
+            raise StoreCorrupt(keys.job(jid), f"created is no number: {text(created)!r}") from error
+        try:
+            return {text(minion): read(text(lives.get(minion, b"")), base, born) for minion in sorted(expected)}
+        except ValueError as error:
+            raise StoreCorrupt(keys.life(jid), str(error)) from error
+
+    def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[Stepped]:
+        """What a minion says of its jobs, in this order; the answers too. One round trip, and a sign of presence.
+
+        A sign that the table does not allow changes nothing, and the answer says which state the job is in: a minion that gets
+        ``cancelled`` or ``expired`` for ``delivered`` does not start. A time in the future, or before the step before, is moved to
+        there. Who signs a state from outside lets through those of ``life.MINION_SIGNS`` only. Raises ValueError for no state.
+        """
+        names: list[str] = []
+        arguments: list[str | int] = [minion, now_ms]
+        for jid, state, ms in signs:
+            names += [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
+            arguments += [jid, LETTERS[State(state)], ms, made_ms(jid)]
+        with self._client.calling():
+            faults, *answers = self._sign(keys=names, args=arguments)
+        self._client.faults.of_script(faults)
+        return [
+            Stepped(jid, moved == 1, _STATES.get(text(state)))
+            for (jid, _, _), (moved, state) in zip(signs, answers, strict=True)
+        ]
+
+    def cancel(self, jid: str, minions: Iterable[str] | None, now_ms: int) -> list[str]:
+        """Calls a job off on these minions, or on all; those on which that was done, sorted: they had not begun."""
+        if minions is None:
+            minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
+        return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
+
+    def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
+        """Leads a job on these minions to a state; those that the table let."""
+        done: list[str] = []
+        for at in range(0, len(minions), _BATCH):
+            names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
+            with self._client.calling():
+                faults, moved = self._move_many(
+                    keys=names, args=[jid, LETTERS[to], now_ms, made_ms(jid), *minions[at : at + _BATCH]]
+                )
+            self._client.faults.of_script(faults)
+            done += map(text, moved)
+        return done
+
+    def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, Any]]:
+        """Loads of jobs for a minion, published after that time, that it did not take and may still: the newest, oldest first.
+
+        Each has ``replay_until`` (milliseconds since 1970). Who asks is known to sign from now on (``salt:signers``).
+        """
+        return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
+
+    def waiting(self, minion: str, now_ms: int) -> list[dict[str, Any]]:
+        """Loads of jobs that wait for this minion (published with ``when_back``), oldest first, each with ``replay_until``."""
+        return self._loads(minion, 0, now_ms, 0)
+
+    def resend(self, minion: str, load: dict[str, Any], now_ms: int) -> bool:
+        """Publishes a job that waits for a minion again, to it alone; False when another worker did, or it no longer waits.
+
+        For minions that cannot ask for what they missed. The job is ``expected`` of it from then on.
+        """
+        jid = str(load["jid"])
+        entry = values.dumps({**load, "tgt": [minion], "tgt_type": "list", "expected": [minion]})
+        names = [keys.job(jid), keys.life(jid), keys.PUBLICATIONS]
+        with self._client.calling():
+            done, faults = self._resend(
+                keys=names, args=[jid, minion, now_ms, made_ms(jid), keys.PUBLICATIONS_KEPT, entry]
+            )
+        self._client.faults.of_script(faults)
+        return bool(done)
+
+    def waiting_jobs(self, now_ms: int, limit: int = 1000) -> dict[str, int]:
+        """{JID: its deadline, milliseconds since 1970} of jobs that wait for somebody, those that end first first."""
+        found = self._client.call("zrangebyscore", keys.WAITING, now_ms, "+inf", start=0, num=limit, withscores=True)
+        return {text(jid): int(deadline) for jid, deadline in found}
+
+    def _loads(self, minion: str, after_ms: int, now_ms: int, limit: int) -> list[dict[str, Any]]:
+        names = [keys.index("minion", minion), keys.WIDE_JOBS, keys.waiting_of(minion)]
+        with self._client.calling():
+            faults, *answers = self._missed(keys=names, args=[minion, after_ms, now_ms, limit])
+        self._client.faults.of_script(faults)
+        loads = []
+        for jid, load, until in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+            try:
+                loads.append(values.loads_map(load, keys.load(text(jid))) | {"replay_until": int(until)})
+            except StoreCorrupt as error:
+                self._client.faults.report(error.key, str(error))
+        return sorted(loads, key=lambda load: str(load.get("jid")))
+
+
+#: Minions that are led to another state in one step.
+_BATCH = 1000
+
+
+def made_ms(jid: str) -> int:
+    """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
+    try:
+        return int(datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        return 0
