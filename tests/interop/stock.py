@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,12 +114,25 @@ class StockMinion:
                 start_new_session=True,
             )
 
+    def processes(self) -> list[int]:
+        """It and all that it started."""
+        return [] if self._process is None else list(_of_session(self._process.pid))
+
     def end(self) -> None:
         """It takes its time to end by itself; nothing of it is needed any more, and its mounts go with it."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(10)
             self._process = None
+
+
+def _of_session(session: int) -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+                if int(fields[3]) == session:
+                    yield int(entry.name)
 
 
 @dataclass

@@ -117,7 +117,7 @@ class Lab:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = [*PORTS, "redis", *ROLES, *self._extra_workers(), *self.minions]
+        names = [*PORTS, "redis", *ROLES, *self._replicas(), *self.minions]
         self.port = dict(zip(names, free_ports(len(names)), strict=True))
         self.tree = self.root / "srv"
         self.etc = self.root / "etc"
@@ -146,13 +146,14 @@ class Lab:
         for index, minion in enumerate(self.minions):
             self._make_minion(minion, index)
 
-    def _extra_workers(self) -> list[str]:
+    def _replicas(self) -> list[str]:
+        """Names of roles that there are a second time; ``port`` has a port for each."""
         return [f"mworker{number}" for number in range(2, self.workers + 1)]
 
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of the master's processes."""
-        return (*ROLES, *self._extra_workers())
+        return (*ROLES, *self._replicas())
 
     def _make_minion(self, minion: str, index: int) -> None:
         make_host(self.host(minion), minion, index)

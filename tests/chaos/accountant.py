@@ -1,0 +1,242 @@
+"""Was a job lost, or run twice? Pure: evidence in, findings out.
+
+The evidence is of four sources that know nothing of each other: what the master answered to those who asked, the journal that
+jobs write themselves (one line when they begin, one when they end), what Redis has, and the faults that were made.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.chaos.plan import TO, Kind
+
+#: Seconds beyond a job's own that its result may take with nothing broken, on a machine that has other work.
+PROMPT = 15.0
+
+#: Seconds that a fault is felt after its end: pauses before reconnects, a start, patience with a silent peer.
+AFTERMATH = 20.0
+
+#: How a minion loses what it runs.
+_DEADLY = frozenset({Kind.KILL, Kind.CRASH})
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A fault as it was made. Times here and below are seconds since 1970, of one clock."""
+
+    victim: str
+    kind: Kind
+    began: float
+    ended: float
+
+    def touches(self, minion: str, minions: frozenset[str]) -> bool:
+        """Whether a job of this minion could feel it: what is another minion's own is not on its way."""
+        whose = self.victim.partition(TO)[0]
+        return whose == minion or whose not in minions
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job that somebody asked for. ``jid`` is None where no answer came: such a job does not count, but runs once at most."""
+
+    token: str
+    minions: frozenset[str]
+    seconds: float
+    asked: float
+    jid: str | None = None
+    #: When the JID was there.
+    answered: float = 0.0
+    #: Whether it waits for minions that are away.
+    when_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A job began, and perhaps ended. ``nonce`` is drawn by the job, and in what it returns."""
+
+    nonce: str
+    began: float
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the job cache says that a minion returned."""
+
+    value: Any
+    success: bool
+    #: When it was seen there first.
+    seen: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known at the end, when nothing was broken any more and nothing moved."""
+
+    asked: Sequence[Asked]
+    #: (token, minion) -> in the order of the journal.
+    executions: Mapping[tuple[str, str], Sequence[Execution]]
+    #: (jid, minion).
+    results: Mapping[tuple[str, str], Result]
+    faults: Sequence[Made]
+    minions: frozenset[str]
+    stock: frozenset[str] = frozenset()
+
+
+class Word(enum.Enum):
+    """What is wrong with one job on one minion, or what has to be said of it."""
+
+    LOST = "lost"
+    TWICE = "run twice"
+    #: A result that no execution of the job made.
+    FOREIGN = "a result of no execution"
+    #: It failed, and no fault explains it.
+    FAILED = "failed without a reason"
+    #: It came late, and no fault explains it.
+    LATE = "late without a reason"
+    #: Not meant for this minion.
+    STRAY = "run by a minion that it was not for"
+    #: A fault explains it: no finding.
+    LATE_EXPLAINED = "late"
+    INTERRUPTED = "interrupted"
+    STOCK_MISSED = "missed by a stock minion"
+    STOCK_AGAIN = "run again by a stock minion"
+
+
+#: Words that say nothing bad.
+EXPLAINED = frozenset({Word.LATE_EXPLAINED, Word.INTERRUPTED, Word.STOCK_MISSED, Word.STOCK_AGAIN})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One job on one minion."""
+
+    word: Word
+    token: str
+    minion: str
+    jid: str | None
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word.value}: {self.token} on {self.minion}, JID {self.jid or 'never told'}" + (
+            f": {self.why}" if self.why else ""
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """The end of a run."""
+
+    acknowledged: int
+    #: Pairs of an acknowledged job and a minion.
+    owed: int
+    executed: int
+    findings: Sequence[Finding] = field(default_factory=tuple)
+
+    @property
+    def broken(self) -> list[Finding]:
+        """What must not be."""
+        return [one for one in self.findings if one.word not in EXPLAINED]
+
+    def count(self, word: Word) -> int:
+        """How often it was found."""
+        return sum(one.word is word for one in self.findings)
+
+    def last_line(self) -> str:
+        """What a run is known by."""
+        return f"acknowledged {self.acknowledged}, lost {self.count(Word.LOST)}, run twice {self.count(Word.TWICE)}"
+
+    def __str__(self) -> str:
+        counts = Counter(one.word.value for one in self.findings)
+        rows = [f"{self.acknowledged} jobs acknowledged, {self.owed} results owed, {self.executed} executions"]
+        rows += [f"{count} times {word}" for word, count in sorted(counts.items())]
+        rows += [f"FOUND {one}" for one in self.broken]
+        return "\n".join(rows)
+
+
+def account(evidence: Evidence) -> Account:
+    """What became of every job that was asked for."""
+    answered = [one for one in evidence.asked if one.jid is not None]
+    return Account(
+        len(answered),
+        sum(len(one.minions) for one in answered),
+        sum(len(runs) for runs in evidence.executions.values()),
+        tuple(finding for one in evidence.asked for finding in _job(one, evidence)) + tuple(_strays(evidence)),
+    )
+
+
+def _strays(evidence: Evidence) -> Iterator[Finding]:
+    known = {one.token: one for one in evidence.asked}
+    for token, minion in sorted(evidence.executions):
+        asked = known.get(token)
+        if asked is None or minion not in asked.minions:
+            yield Finding(Word.STRAY, token, minion, asked.jid if asked else None)
+
+
+def _job(asked: Asked, evidence: Evidence) -> Iterator[Finding]:
+    for minion in sorted(asked.minions):
+        runs = evidence.executions.get((asked.token, minion), ())
+        yield from _runs(asked, minion, runs, evidence)
+        if asked.jid is not None:
+            yield from _answer(asked, asked.jid, minion, runs, evidence)
+
+
+def _runs(asked: Asked, minion: str, runs: Sequence[Execution], evidence: Evidence) -> Iterator[Finding]:
+    if len(runs) < 2:
+        return
+    times = ", ".join(f"{run.began - asked.asked:.1f} s after it was asked for" for run in runs)
+    # A stock minion forgets at its end what it has run; what is sent again to it runs again.
+    word = Word.STOCK_AGAIN if minion in evidence.stock and asked.when_back else Word.TWICE
+    yield Finding(word, asked.token, minion, asked.jid, times)
+
+
+def _answer(asked: Asked, jid: str, minion: str, runs: Sequence[Execution], evidence: Evidence) -> Iterator[Finding]:
+    result = evidence.results.get((jid, minion))
+    if result is None:
+        yield _missing(asked, minion, runs, evidence)
+        return
+    nonces = {run.nonce for run in runs}
+    if result.success:
+        if not isinstance(result.value, Mapping) or result.value.get("nonce") not in nonces:
+            yield Finding(Word.FOREIGN, asked.token, minion, jid, f"{str(result.value)[:200]!r}, executions {nonces}")
+    else:
+        fatal = [
+            made
+            for made in _near(asked.asked, result.seen, minion, evidence)
+            if made.victim == minion and made.kind in _DEADLY
+        ]
+        word = Word.INTERRUPTED if fatal else Word.FAILED
+        yield Finding(word, asked.token, minion, jid, f"{str(result.value)[:300]!r}; {_named(fatal)}")
+    took = result.seen - asked.answered - asked.seconds
+    if took > PROMPT:
+        faults = _near(asked.asked, result.seen, minion, evidence)
+        word = Word.LATE_EXPLAINED if faults else Word.LATE
+        yield Finding(word, asked.token, minion, jid, f"{took:.1f} s; {_named(faults)}")
+
+
+def _missing(asked: Asked, minion: str, runs: Sequence[Execution], evidence: Evidence) -> Finding:
+    how = "never begun" if not runs else "begun" if runs[-1].ended is None else "run to its end"
+    if minion in evidence.stock and (runs or not asked.when_back):
+        # What it does not hear, what it has in hand when it is killed and what it gives up to return, no master can know.
+        faults = _near(asked.asked, asked.answered + asked.seconds, minion, evidence)
+        if faults:
+            return Finding(Word.STOCK_MISSED, asked.token, minion, asked.jid, f"{how}; {_named(faults)}")
+    return Finding(Word.LOST, asked.token, minion, asked.jid, f"{how}, and no result")
+
+
+def _near(began: float, ended: float, minion: str, evidence: Evidence) -> list[Made]:
+    """Faults that a job of this minion could feel in this time."""
+    return [
+        made
+        for made in evidence.faults
+        if made.began <= ended and made.ended + AFTERMATH >= began and made.touches(minion, evidence.minions)
+    ]
+
+
+def _named(faults: Sequence[Made]) -> str:
+    shown = [f"{made.kind.value} {made.victim}" for made in faults[-4:]]
+    return "after " + ", ".join(shown) if shown else "nothing was broken"

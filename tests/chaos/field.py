@@ -1,0 +1,280 @@
+"""The system that is broken: every role of the master as a process, some of them twice, minions of ours and stock ones, and
+between any two of them links that can be cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import redis
+import yaml
+
+from services.kit.links import LINKS
+from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
+from tests.faults.proxy import Link, Network
+from tests.interop.stock import StockMinion
+from tests.ports import free_port
+from tests.roles.lab import Lab
+
+#: The job: says that it begins and ends in a journal of the minion's own, one line at a time, and knows nothing of Salt's JIDs.
+CHAOS_MODULE = '''\
+"""Jobs that can be counted."""
+
+import os
+import time
+
+
+def _note(word, token, nonce):
+    line = "%s %s %s %.3f\\n" % (word, token, nonce, time.time())
+    journal = os.open(__grains__["chaos_journal"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(journal, line.encode())
+    os.close(journal)
+
+
+def run(token, seconds=0, size=0):
+    """Works so many seconds and returns so many bytes."""
+    nonce = os.urandom(8).hex()
+    _note("began", token, nonce)
+    time.sleep(float(seconds))
+    _note("ended", token, nonce)
+    return {"nonce": nonce, "filling": "x" * int(size)}
+'''
+
+#: Seconds that one who looks waits for Redis.
+_LOOK = 0.5
+
+#: Minions that share a grain.
+_SHELF = 8
+
+#: Whoever may connect to a role of the master: option of its port -> (role, where it listens).
+_SERVED: Mapping[str, tuple[str, str]] = {
+    f"SALTERN_{link.upper()}_PORT": (row.server, f"{link}_port") for link, row in LINKS.items()
+}
+
+
+@dataclass
+class Field(Lab):
+    """``start_field`` starts what ``close`` ends."""
+
+    workers: int = 3
+    stock: tuple[str, ...] = ()
+    #: Where the stock minions' Salt is.
+    oracle: Path | None = None
+    #: Words that start a role or a minion in place of the usual ones: how a promise is broken on purpose.
+    broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    network: Network = field(default_factory=Network)
+    links: dict[str, list[Link]] = field(default_factory=dict)
+    stock_minions: dict[str, StockMinion] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        (self.tree / "salt" / "_modules" / "chaos.py").write_text(CHAOS_MODULE)
+        (self.root / "journals").mkdir()
+        for name in self.roles:
+            self._link_role(name)
+        self._link_role("cli")
+        for index, minion in enumerate(self.stock, len(self.minions)):
+            options = self._minion_options(minion, index)
+            assert self.oracle is not None
+            self.stock_minions[minion] = StockMinion(minion, self.oracle, self, options)
+
+    def _replicas(self) -> list[str]:
+        return [*super()._replicas(), "publisher2"]
+
+    @cached_property
+    def _second_publish_port(self) -> int:
+        return free_port()
+
+    def _make_minion(self, minion: str, index: int) -> None:
+        super()._make_minion(minion, index)
+        path = self.root / "minions" / minion / "minion"
+        options = yaml.safe_load(path.read_text()) | self._minion_options(minion, index)
+        path.write_text(yaml.safe_dump(options))
+
+    def _minion_options(self, minion: str, index: int) -> dict[str, Any]:
+        requests = self.network.link(self.port["ret_port"])
+        publications = [self.port["publish_port"], self._second_publish_port]
+        jobs = self.network.link(*(publications if index % 2 else reversed(publications)))
+        self.links |= {
+            f"{minion}{TO}master": [requests, jobs],
+            f"{minion}{TO}reqserver": [requests],
+            f"{minion}{TO}publisher": [jobs],
+        }
+        grains = {"chaos_journal": str(self.journal(minion)), "shelf": _shelf_of(index)}
+        return {"master_port": requests.port, "publish_port": jobs.port, "grains": grains}
+
+    def journal(self, minion: str) -> Path:
+        """What the jobs of a minion say."""
+        return self.root / "journals" / minion
+
+    def _link_role(self, name: str) -> None:
+        role = name.rstrip("0123456789")
+        if role != "cli":
+            self.links[f"{name}{TO}redis"] = [self.network.link(self.port["redis"])]
+        for option, (server, port) in _SERVED.items():
+            if role in LINKS[port.removesuffix("_port")].clients:
+                self.links.setdefault(f"{name}{TO}{server}", []).append(self.network.link(self.port[port]))
+                self._options.setdefault(name, {})[option] = str(self.links[f"{name}{TO}{server}"][-1].port)
+
+    @cached_property
+    def _options(self) -> dict[str, dict[str, str]]:
+        return {}
+
+    def own_environment(self, name: str) -> dict[str, str]:
+        """Where a role finds the others, and the mark of all its processes."""
+        found = {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
+        if name in self.roles:
+            found["SALTERN_REDIS_URL"] = f"redis://127.0.0.1:{self.links[f'{name}{TO}redis'][0].port}/0"
+        if name == "publisher2":
+            found["SALTERN_PUBLISH_PORT"] = str(self._second_publish_port)
+        return found
+
+    @property
+    def cast(self) -> Cast:
+        """Who can be broken."""
+        everybody = (*self.minions, *self.stock)
+        shelves: dict[str, tuple[str, ...]] = {}
+        for index, minion in enumerate(everybody):
+            shelves[_shelf_of(index)] = (*shelves.get(_shelf_of(index), ()), minion)
+        own = tuple(link for link in self.links if link.partition(TO)[0] in everybody)
+        return Cast(
+            processes=("redis", *self.roles),
+            minions=everybody,
+            stock=frozenset(self.stock),
+            links=tuple(link for link in self.links if link not in own),
+            minion_links=own,
+            shelves=shelves,
+        )
+
+    # ------------------------------------------------------------------------------------------------------------- processes
+
+    def start(self, name: str) -> None:
+        """Starts a role, a minion of ours or a stock one."""
+        if name in self.stock_minions:
+            self.stock_minions[name].start()
+        elif name in self.broken:
+            directory = self.root / "minions" / name if name in self.minions else self.etc
+            self._launch(name, [*self.broken[name], "-c", str(directory)])
+        else:
+            super().start(name)
+
+    def break_(self, victim: str, kind: Kind) -> None:
+        """A fault begins."""
+        _BEGIN[kind](self, victim)
+
+    def mend(self, victim: str, kind: Kind) -> None:
+        """It ends."""
+        _END[kind](self, victim)
+
+    def kill_all_of(self, name: str) -> None:
+        """Every process of a role or a minion at once."""
+        if name in self.stock_minions:
+            self.stock_minions[name].end()
+            return
+        self.signal_all_of(name, signal.SIGKILL)
+        self.processes.pop(name).wait()
+
+    def signal_all_of(self, name: str, number: int) -> None:
+        """The same for any signal. What is forked meanwhile gets it, too."""
+        signalled: set[int] = set()
+        while new := set(self.family(name)) - signalled:
+            for pid in new:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            signalled |= new
+
+    def family(self, name: str) -> list[int]:
+        """Processes of a role or minion, jobbers of a main process that is gone included."""
+        if name in self.stock_minions:
+            return self.stock_minions[name].processes()
+        marks = {f"SALTERN_TEST_LAB={self.root}".encode(), f"SALTERN_TEST_PROCESS={name}".encode()}
+        # Redis writes over its own environment.
+        main = {self.processes[name].pid} if name in self.processes else set()
+        return sorted(main | {pid for pid, found in _environments() if marks <= found})
+
+    def relaunch(self, name: str) -> None:
+        """Starts it again, without waiting until it is ready."""
+        if name == "redis":
+            self.launch_redis()
+        else:
+            self.start(name)
+
+    def revive(self) -> list[str]:
+        """Starts again what had ended by itself, as a supervisor does; names it with its exit code."""
+        found = []
+        for name, code in self.dead().items():
+            del self.processes[name]
+            found.append(f"{name} ended by itself: {code}")
+            self.relaunch(name)
+        return found
+
+    def redis_now(self) -> redis.Redis:
+        """The lab's Redis by no link, for somebody who does not wait for it."""
+        return redis.Redis(
+            port=self.port["redis"], decode_responses=True, socket_timeout=_LOOK, socket_connect_timeout=_LOOK
+        )
+
+    def spooled(self) -> list[str]:
+        """Results of our minions that the master has not acknowledged."""
+        return [path.name for minion in self.minions for path in self.cache(minion).glob("**/spool/*.ret")]
+
+    def close(self) -> None:
+        """Ends everything."""
+        for one in self.stock_minions.values():
+            one.end()
+        super().close()
+        self.network.close()
+
+
+def _shelf_of(index: int) -> str:
+    return f"s{index // _SHELF}"
+
+
+def _environments() -> Iterator[tuple[int, set[bytes]]]:
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            # A process that has ended and waits for its parent has no environment.
+            with contextlib.suppress(OSError):
+                yield int(entry.name), set(Path(entry.path, "environ").read_bytes().split(b"\0"))
+
+
+def _crash(arena: Field, victim: str) -> None:
+    process = arena.processes.pop(victim)
+    process.kill()
+    process.wait()
+
+
+def _each(what: str, *words: Any, **named: Any) -> Any:
+    def act(arena: Field, victim: str) -> None:
+        for link in arena.links[victim]:
+            getattr(link, what)(*words, **named)
+
+    return act
+
+
+_BEGIN: Mapping[Kind, Any] = {
+    Kind.KILL: Field.kill_all_of,
+    Kind.CRASH: _crash,
+    Kind.STOP: lambda arena, victim: arena.signal_all_of(victim, signal.SIGSTOP),
+    Kind.HOLD: _each("hold"),
+    Kind.LOSE: _each("hold"),
+    Kind.CUT: _each("cut"),
+    Kind.SLOW: _each("slow", SLOWNESS),
+}
+
+_END: Mapping[Kind, Any] = {
+    Kind.KILL: Field.relaunch,
+    Kind.CRASH: Field.relaunch,
+    Kind.STOP: lambda arena, victim: arena.signal_all_of(victim, signal.SIGCONT),
+    Kind.HOLD: _each("heal"),
+    Kind.LOSE: _each("heal", reset=True),
+    Kind.CUT: _each("heal"),
+    Kind.SLOW: _each("slow", 0.0),
+}

@@ -1,0 +1,229 @@
+"""What will be asked and what will break, and when: pure, so that a seed gives the same plan on every machine.
+
+A plan is made of decks: every victim of a kind has its turn before one has its second, so that a short run, too, breaks all of
+the roles. Faults overlap; one victim has one at a time.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+
+class Kind(enum.Enum):
+    """What happens to a victim, until its time is over."""
+
+    #: All of its processes are killed at once, as a container is; started again at the end.
+    KILL = "kill -9"
+    #: Its main process alone is killed: what that had begun goes on. Started again at the end.
+    CRASH = "kill -9 of the main process"
+    #: All of its processes stand still, and go on at the end.
+    STOP = "SIGSTOP"
+    #: A link drops everything in silence; at the end it arrives after all.
+    HOLD = "partition"
+    #: The same, but what was on its way is lost.
+    LOSE = "partition, then reset"
+    #: A link resets each connection.
+    CUT = "resets"
+    #: Everything on a link takes long.
+    SLOW = "slow"
+
+
+#: What joins the ends of a link in its name.
+TO = "~"
+
+#: Seconds that a slow link adds in each direction.
+SLOWNESS = 0.3
+
+#: Seconds that a victim has for itself between two faults.
+_REST = 1.0
+
+#: (seconds at least, at most, how often of a hundred): a blink, longer than heartbeats and silences, longer than patience.
+_LENGTHS = ((0.2, 2.0, 50), (2.0, 7.0, 38), (7.0, 12.0, 12))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """Begins ``at`` (seconds from the start), ``lasts`` so many."""
+
+    at: float
+    lasts: float
+    victim: str
+    kind: Kind
+
+    @property
+    def end(self) -> float:
+        """Seconds from the start."""
+        return self.at + self.lasts
+
+    def __str__(self) -> str:
+        return f"{self.at:6.1f} s  {self.kind.value} {self.victim} for {self.lasts:.1f} s"
+
+
+class Way(enum.Enum):
+    """How a job is asked for."""
+
+    #: A request of the control port, as the commands send it.
+    CONTROL = "control"
+    #: The command ``salt --async``, in a process of its own.
+    COMMAND = "salt --async"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A job: ``token`` names it before it has a JID."""
+
+    at: float
+    token: str
+    tgt: str | tuple[str, ...]
+    tgt_type: str
+    minions: frozenset[str]
+    #: Seconds that it works.
+    seconds: float
+    #: Bytes that it returns beside.
+    size: int
+    way: Way
+
+    def __str__(self) -> str:
+        what = f"{self.seconds:g} s, {self.size} bytes, by {self.way.value}"
+        return f"{self.at:6.1f} s  {self.token} for {self.tgt} ({self.tgt_type}, {len(self.minions)} minions): {what}"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who can be a victim. Links are named ``one~other``."""
+
+    processes: tuple[str, ...]
+    minions: tuple[str, ...]
+    #: Stock minions among them: their jobs cannot outlive their main process.
+    stock: frozenset[str]
+    links: tuple[str, ...]
+    minion_links: tuple[str, ...]
+    #: Minions by the grain ``shelf``.
+    shelves: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run does."""
+
+    seed: int
+    seconds: float
+    faults: tuple[Fault, ...]
+    asks: tuple[Ask, ...]
+
+    def __str__(self) -> str:
+        rows = sorted([(fault.at, str(fault)) for fault in self.faults] + [(ask.at, str(ask)) for ask in self.asks])
+        return "\n".join([f"plan of seed {self.seed} for {self.seconds:g} s", *(text for _, text in rows)])
+
+
+def make_plan(
+    seed: int, seconds: float, cast: Cast, *, executions: float = 4.0, faults: float = 0.6, quiet: float = 1.0
+) -> Plan:
+    """``executions`` and ``faults`` are how many a second, on average. The first ``quiet`` seconds have no fault."""
+    made = tuple(_faults(random.Random(f"faults {seed}"), seconds, cast, faults, quiet))
+    return Plan(seed, seconds, made, tuple(_asks(random.Random(f"asks {seed}"), seconds, cast, executions)))
+
+
+def _dealt(rng: random.Random, cards: Sequence[tuple[str, Kind]]) -> Iterator[tuple[str, Kind]]:
+    """Each card once, in any order, and all over again."""
+    while True:
+        yield from rng.sample(cards, len(cards))
+
+
+def _faults(rng: random.Random, seconds: float, cast: Cast, rate: float, quiet: float) -> Iterator[Fault]:
+    hands = [
+        (weight, _dealt(rng, [(victim, kind) for victim in victims for kind in kinds]))
+        for weight, victims, kinds in _groups(cast)
+        if victims
+    ]
+    weights = [weight for weight, _ in hands]
+    free: dict[str, float] = {}
+    now = quiet
+    while now < seconds:
+        (hand,) = rng.choices([hand for _, hand in hands], weights)
+        # Somebody of the same kind who has no fault just now, if there is one.
+        for victim, kind in islice(hand, 50):
+            if free.get(victim, 0.0) <= now:
+                lasts = min(_length(rng), seconds - now)
+                free[victim] = now + lasts + _REST
+                yield Fault(now, lasts, victim, kind)
+                break
+        now += rng.uniform(0.2, 1.8) / rate
+
+
+def _groups(cast: Cast) -> tuple[tuple[int, Sequence[str], tuple[Kind, ...]], ...]:
+    """(weight, victims, what can happen to them)."""
+    ours = [minion for minion in cast.minions if minion not in cast.stock]
+    redis_links = [link for link in cast.links if link.endswith(f"{TO}redis")]
+    return (
+        (35, cast.processes, (Kind.KILL, Kind.STOP)),
+        (20, ours, (Kind.KILL, Kind.CRASH, Kind.STOP)),
+        (4, sorted(cast.stock), (Kind.KILL, Kind.STOP)),
+        (20, cast.links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
+        (5, redis_links, (Kind.SLOW,)),
+        (16, cast.minion_links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
+    )
+
+
+def _length(rng: random.Random) -> float:
+    ((least, most, _),) = rng.choices(_LENGTHS, [often for _, _, often in _LENGTHS])
+    return rng.uniform(least, most)
+
+
+def _asks(rng: random.Random, seconds: float, cast: Cast, rate: float) -> Iterator[Ask]:
+    now, number = 0.2, 0
+    while now < seconds:
+        number += 1
+        (target,) = rng.choices([target for _, target in _TARGETS], [often for often, _ in _TARGETS])
+        tgt, tgt_type, minions = target(rng, cast)
+        yield Ask(
+            now,
+            f"job{number:04d}",
+            tgt,
+            tgt_type,
+            frozenset(minions),
+            rng.choice((0.0, 0.0, 0.0, 0.5, 2.0, 5.0)),
+            rng.choice((0, 0, 0, 2_000, 200_000)),
+            Way.COMMAND if number % 6 == 0 else Way.CONTROL,
+        )
+        now += max(0.2, len(minions) / rate) * rng.uniform(0.5, 1.5)
+
+
+Target = tuple[str | tuple[str, ...], str, Sequence[str]]
+
+
+def _one(rng: random.Random, cast: Cast) -> Target:
+    minion = rng.choice(cast.minions)
+    return minion, "glob", [minion]
+
+
+def _some(rng: random.Random, cast: Cast) -> Target:
+    minions = tuple(sorted(rng.sample(cast.minions, min(4, len(cast.minions)))))
+    return minions, "list", minions
+
+
+def _either(rng: random.Random, cast: Cast) -> Target:
+    minions = sorted(rng.sample(cast.minions, min(3, len(cast.minions))))
+    return "|".join(minions), "pcre", minions
+
+
+def _shelf(rng: random.Random, cast: Cast) -> Target:
+    shelf = rng.choice(sorted(cast.shelves))
+    return f"shelf:{shelf}", "grain", cast.shelves[shelf]
+
+
+def _all(rng: random.Random, cast: Cast) -> Target:
+    return "*", "glob", cast.minions
+
+
+_TARGETS: tuple[tuple[int, Callable[[random.Random, Cast], Target]], ...] = (
+    (40, _one),
+    (25, _some),
+    (15, _either),
+    (12, _shelf),
+    (8, _all),
+)

@@ -1,0 +1,378 @@
+"""Breaks everything at random while jobs go on, and counts.
+
+    python -m tests.chaos.run --seconds 600 --seed 1
+
+Prints the plan, what happens, what was found, and as its last line ``acknowledged N, lost 0, run twice 0``. Exit code 0 where
+nothing was lost, nothing ran twice on a minion of ours and nothing came late without a reason; else 1, and all that the processes
+said is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import heapq
+import itertools
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+import zmq
+
+from masterstore.store import Store
+from services.kit.config import load_master
+from services.kit.control import ControlClient, ControlError, ControlTimeout
+from services.kit.links import LinkKeys
+from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
+from tests.chaos.field import Field
+from tests.chaos.plan import Ask, Fault, Plan, Way, make_plan
+
+#: Seconds that one who asks waits for a JID.
+PATIENCE = 12.0
+
+#: Jobs that are asked for at the same time.
+_ASKERS = 8
+
+#: Seconds between two looks at what has returned.
+_LOOK = 1.0
+
+#: Seconds in which nothing may move before the books are closed.
+_STILL = 2.0
+
+#: Seconds that a job takes at most, with its process and all, on a busy machine.
+_LONGEST = 10.0
+
+#: Seconds that minions have to be there at the beginning, beside one for each of them.
+_MUSTER = 60.0
+
+
+@dataclass
+class Seen:
+    """What somebody who asks Redis sees, without any code of ours: (jid, minion) -> when it was there first."""
+
+    arena: Field
+    returned: dict[tuple[str, str], float] = field(default_factory=dict)
+    owed: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def expect(self, jid: str, minions: frozenset[str]) -> None:
+        """From now on this job is looked at."""
+        self.owed[jid] = minions
+
+    def look(self) -> None:
+        """Passes over a Redis that is away."""
+        pending = [(jid, minions) for jid, minions in list(self.owed.items()) if self.missing(jid, minions)]
+        if not pending:
+            return
+        with contextlib.suppress(redis.RedisError):
+            pipe = self.arena.redis_now().pipeline(transaction=False)
+            for jid, _ in pending:
+                pipe.hkeys(f"ret:{jid}")
+            now = time.time()
+            for (jid, _), minions in zip(pending, pipe.execute(), strict=True):
+                for minion in minions:
+                    self.returned.setdefault((jid, minion), now)
+
+    def missing(self, jid: str, minions: frozenset[str]) -> list[str]:
+        """Who has not returned."""
+        return [minion for minion in minions if (jid, minion) not in self.returned]
+
+    def all_missing(self, of: frozenset[str]) -> list[tuple[str, str]]:
+        """All that is waited for, of these minions."""
+        return [(jid, minion) for jid, minions in list(self.owed.items()) for minion in self.missing(jid, minions & of)]
+
+
+class Run:
+    """One run: ``go`` to its end, then ``evidence``."""
+
+    def __init__(self, arena: Field, plan: Plan, say: Callable[[str], None]) -> None:
+        self._arena = arena
+        self._plan = plan
+        self._say = say
+        self._seen = Seen(arena)
+        self._asked: dict[str, Asked] = {}
+        self._active: dict[Fault, float] = {}
+        self._made: list[Made] = []
+        #: Roles and minions that nobody had killed.
+        self.ended: list[str] = []
+        self._askers = ThreadPoolExecutor(_ASKERS, thread_name_prefix="asks")
+        self._clients = threading.local()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._every_client: list[ControlClient] = []
+        options = {name: value for name, value in arena.own_environment("cli").items() if name.startswith("SALTERN_")}
+        self._options = load_master(str(arena.etc), env=options)
+        self._keys = LinkKeys.load(arena.etc / "keys" / "cli")
+
+    # ------------------------------------------------------------------------------------------------------------ the time
+
+    def go(self, settle: float) -> None:
+        """Everything of the plan, then at most ``settle`` seconds until nothing is waited for any more."""
+        started = time.monotonic()
+        agenda: list[tuple[float, int, Callable[[], None]]] = []
+        order = itertools.count()
+
+        def put(at: float, what: Callable[[], None]) -> None:
+            heapq.heappush(agenda, (at, next(order), what))
+
+        for fault in self._plan.faults:
+            put(fault.at, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+            put(fault.end, lambda fault=fault: self._end(fault))  # type: ignore[misc]
+        asking = [ask for ask in self._plan.asks if ask.at < self._plan.seconds]
+        futures: list[Future[None]] = []
+        for ask in asking:
+            put(ask.at, lambda ask=ask: futures.append(self._askers.submit(self._ask, ask)))  # type: ignore[misc]
+        for second in range(int(self._plan.seconds)):
+            put(second, self._look)
+        pause = threading.Event()
+        while agenda:
+            at, _, what = heapq.heappop(agenda)
+            if (left := at - (time.monotonic() - started)) > 0:
+                pause.wait(left)
+            what()
+        for fault in list(self._active):
+            self._end(fault)
+        for future in futures:
+            future.result(3 * PATIENCE)
+        self._settle(settle)
+
+    def _look(self) -> None:
+        self._seen.look()
+        broken = {fault.victim for fault in self._active}
+        for told in self._arena.revive():
+            self._say(f"{told} (broken at the moment: {', '.join(sorted(broken)) or 'nothing'})")
+            self.ended.append(told)
+
+    def _begin(self, fault: Fault) -> None:
+        self._say(str(fault))
+        self._active[fault] = time.time()
+        self._arena.break_(fault.victim, fault.kind)
+
+    def _end(self, fault: Fault) -> None:
+        if fault in self._active:
+            self._arena.mend(fault.victim, fault.kind)
+            self._made.append(Made(fault.victim, fault.kind, self._active.pop(fault), time.time()))
+
+    def _settle(self, seconds: float) -> None:
+        ours = frozenset(self._arena.minions)
+        started = time.monotonic()
+        still_since: float | None = None
+        state: Any = None
+        pause = threading.Event()
+        while (now := time.monotonic()) - started < seconds:
+            self._look()
+            # Nobody else moves once our own minions have nothing in hand; stock ones may have lost what they had.
+            missing = self._seen.all_missing(ours), len(self._seen.all_missing(frozenset(self._arena.stock)))
+            at_work = (missing[0], self._unfinished(), self._arena.spooled())
+            if state != (missing, at_work):
+                state, still_since = (missing, at_work), now
+            patience = _STILL if not any(at_work) and not missing[1] else 5 * _STILL
+            if not any(at_work) and still_since is not None and now - still_since > patience:
+                break
+            pause.wait(_LOOK / 4)
+        self._say(f"settled after {time.monotonic() - started:.1f} s: {state}")
+
+    def _unfinished(self) -> list[str]:
+        """Jobs that may work still, also those of which nobody was told a JID; those of killed minions never end."""
+        newest = time.time() - _LONGEST
+        runs = [run for found in dict(_executions(self._arena)).values() for run in found]
+        return [run.nonce for run in runs if run.ended is None and run.began > newest]
+
+    # ------------------------------------------------------------------------------------------------------------- asking
+
+    def _ask(self, ask: Ask) -> None:
+        begun = time.time()
+        asked = Asked(ask.token, ask.minions, ask.seconds, begun)
+        # Before the answer: a job without one may run all the same.
+        self._asked[ask.token] = asked
+        jid, minions, why = _WAYS[ask.way](self, ask)
+        if jid is None:
+            self._say(f"no JID for {ask.token}: {why}")
+            return
+        if minions is not None and minions != ask.minions:
+            # The accountant goes by whom the job was meant for.
+            self._say(f"{ask.token} was meant for {sorted(ask.minions)}, and published for {sorted(minions)}")
+        self._asked[ask.token] = Asked(ask.token, ask.minions, ask.seconds, begun, jid, time.time())
+        self._seen.expect(jid, ask.minions)
+
+    def _client(self) -> ControlClient:
+        if not hasattr(self._clients, "one"):
+            self._clients.one = ControlClient(self._context, self._options, self._keys)
+            self._every_client.append(self._clients.one)
+        found: ControlClient = self._clients.one
+        return found
+
+    def ask_control(self, ask: Ask) -> tuple[str | None, frozenset[str] | None, str]:
+        """(JID or None, whom the master published it for, why not)."""
+        arg = [ask.token, ask.seconds, ask.size]
+        tgt = list(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
+        target = {"tgt": tgt, "tgt_type": ask.tgt_type}
+        try:
+            job = self._client().call(
+                "publish", timeout=PATIENCE, fun="chaos.run", arg=arg, request_id=os.urandom(16).hex(), **target
+            )
+        except (ControlError, ControlTimeout) as error:
+            return None, None, str(error)
+        return job["jid"], frozenset(job["minions"]), str(job.get("error"))
+
+    def ask_command(self, ask: Ask) -> tuple[str | None, frozenset[str] | None, str]:
+        """The same by the command."""
+        flag = {"glob": [], "list": ["-L"], "pcre": ["-E"], "grain": ["-G"]}[ask.tgt_type]
+        tgt = ",".join(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
+        words = ["salt", *flag, tgt, "chaos.run", ask.token, str(ask.seconds), str(ask.size), "--async"]
+        answer = self._arena.run(*words, seconds=4 * PATIENCE)
+        found = re.search(r"job ID: (\d{20})", answer.out)
+        return (found[1] if found else None), None, f"exit code {answer.code}: {answer.err or answer.out}"
+
+    # ------------------------------------------------------------------------------------------------------------ the end
+
+    def evidence(self) -> Evidence:
+        """What is known now."""
+        return Evidence(
+            sorted(self._asked.values(), key=lambda one: one.asked),
+            dict(_executions(self._arena)),
+            dict(self._results()),
+            tuple(self._made),
+            frozenset((*self._arena.minions, *self._arena.stock)),
+            frozenset(self._arena.stock),
+        )
+
+    def _results(self) -> Iterator[tuple[tuple[str, str], Result]]:
+        store = Store.open(f"redis://127.0.0.1:{self._arena.port['redis']}/0", client_name="accountant")
+        for jid, minions in self._seen.owed.items():
+            returns = store.jobs.returns(jid)
+            for minion in minions & set(returns):
+                value = returns[minion]
+                # A field of the hash that our own code does not see as a result would be missing here.
+                seen = self._seen.returned.get((jid, minion), time.time())
+                yield (jid, minion), Result(value.get("return"), value.get("success") is True, seen)
+
+    def close(self) -> None:
+        """Ends the connections of those who asked."""
+        self._askers.shutdown(cancel_futures=True)
+        for client in self._every_client:
+            client.close()
+        self._context.term()
+
+
+_WAYS: Mapping[Way, Callable[[Run, Ask], tuple[str | None, frozenset[str] | None, str]]] = {
+    Way.CONTROL: Run.ask_control,
+    Way.COMMAND: Run.ask_command,
+}
+
+
+def _executions(arena: Field) -> Iterator[tuple[tuple[str, str], list[Execution]]]:
+    for minion in (*arena.minions, *arena.stock):
+        runs: dict[str, dict[str, Execution]] = defaultdict(dict)
+        path = arena.journal(minion)
+        for line in path.read_text().splitlines() if path.exists() else ():
+            _, token, nonce, at = line.split(" ")
+            before = runs[token].get(nonce)
+            runs[token][nonce] = (
+                Execution(nonce, float(at)) if before is None else Execution(nonce, before.began, float(at))
+            )
+        for token, found in runs.items():
+            yield (token, minion), list(found.values())
+
+
+def muster(arena: Field, say: Callable[[str], None]) -> None:
+    """Starts everything and waits until each minion has run a job of the kind that is counted. Raises RuntimeError."""
+    started = time.monotonic()
+    arena.start_redis()
+    for name in (*arena.roles, *arena.stock, *arena.minions):
+        arena.start(name)
+    arena.await_ready(*arena.roles)
+    arena.await_ready(*arena.minions)
+    everybody = {*arena.minions, *arena.stock}
+    deadline = time.monotonic() + _MUSTER + len(everybody)
+    wanted = set(everybody)
+    while wanted:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not ready: {sorted(wanted)}")
+        names = ",".join(sorted(wanted))
+        synced = arena.run("salt", "--out", "json", "--static", "-t", "20", "-L", names, "saltutil.sync_modules")
+        if synced.out.startswith("{"):
+            ran = arena.run("salt", "--out", "json", "--static", "-t", "20", "-L", names, "chaos.run", "muster")
+            found = ran.data if ran.out.startswith("{") else {}
+            wanted -= {minion for minion, value in found.items() if isinstance(value, dict) and "nonce" in value}
+    for minion in everybody:
+        arena.journal(minion).unlink()
+    say(f"{len(everybody)} minions and {len(arena.roles)} roles are there after {time.monotonic() - started:.1f} s")
+
+
+def chaos(arena: Field, plan: Plan, settle: float, say: Callable[[str], None]) -> tuple[Account, list[str]]:
+    """A whole run in a field where everybody is there: the account, and processes that ended by themselves."""
+    run = Run(arena, plan, say)
+    try:
+        run.go(settle)
+        return account(run.evidence()), run.ended
+    finally:
+        run.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code: 0 nothing was found, 1 something was."""
+    parser = argparse.ArgumentParser(prog="tests.chaos.run", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--minions", type=int, default=50)
+    parser.add_argument("--stock", type=int, default=2)
+    parser.add_argument("--settle", type=float, default=120, help="seconds that everything has to come to rest")
+    parser.add_argument("--executions", type=float, default=4.0, help="jobs times minions a second")
+    parser.add_argument("--faults", type=float, default=0.6, help="faults a second")
+    parser.add_argument("--plan", action="store_true", help="prints the plan and breaks nothing")
+    arguments = parser.parse_args(argv)
+    seed = random.randrange(1_000_000) if arguments.seed is None else arguments.seed
+    oracle = os.environ.get("SALTERN_ORACLE")
+    stock = tuple(f"s{number}" for number in range(1, arguments.stock + 1)) if oracle else ()
+    root = Path(tempfile.mkdtemp(prefix="chaos-"))
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:6.1f}] {text}", flush=True)  # noqa: T201 - a command
+
+    minions = tuple(f"m{number:02d}" for number in range(1, arguments.minions + 1))
+    arena = Field(root / "lab", minions=minions, stock=stock, oracle=Path(oracle) if oracle else None)
+    kept = True
+    try:
+        plan = make_plan(seed, arguments.seconds, arena.cast, executions=arguments.executions, faults=arguments.faults)
+        print(plan, flush=True)  # noqa: T201
+        if arguments.plan:
+            kept = False
+            return 0
+        if not stock:
+            say("SALTERN_ORACLE names no Salt: there are no stock minions")
+        muster(arena, say)
+        started = time.monotonic()
+        found, ended = chaos(arena, plan, arguments.settle, say)
+        traces = arena.tracebacks()
+        (root / "account").write_text("\n".join([str(found), *map(str, found.findings), *ended]) + "\n")
+        kept = bool(found.broken or ended or traces)
+        for line in [
+            str(found),
+            *(f"FOUND {one}" for one in ended),
+            *(f"FOUND a traceback of {one}" for one in traces),
+        ]:
+            print(line)  # noqa: T201
+        if kept:
+            print(f"all that they said is in {root}; make chaos SEED={seed} breaks the same again")  # noqa: T201
+        print(found.last_line(), flush=True)  # noqa: T201
+        return int(kept)
+    finally:
+        arena.close()
+        if not kept:
+            shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
