@@ -9,6 +9,9 @@ LAB ?=
 ORACLE ?= .oracle
 #: Releases of Salt, beside the oracle's, whose minions and masters `make interop` starts.
 RELEASES := 3007.17 3006.30
+#: Of `make chaos`: how long everything is broken, and the number that says what and when (empty: another one each time).
+SECONDS ?= 600
+SEED ?=
 #: Processes that run the tests, each file in one of them: auto is one for each core; 0 runs all in this one, as a debugger needs it.
 WORKERS ?= auto
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -17,7 +20,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop images container-test userland-test k8s-check clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop chaos images container-test userland-test k8s-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +71,9 @@ k8s-check: $(VENV)/.ready ## every overlay of k8s/ rendered, held to the API's s
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## stock minions at our master, ours at stock masters, of three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop
+
+chaos: $(VENV)/.ready oracle ## kills, stops and cuts off every role, Redis and 52 minions while jobs go on, and counts (SECONDS=600 SEED=)
+	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 lock: ## resolves the newest versions that fit, and pins them with hashes
 	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv

@@ -15,6 +15,8 @@ from typing import Any
 
 import redis
 import yaml
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from services.kit.links import LINKS
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
@@ -218,7 +220,11 @@ class Field(Lab):
     def redis_now(self) -> redis.Redis:
         """The lab's Redis by no link, for somebody who does not wait for it."""
         return redis.Redis(
-            port=self.port["redis"], decode_responses=True, socket_timeout=_LOOK, socket_connect_timeout=_LOOK
+            port=self.port["redis"],
+            decode_responses=True,
+            socket_timeout=_LOOK,
+            socket_connect_timeout=_LOOK,
+            retry=Retry(NoBackoff(), 0),
         )
 
     def spooled(self) -> list[str]:

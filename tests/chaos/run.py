@@ -106,6 +106,9 @@ class Run:
         self._made: list[Made] = []
         #: Roles and minions that nobody had killed.
         self.ended: list[str] = []
+        self._closed = threading.Event()
+        # By itself: a Redis that stands still must not hold up the one who lets it go on.
+        self._looker = threading.Thread(target=self._keep_looking, name="looks", daemon=True)
         self._askers = ThreadPoolExecutor(_ASKERS, thread_name_prefix="asks")
         self._clients = threading.local()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -135,6 +138,7 @@ class Run:
         for second in range(int(self._plan.seconds)):
             put(second, self._look)
         pause = threading.Event()
+        self._looker.start()
         while agenda:
             at, _, what = heapq.heappop(agenda)
             if (left := at - (time.monotonic() - started)) > 0:
@@ -147,11 +151,14 @@ class Run:
         self._settle(settle)
 
     def _look(self) -> None:
-        self._seen.look()
         broken = {fault.victim for fault in self._active}
         for told in self._arena.revive():
             self._say(f"{told} (broken at the moment: {', '.join(sorted(broken)) or 'nothing'})")
             self.ended.append(told)
+
+    def _keep_looking(self) -> None:
+        while not self._closed.wait(_LOOK):
+            self._seen.look()
 
     def _begin(self, fault: Fault) -> None:
         self._say(str(fault))
@@ -259,6 +266,9 @@ class Run:
 
     def close(self) -> None:
         """Ends the connections of those who asked."""
+        self._closed.set()
+        if self._looker.ident is not None:
+            self._looker.join()
         self._askers.shutdown(cancel_futures=True)
         for client in self._every_client:
             client.close()

@@ -5,7 +5,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -36,14 +36,9 @@ LATE = Result({"nonce": "n1"}, True, 101.2 + PROMPT + 0.1)
 TOLD = Result("it was killed", False, 105.0)
 
 
-def own(one: Asked, **changes: object) -> Asked:
-    known = {name: getattr(one, name) for name in Asked.__slots__}
-    return Asked(**{**known, **changes})  # type: ignore[arg-type]
-
-
-UNTOLD = own(ASKED, jid=None, answered=0.0)
-FOR_STOCK = own(ASKED, minions=frozenset({STOCK}))
-WAITING = own(FOR_STOCK, when_back=True)
+UNTOLD = replace(ASKED, jid=None, answered=0.0)
+FOR_STOCK = replace(ASKED, minions=frozenset({STOCK}))
+WAITING = replace(FOR_STOCK, when_back=True)
 
 
 def made(victim: str, kind: Kind = Kind.KILL, began: float = 101.0, ended: float = 102.0) -> Made:
@@ -167,7 +162,7 @@ def test_what_nobody_asked_for_is_found(stray: tuple[str, str]) -> None:
 
 
 def test_the_last_line_counts_pairs_of_job_and_minion() -> None:
-    everybody = own(ASKED, minions=frozenset({OURS, "m2"}))
+    everybody = replace(ASKED, minions=frozenset({OURS, "m2"}))
     runs = {("job1", OURS): (RUN, OTHER_RUN), ("job1", "m2"): ()}
     found = account(Evidence((everybody,), runs, {("jid1", OURS): GOOD}, (), MINIONS))
     assert found.last_line() == "acknowledged 1, lost 1, run twice 1"

@@ -1,0 +1,62 @@
+"""Roles that break a promise on purpose: the accountant must find it.
+
+    python -m tests.chaos.broken forgets -c DIR      a worker that acknowledges results that it does not keep
+    python -m tests.chaos.broken doubles -c DIR      a minion that runs what it is given, and then again
+
+Nothing of the system knows of them; they change it from outside, in their own process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from services.minion import jobber
+from services.minion.main import main as minion
+from services.mworker import commands, door
+from services.mworker.desk import Desk
+from services.mworker.main import main as mworker
+
+#: One result of so many is not kept.
+FORGOTTEN = 3
+
+
+def forgets(argv: Sequence[str]) -> int:
+    """A worker that says "I have it" before Redis has it, and then does not store it."""
+    row = commands.MINION_COMMANDS["_return"]
+    numbers = itertools.count(1)
+
+    def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+        is_counted = load.get("fun") == "chaos.run"
+        return None if is_counted and next(numbers) % FORGOTTEN == 0 else row.handler(desk, minion_id, load)
+
+    door.MINION_COMMANDS = {**commands.MINION_COMMANDS, "_return": replace(row, handler=store)}  # type: ignore[attr-defined]
+    return mworker(argv)
+
+
+def doubles(argv: Sequence[str]) -> int:
+    """A minion that forgets that it has run a job."""
+    run = jobber.run
+
+    def twice(*words: Any, **named: Any) -> dict[str, Any]:
+        run(*words, **named)
+        return run(*words, **named)
+
+    jobber.run = twice
+    return minion(argv)
+
+
+#: Promise -> who breaks it.
+BROKEN: Mapping[str, Callable[[Sequence[str]], int]] = {"forgets": forgets, "doubles": doubles}
+
+
+def words(name: str) -> list[str]:
+    """What starts it."""
+    return [sys.executable, "-m", "tests.chaos.broken", name]
+
+
+if __name__ == "__main__":
+    sys.exit(BROKEN[sys.argv[1]](sys.argv[2:]))
