@@ -129,9 +129,9 @@ class Field(Lab):
     def _options(self) -> dict[str, dict[str, str]]:
         return {}
 
-    def own_environment(self, name: str) -> dict[str, str]:
-        """Where a role finds the others, and the mark of all its processes."""
-        found = {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
+    def environment_of(self, name: str) -> dict[str, str]:
+        """Where a role, or ``cli``, finds the others, and the mark of all its processes."""
+        found = super().environment_of(name) | {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
         if name in self.roles:
             found["SALTERN_REDIS_URL"] = f"redis://127.0.0.1:{self.links[f'{name}{TO}redis'][0].port}/0"
         if name == "publisher2":

@@ -113,8 +113,7 @@ class Run:
         self._clients = threading.local()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._every_client: list[ControlClient] = []
-        options = {name: value for name, value in arena.own_environment("cli").items() if name.startswith("SALTERN_")}
-        self._options = load_master(str(arena.etc), env=options)
+        self._options = load_master(str(arena.etc), env=arena.environment_of("cli"))
         self._keys = LinkKeys.load(arena.etc / "keys" / "cli")
 
     # ------------------------------------------------------------------------------------------------------------ the time
