@@ -17,12 +17,10 @@ WIDE = 100
 #: Entries that a write takes off the old end of its index, at most: one goes in, so nothing grows.
 _TRIMMED = 8
 
-#: Jobs of an index that are looked at for one answer, at most.
-_LOOKED_AT = 2000
-
 _TABLES = life.lua()
 
-_COMMON = f"""
+#: What every script on jobs begins with.
+COMMON = f"""
 {_TABLES}
 local faults = {{}}
 local function try(...)
@@ -143,7 +141,7 @@ PUBLISH = f"""
 local seen = redis.call('GET', KEYS[1])
 if seen then return {{0, seen, {{}}, {{}}}} end
 if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
-{_COMMON}
+{COMMON}
 local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
 local first, last = 17, 16 + tonumber(ARGV[15])
@@ -199,16 +197,25 @@ return {{1, jid .. ' ' .. id, offline, faults}}
 """
 
 #: KEYS: ret, job, job_minions, load, life, minions, jobs, last_jid (may be left out).
-#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, functions...
+#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
+#: functions...
 #: Answers {first, known, complete, late, faults}.
 RETURN = f"""
-{_COMMON}
+{COMMON}
 local minion, jid, now, base = ARGV[1], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
 local first = redis.call('HSETNX', KEYS[1], minion, ARGV[2])
 local left = redis.call('TTL', KEYS[4])
 local known = left ~= -2
 local ttl = math.max(tonumber(ARGV[4]), left)
 redis.call('EXPIRE', KEYS[1], ttl)
+if first == 1 and #ARGV[8] > 0 then
+  local kept = redis.pcall('HSET', '{keys.LARGE}' .. jid, minion, ARGV[8])
+  if type(kept) == 'table' and kept.err then
+    redis.call('HDEL', KEYS[1], minion)
+    return kept
+  end
+  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
+end
 try('SADD', KEYS[6], minion)
 if KEYS[8] then try('SET', KEYS[8], jid, 'EX', ttl) end
 if first == 0 then
@@ -221,8 +228,8 @@ local counts = copied(before)
 local created = whole(counts.created or (base > 0 and base or now))
 counts.failed = counts.failed or 0
 add(counts, 'returned', 1)
-add(counts, 'bytes', #ARGV[2])
-try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(tonumber(created) / 3600000)), #ARGV[2])
+add(counts, 'bytes', #ARGV[2] + #ARGV[8])
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(tonumber(created) / 3600000)), #ARGV[2] + #ARGV[8])
 if ARGV[5] == '1' then
   add(counts, 'failed', 1)
   if counts.failed == 1 then put('{keys.INDEX}result:failed', created, jid, ttl, now) end
@@ -244,7 +251,7 @@ if known and try('SISMEMBER', KEYS[3], minion) == 1 then
 else
   if not known then
     put(KEYS[7], created, jid, ttl, now)
-    for i = 8, #ARGV do
+    for i = 9, #ARGV do
       put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
       put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
     end
@@ -257,118 +264,31 @@ return {{1, known and 1 or 0, complete, late, faults}}
 """
 
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
-#: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed), functions...
+#: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
+#: the whole return compressed (empty: it is in the JSON), functions...
 #: Answers {first, faults}: a result that the job had stays.
 EXTERNAL = f"""
-{_COMMON}
+{COMMON}
 local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])
 try('ZREM', KEYS[1], jid)
 if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return {{0, faults}} end
 redis.call('SET', KEYS[5], ARGV[4], 'EX', ttl)
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+if #ARGV[10] > 0 then
+  redis.call('HSET', '{keys.LARGE}' .. jid, ARGV[2], ARGV[10])
+  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
+end
+local size = #ARGV[3] + #ARGV[4] + #ARGV[10]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 try('SADD', KEYS[4], ARGV[2])
 try('HSETNX', KEYS[3], 'created', ARGV[7])
-try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', #ARGV[3] + #ARGV[4])
+try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', size)
 try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
 for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
-try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), #ARGV[3] + #ARGV[4])
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
 put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
 for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 10, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
-return {{1, faults}}
-"""
-
-#: KEYS: for each sign job, life, job_minions. ARGV: minion, now ms, then for each sign jid, letter, ms, base ms.
-#: Answers {faults, then for each sign {1 moved, 0 not, -1 no such job or not this minion's; letter of the state now}}.
-SIGN = f"""
-{_COMMON}
-local minion, now = ARGV[1], tonumber(ARGV[2])
-local answers = {{faults}}
-try('ZADD', '{keys.SEEN}', 'GT', ARGV[2], minion)
-try('SADD', '{keys.SIGNERS}', minion)
-for at = 0, #KEYS / 3 - 1 do
-  local job, lives = KEYS[at * 3 + 1], KEYS[at * 3 + 2]
-  local jid, to, ms, base = ARGV[at * 4 + 3], ARGV[at * 4 + 4], tonumber(ARGV[at * 4 + 5]), tonumber(ARGV[at * 4 + 6])
-  local before, ttl = alive(job)
-  if before and try('SISMEMBER', KEYS[at * 3 + 3], minion) == 1 then
-    local counts = copied(before)
-    local from, moved = move(jid, lives, minion, to, ms, base, counts, ttl, now)
-    if moved then conclude(jid, job, before, counts, base, ttl, now) end
-    answers[#answers + 1] = {{moved and 1 or 0, moved and to or from}}
-  else
-    answers[#answers + 1] = {{-1, ''}}
-  end
-end
-return answers
-"""
-
-#: KEYS: job, life, job_minions. ARGV: jid, letter, now ms, base ms, minions... Answers {faults, those that moved}.
-MOVE_MANY = f"""
-{_COMMON}
-local jid, to, now, base = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local done, before, ttl = {{}}, alive(KEYS[1])
-if not before then return {{faults, done}} end
-local counts = copied(before)
-for at = 5, #ARGV do
-  if try('SISMEMBER', KEYS[3], ARGV[at]) == 1 then
-    local _, moved = move(jid, KEYS[2], ARGV[at], to, now, base, counts, ttl, now)
-    if moved then done[#done + 1] = ARGV[at] end
-  end
-end
-if #done > 0 then conclude(jid, KEYS[1], before, counts, base, ttl, now) end
-return {{faults, done}}
-"""
-
-#: KEYS: the minion's index, the index of wide jobs, its waiting jobs. ARGV: minion, after ms, now ms, limit (0: only waiting ones).
-#: Answers {faults, jid, load, replay until ms, jid, ...}.
-MISSED = f"""
-{_COMMON}
-local minion, now, limit = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-local answers, taken = {{faults}}, {{}}
--- Who asks for what it missed says of itself what becomes of jobs: its silence means something.
-if limit > 0 then try('SADD', '{keys.SIGNERS}', minion) end
-local function take(jid, wide, deadline)
-  if taken[jid] then return end
-  local job = '{keys.JOB}' .. jid
-  local till = try('HGET', job, deadline)
-  if not till or (tonumber(till) or 0) <= now then return end
-  if wide and try('SISMEMBER', job .. ':minions', minion) ~= 1 then return end
-  local text = try('HGET', job .. ':life', minion)
-  if text == nil or (text and not string.find('eo', string.match(text, '(%a)%-?%d+$') or '?', 1, true)) then return end
-  local load = try('GET', '{keys.LOAD}' .. jid)
-  if not load then return end
-  taken[jid] = true
-  answers[#answers + 1] = jid
-  answers[#answers + 1] = load
-  answers[#answers + 1] = till
-end
-for at = 1, 2 do
-  local found = limit > 0 and try('ZREVRANGEBYSCORE', KEYS[at], ARGV[3], '(' .. ARGV[2], 'LIMIT', 0, {_LOOKED_AT}) or {{}}
-  for _, jid in ipairs(found) do
-    if #answers > limit * 3 * at then break end
-    take(jid, at == 2, 'replay_until')
-  end
-end
-if limit == 0 then
-  for _, jid in ipairs(try('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[3], '+inf', 'LIMIT', 0, {_LOOKED_AT}) or {{}}) do
-    take(jid, false, 'when_back_until')
-  end
-end
-return answers
-"""
-
-#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON. Answers {1 done, faults}.
-RESEND = f"""
-{_COMMON}
-local jid, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-local before, ttl = alive(KEYS[1])
-if not before or (before.when_back_until or 0) <= now then return {{0, faults}} end
-local counts = copied(before)
-local from, moved = move(jid, KEYS[2], ARGV[2], 'e', now, base, counts, ttl, now)
-if not moved then return {{0, faults}} end
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'load', ARGV[6])
-conclude(jid, KEYS[1], before, counts, base, ttl, now)
+for i = 11, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
 return {{1, faults}}
 """

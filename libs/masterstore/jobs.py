@@ -11,6 +11,7 @@ import redis
 from masterstore import job_scripts, keys, values
 from masterstore.client import Client, text
 from masterstore.errors import JidTaken, StoreCorrupt
+from masterstore.large_returns import is_large, packed, unpacked
 from masterstore.lives import Lives, made_ms
 
 #: Jobs dropped from the time index in one go.
@@ -110,8 +111,11 @@ class Jobs(Lives):
         jid, _, stream_id = text(answer).partition(" ")
         return Published(jid, stream_id, outcome == 1, tuple(sorted(map(text, away))))
 
-    def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0) -> Recorded:
-        """Stores a minion's return in one round trip, unless it has returned before. ``now_ms`` 0: the time of the JID."""
+    def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0, compress_above: int = 0) -> Recorded:
+        """Stores a minion's return in one round trip, unless it has returned before. ``now_ms`` 0: the time of the JID.
+
+        ``compress_above``: bytes; a larger one is kept compressed, and Salt's key holds a small one that says so. 0: none is.
+        """
         jid, minion = str(ret["jid"]), str(ret["id"])
         names = [
             keys.ret(jid),
@@ -123,8 +127,8 @@ class Jobs(Lives):
             keys.JOBS,
         ]
         names += keys.last_jid(minion, _shown(ret.get("fun")))
-        base = made_ms(jid)
-        arguments: list[str | int] = [minion, values.dumps(ret), jid, ttl, int(failed(ret)), now_ms or base, base]
+        base, (data, whole) = made_ms(jid), packed(ret, compress_above)
+        arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
         with self._client.calling():
             first, known, complete, late, faults = self._return(
                 keys=names, args=[*arguments, *_functions(ret.get("fun"))]
@@ -141,34 +145,24 @@ class Jobs(Lives):
                 return text(known)
         return jid
 
-    def store_external(self, jid: str, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int = 86400) -> bool:
+    def store_external(
+        self,
+        jid: str,
+        load: Mapping[str, Any],
+        ret: Mapping[str, Any],
+        *,
+        ttl: int = 86400,
+        compress_above: int = 0,
+    ) -> bool:
         """A job that was not published and has ended: of a minion itself, of a runner. False when it had a result: that stays."""
         minion, created = str(ret["id"]), made_ms(jid)
-        user, fun = str(load.get("user", "")), load.get("fun")
-        names = [
-            keys.RUNNERS,
-            keys.ret(jid),
-            keys.job(jid),
-            keys.job_minions(jid),
-            keys.load(jid),
-            keys.life(jid),
-            keys.JOBS,
-        ]
-        names += [keys.index("minion", minion), keys.index("user", user)]
-        names += [
-            keys.index("tgt", _shown(load.get("tgt"))),
-            *(keys.index("fun", name) for name in _functions(fun)),
-        ]
-        arguments: list[str | int] = [
-            jid,
-            minion,
-            values.dumps(ret),
-            values.dumps(load),
-            ttl,
-            int(failed(ret)),
-            created,
-        ]
-        arguments += [created, "failed" if failed(ret) else "ok", *_functions(fun)]
+        user, functions = str(load.get("user", "")), _functions(load.get("fun"))
+        names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.life(jid)]
+        names += [keys.JOBS, keys.index("minion", minion), keys.index("user", user)]
+        names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
+        data, whole = packed(ret, compress_above)
+        arguments: list[str | int | bytes] = [jid, minion, data, values.dumps(load), ttl, int(failed(ret)), created]
+        arguments += [created, "failed" if failed(ret) else "ok", whole, *functions]
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)
         self._client.faults.of_script(faults)
@@ -180,7 +174,7 @@ class Jobs(Lives):
         return values.loads_map(data, keys.load(jid)) if data else None
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """{minion: return}, of all or of these minions."""
+        """{minion: return}, of all or of these minions; without what cannot be read, which is a fault (``Store.faults``)."""
         key = keys.ret(jid)
         if minions is None:
             found = {text(name): data for name, data in self._client.call("hgetall", key).items()}
@@ -188,7 +182,7 @@ class Jobs(Lives):
             found = dict(zip(minions, self._client.call("hmget", key, list(minions)), strict=True))
         else:
             found = {}
-        return {name: values.loads_map(data, key) for name, data in found.items() if data is not None}
+        return self._whole(jid, {name: data for name, data in found.items() if data is not None})
 
     def expected(self, jid: str) -> list[str]:
         """Minions that the job waits for, sorted."""
@@ -204,7 +198,10 @@ class Jobs(Lives):
         return [] if job is None else [name for name in job.expected if name not in job.returns]
 
     def job(self, jid: str) -> Job | None:
-        """All that is known of a job, None when it is not in the cache."""
+        """All that is known of a job, None when it is not in the cache. Returns that cannot be read are left out, a fault each.
+
+        Raises StoreCorrupt for a load that cannot be read.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             pipe.get(keys.load(jid))
@@ -218,7 +215,7 @@ class Jobs(Lives):
             jid,
             values.loads_map(load, keys.load(jid)) if load else {"jid": jid},
             tuple(sorted(text(name) for name in expected)),
-            {text(name): values.loads_map(data, keys.ret(jid)) for name, data in returns.items()},
+            self._whole(jid, {text(name): data for name, data in returns.items()}),
             _texts(meta),
         )
 
@@ -246,7 +243,7 @@ class Jobs(Lives):
         with self._client.calling() as server:
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, "+inf", since_ms, start=0, num=limit)]
             jobs = self._jobs(server, jids)
-        return [job for job in jobs if _count(job, "answered") < _count(job, "expected")]
+        return [job for job in jobs if self._waits(job)]
 
     def expire(self, now_ms: int, keep_seconds: int = 86400) -> int:
         """Drops jobs from the time index that are older than ``keep_seconds``; Redis dropped the rest. Returns how many."""
@@ -255,23 +252,54 @@ class Jobs(Lives):
             return int(server.zrem(keys.JOBS, *old)) if old else 0
 
     def _jobs(self, server: redis.Redis, jids: Sequence[str]) -> list[Job]:
+        """Load and meta of these jobs; what another hand spoiled is left out, a fault each."""
         pipe = server.pipeline(transaction=False)
         for jid in jids:
             pipe.get(keys.load(jid))
             pipe.hgetall(keys.job(jid))
-        answers = pipe.execute() if jids else []
+        answers = pipe.execute(raise_on_error=False) if jids else []
         found = []
         for jid, load, meta in zip(jids, answers[::2], answers[1::2], strict=True):
-            if load is not None:
-                found.append(Job(jid, values.loads_map(load, keys.load(jid)), meta=_texts(meta)))
+            for key, answer in ((keys.load(jid), load), (keys.job(jid), meta)):
+                if isinstance(answer, redis.ResponseError) and "WRONGTYPE" in str(answer):
+                    self._client.faults.report(key, f"another type: {answer}")
+                elif isinstance(answer, Exception):
+                    raise answer
+            if not isinstance(load, bytes) or isinstance(meta, Exception):
+                continue
+            data = self._read(load, keys.load(jid))
+            if data is not None:
+                found.append(Job(jid, data, meta=_texts(meta)))
         return found
 
+    def _waits(self, job: Job) -> bool:
+        try:
+            return int(job.meta.get("answered", 0)) < int(job.meta.get("expected", 0))
+        except ValueError as error:
+            self._client.faults.report(keys.job(job.jid), f"a count is no number: {error}")
+            return False
 
-def _count(job: Job, name: str) -> int:
-    try:
-        return int(job.meta.get(name, 0))
-    except ValueError as error:
-        raise StoreCorrupt(keys.job(job.jid), f"{name} is no number: {job.meta[name]!r}") from error
+    def _read(self, data: bytes, key: str) -> dict[str, Any] | None:
+        try:
+            return values.loads_map(data, key)
+        except StoreCorrupt as error:
+            self._client.faults.report(key, str(error))
+            return None
+
+    def _whole(self, jid: str, found: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+        """{minion: return} of what Salt's key holds; large ones from where they are kept."""
+        read = {minion: self._read(data, keys.ret(jid)) for minion, data in found.items()}
+        returns = {minion: ret for minion, ret in read.items() if ret is not None}
+        large = [minion for minion, ret in returns.items() if is_large(ret)]
+        if large:
+            kept = self._client.call("hmget", keys.large(jid), large)
+            for minion, data in zip(large, kept, strict=True):
+                try:
+                    if data is not None:
+                        returns[minion] = unpacked(data, keys.large(jid))
+                except StoreCorrupt as error:
+                    self._client.faults.report(error.key, str(error))
+        return returns
 
 
 def failed(ret: Mapping[str, Any]) -> bool:

@@ -39,6 +39,7 @@ class KeySpec:
 KEYS: tuple[KeySpec, ...] = (
     KeySpec("load", "load:<jid>", "string", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "JSON of a job's load (Salt's returner)"),
     KeySpec("ret", "ret:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "minion -> JSON of its return, first one wins (Salt's returner)"),
+    KeySpec("large", "salt:large:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners", "TTL", "minion -> zlib of the JSON of a return above compress_return_bytes; that in ret:<jid> has __large__, its bytes, and no more than a sentence as return"),
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
     KeySpec("jobs", "salt:jobs", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "each write takes old ones off its head; maintenance trims", "jid by milliseconds of its creation"),
@@ -106,6 +107,7 @@ LOAD = "load:"
 JOB = "salt:job:"
 WAITING_OF = "salt:waiting:"
 INDEX = "salt:idx:"
+LARGE = "salt:large:"
 
 #: Longest value that stands in the key of an index as it is, bytes.
 _LONGEST_VALUE = 128
@@ -119,6 +121,11 @@ def load(jid: str) -> str:
 def ret(jid: str) -> str:
     """A job's returns."""
     return f"ret:{jid}"
+
+
+def large(jid: str) -> str:
+    """Large returns of a job."""
+    return LARGE + jid
 
 
 def last_jid(minion: str, fun: str) -> tuple[str, ...]:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from masterstore import job_scripts, keys, values
+from masterstore import keys, life_scripts, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 from masterstore.life import LETTERS, Life, State, read
+
+#: Milliseconds that a first sign of a job may take: it may lie in a spool, or be on its way.
+SIGN_GRACE_MS = 60_000
 
 _STATES = {letter: state for state, letter in LETTERS.items()}
 
@@ -29,14 +32,23 @@ class Stepped:
     state: State | None
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What looking after jobs came to: how many lives were given up."""
+
+    expired: int
+    lost: int
+
+
 class Lives:
     """Verbs on lives. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         register = client.redis.register_script
-        self._sign, self._move_many = register(job_scripts.SIGN), register(job_scripts.MOVE_MANY)
-        self._missed, self._resend = register(job_scripts.MISSED), register(job_scripts.RESEND)
+        self._sign, self._move_many = register(life_scripts.SIGN), register(life_scripts.MOVE_MANY)
+        self._settle = register(life_scripts.SETTLE)
+        self._missed, self._resend = register(life_scripts.MISSED), register(life_scripts.RESEND)
 
     def life(self, jid: str) -> dict[str, Life]:
         """{minion: its life} of every minion that the job expects; empty for an unknown job. Raises StoreCorrupt."""
@@ -125,6 +137,29 @@ class Lives:
         """{JID: its deadline, milliseconds since 1970} of jobs that wait for somebody, those that end first first."""
         found = self._client.call("zrangebyscore", keys.WAITING, now_ms, "+inf", start=0, num=limit, withscores=True)
         return {text(jid): int(deadline) for jid, deadline in found}
+
+    def settle(self, now_ms: int, silent_since_ms: int, *, limit: int = 500) -> Settled:
+        """Gives up lives whose time is over, of at most ``limit`` jobs that are due: bounded steps, the rest next time.
+
+        ``expired``: a minion that was away and did not come back in time, or one that signs and said nothing of a job that it may
+        no longer take. ``lost``: one that had the job, and was not heard of since ``silent_since_ms``. A minion that never signs
+        stays expected: nobody knows whether it works.
+        """
+        expired = lost = 0
+        due = self._client.call("zrangebyscore", keys.DUE, "-inf", now_ms, start=0, num=limit)
+        for jid in map(text, due):
+            cursor = b"0"
+            names = [keys.job(jid), keys.life(jid), keys.job_minions(jid), keys.DUE]
+            while True:
+                with self._client.calling():
+                    faults, cursor, ran_out, fell_silent = self._settle(
+                        keys=names, args=[jid, cursor, now_ms, made_ms(jid), silent_since_ms, SIGN_GRACE_MS]
+                    )
+                self._client.faults.of_script(faults)
+                expired, lost = expired + ran_out, lost + fell_silent
+                if text(cursor) == "0":
+                    break
+        return Settled(expired, lost)
 
     def _loads(self, minion: str, after_ms: int, now_ms: int, limit: int) -> list[dict[str, Any]]:
         names = [keys.index("minion", minion), keys.WIDE_JOBS, keys.waiting_of(minion)]

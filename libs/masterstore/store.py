@@ -7,6 +7,7 @@ from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
 from masterstore.errors import StoreError
+from masterstore.job_budget import JobBudget
 from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
@@ -25,6 +26,7 @@ class Store:
         #: What was found in Redis that cannot be read, and stepped over.
         self.faults = client.faults
         self.jobs = Jobs(client)
+        self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client)

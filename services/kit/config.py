@@ -207,6 +207,13 @@ class MasterOptions(StateOptions, FileserverOptions):
     cli_summary: bool = option(False, "`salt` shows how many minions returned")
     gather_job_timeout: int = option(10, "seconds that minions have to answer that question")
     keep_jobs_seconds: int = option(86400, "seconds that a job stays in the job cache")
+    job_cache_bytes: int = option(
+        0,
+        "bytes of loads and returns in the job cache; above, the oldest jobs that have ended are dropped; 0: any number",
+    )
+    compress_return_bytes: int = option(
+        262144, "bytes of a return above which it is kept compressed, beside Salt's key; 0: never"
+    )
     file_buffer_size: int = option(1048576, "bytes of one chunk of a served file")
     auto_accept: bool = option(False, "every new minion key is accepted: for labs only")
     open_mode: bool = option(False, "minion keys are not checked at all: for labs only")

@@ -33,6 +33,10 @@ class Metrics:
     aes_rotations: Counter
     minions: Gauge
     redis_up: Gauge
+    jobs_bytes: Gauge
+    jobs_evicted: Counter
+    lives_ended: Counter
+    store_faults: Counter
 
 
 #: Roles that serve a metric. What a role has nothing to do with it does not serve: a 0 there would be a lie.
@@ -53,6 +57,10 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "reactor_backlog": frozenset({"reactor"}),
     "aes_rotations": frozenset({"mworker", "maintenance"}),
     "minions": frozenset({"maintenance"}),
+    "jobs_bytes": frozenset({"maintenance"}),
+    "jobs_evicted": frozenset({"maintenance"}),
+    "lives_ended": frozenset({"maintenance"}),
+    "store_faults": frozenset({"mworker", "maintenance"}),
     "redis_up": frozenset({"mworker", "publisher", "maintenance"}),
 }
 
@@ -100,5 +108,13 @@ def new_metrics(role: str) -> Metrics:
         reactor_backlog=gauge("reactor_backlog", "salt_reactor_backlog", "Events whose reactions wait"),
         aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
         minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),
+        jobs_bytes=gauge("jobs_bytes", "salt_jobs_bytes", "Bytes of loads and returns in the job cache"),
+        jobs_evicted=counter("jobs_evicted", "salt_jobs_evicted", "Jobs dropped because of job_cache_bytes"),
+        lives_ended=counter(
+            "lives_ended", "salt_job_minions_given_up", "Minions that a job no longer waits for, by why", "state"
+        ),
+        store_faults=counter(
+            "store_faults", "salt_store_faults", "Keys in Redis that could not be read and were stepped over"
+        ),
         redis_up=gauge("redis_up", "salt_redis_up", "1 while Redis answers"),
     )

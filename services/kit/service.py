@@ -15,9 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from masterstore.faults import Faults
 from services.kit.config import ConfigError, MasterOptions, StateOptions, key_directory, load_master
 from services.kit.health import Health
 from services.kit.logs import configure
@@ -65,6 +67,13 @@ class Role:
         """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis answers, else why not."""
         self.health.check("redis", trouble)
         self.metrics.redis_up.set_function(lambda: 0.0 if trouble() else 1.0)
+
+    def watch_faults(self, faults: Faults) -> None:
+        """Logs each key in Redis that cannot be read, once, and counts how often one was stepped over."""
+        faults.count = self.metrics.store_faults.inc
+        faults.tell = partial(
+            self.log.error, "the key %s in Redis is stepped over: %s; `saltern store check` names them all"
+        )
 
 
 def catch_signals() -> Stop:

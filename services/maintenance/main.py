@@ -42,6 +42,9 @@ _PATIENCE = 5.0
 #: Seconds between changes of the counts of keys by state.
 _COUNT_EVERY = 15.0
 
+#: A minion that works on a job is lost after so many presence windows without a word, but not before so many seconds.
+_SILENCES, _SHORTEST_SILENCE = 3, 600
+
 #: Seconds between looks for what mirrors no longer need.
 _TIDY_EVERY = 3600.0
 
@@ -96,10 +99,44 @@ def rotate_keys(chores: Chores) -> None:
 
 
 def expire_jobs(chores: Chores) -> None:
-    """Trims indexes of jobs whose time to live is over; Redis itself drops the jobs."""
-    trimmed = chores.store.jobs.expire(int(time.time() * 1000), chores.role.options.keep_jobs_seconds)
+    """Trims indexes of jobs whose time to live is over (Redis itself drops the jobs), and holds the cache to its budget."""
+    options, log, budget, now_ms = (
+        chores.role.options,
+        chores.role.log,
+        chores.store.job_budget,
+        int(time.time() * 1000),
+    )
+    trimmed = chores.store.jobs.expire(now_ms, options.keep_jobs_seconds)
     if trimmed:
-        chores.role.log.info("%d jobs left the job cache", trimmed)
+        log.info("%d jobs left the job cache", trimmed)
+    budget.forget(now_ms, options.keep_jobs_seconds)
+    if options.job_cache_bytes:
+        evicted = budget.evict(options.job_cache_bytes)
+        if evicted.jobs:
+            chores.role.metrics.jobs_evicted.inc(evicted.jobs)
+            log.warning("%d jobs were dropped, the oldest, for job_cache_bytes: %d bytes", evicted.jobs, evicted.bytes)
+    held = budget.bytes()
+    chores.role.metrics.jobs_bytes.set(held)
+    if 0 < options.job_cache_bytes < held:
+        log.error(
+            "the job cache has %d bytes, more than job_cache_bytes: what is left is waited for, or the next round's",
+            held,
+        )
+
+
+def settle_jobs(chores: Chores) -> None:
+    """Gives up minions whose time for a job is over, and those that fell silent over one."""
+    now_ms = int(time.time() * 1000)
+    settled = chores.store.jobs.settle(now_ms, now_ms - _silence_ms(chores.role.options))
+    for state, count in (("expired", settled.expired), ("lost", settled.lost)):
+        if count:
+            chores.role.metrics.lives_ended.labels(state).inc(count)
+            chores.role.log.info("%d minions are %s to their jobs", count, state)
+
+
+def _silence_ms(options: MasterOptions) -> int:
+    """Milliseconds of silence after which a minion that works on a job is lost: several of its signs would have come."""
+    return max(_SILENCES * options.presence_window, _SHORTEST_SILENCE) * 1000
 
 
 def end_lost_runners(chores: Chores) -> None:
@@ -190,6 +227,7 @@ TASKS: Mapping[str, Task] = {
     "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
     "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
+    "settle_jobs": Task(lambda options: options.loop_interval, settle_jobs),
     "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
     "presence": Task(lambda options: options.loop_interval, presence),
     "count_keys": Task(lambda options: _COUNT_EVERY, count_keys),
@@ -254,6 +292,7 @@ def _loop(role: Role) -> None:
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.trouble)
+    role.watch_faults(store.faults)
     away = False
     try:
         while role.running():

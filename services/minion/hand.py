@@ -20,6 +20,9 @@ _LOG = logging.getLogger("saltern.minion")
 #: Milliseconds after which a job that runs is one that the master is told about. A shorter one tells by its return.
 _WORTH_A_SIGN = 1000
 
+#: Milliseconds after which a job that still works is told of again: a minion that falls silent over a job is taken for lost.
+_SIGN_AGAIN = 120_000
+
 #: Seconds between two looks at jobs in hand.
 _EVERY = 0.5
 
@@ -35,8 +38,8 @@ class JobsInHand:
         self._journal = journal
         self._spool = spool
         self._next_look = 0.0
-        #: Jobs whose ``started`` the master has been told.
-        self._told: set[str] = set()
+        #: JID -> when the master was told last that the job works, milliseconds since 1970.
+        self._told: dict[str, int] = {}
         #: Jobs whose jobber was gone at the last look: between its death and the word of it there is a moment.
         self._gone: set[str] = set()
         #: jid -> how its process ended, as far as the preloaded process saw it.
@@ -107,7 +110,7 @@ class JobsInHand:
         self._gone = gone
         self._how = {jid: how for jid, how in self._how.items() if jid in gone}
         alive = [entry for entry in running if entry.jid not in gone]
-        self._told &= {entry.jid for entry in alive}
+        self._told = {entry.jid: self._told[entry.jid] for entry in alive if entry.jid in self._told}
         return list(self._signs(alive))
 
     def _bury(self, entry: Entry) -> None:
@@ -124,8 +127,9 @@ class JobsInHand:
         now_ms = int(time.time() * 1000)
         for entry in running:
             began = entry.since_ms()
-            if entry.jid not in self._told and began and now_ms - began >= _WORTH_A_SIGN:
-                self._told.add(entry.jid)
+            told = self._told.get(entry.jid)
+            if began and (now_ms - told >= _SIGN_AGAIN if told else now_ms - began >= _WORTH_A_SIGN):
+                self._told[entry.jid] = now_ms
                 yield {"jid": entry.jid, "sign": "started", "ms": began}
 
     def _put(self, ret: Mapping[str, Any]) -> bool:

@@ -52,6 +52,7 @@ def _loop(role: Role) -> None:
     link.setsockopt(zmq.LINGER, 1000)
     connect(link, "workers", role.options, link_keys)
     role.watch_redis(store.trouble)
+    role.watch_faults(store.faults)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store)
     try:

@@ -54,6 +54,7 @@ def everything(store: Store) -> None:
     for minion in ("a", "a", "b", "x"):
         store.jobs.record_return({**ret, "id": minion}, ttl=1000)
     store.jobs.record_return({**ret, "jid": LATE}, ttl=1000)
+    store.jobs.record_return({**ret, "id": "big", "return": "x" * 99}, ttl=1000, compress_above=9)
     store.jobs.store_external(RUNNER, {**load, "jid": RUNNER}, {**ret, "jid": RUNNER}, ttl=1000)
     wide = [f"m{number}" for number in range(200)]
     store.jobs.publish(
@@ -88,6 +89,7 @@ ENDS = {
     "job": 1000,
     "job_minions": 1000,
     "life": 1000,
+    "large": 1000,
     **dict.fromkeys(("jobs", "wide_jobs", "functions", "due_jobs", "waiting", "waiting_of"), 1000),
     "index": 1000,
     "request": keys.REQUEST_TTL,
@@ -166,6 +168,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "due_jobs": keys.DUE,
         "job_bytes": keys.JOB_BYTES,
         "life": keys.life(JID),
+        "large": keys.large(JID),
         "waiting": keys.WAITING,
         "waiting_of": keys.waiting_of("a"),
         "signers": keys.SIGNERS,

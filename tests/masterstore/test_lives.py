@@ -11,7 +11,7 @@ from masterstore import job_scripts, keys
 from masterstore.errors import StoreCorrupt
 from masterstore.job_filter import JobFilter
 from masterstore.life import LETTERS, MOVES, Life, State
-from masterstore.lives import Stepped, made_ms
+from masterstore.lives import Settled, Stepped, made_ms
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -252,6 +252,61 @@ def test_the_load_of_a_missed_job_that_cannot_be_read_is_stepped_over(store: Sto
     raw.set(keys.load(JID), b"{", keepttl=True)
     assert [job["jid"] for job in store.jobs.missed("a", 0, MADE + 5000)] == [LATER]
     assert keys.load(JID) in store.faults.known
+
+
+# -------------------------------------------------------------------------------------------------------------------- settle
+
+MINUTE = 60_000
+
+
+def test_what_signs_and_says_nothing_expires_and_others_stay(store: Store, raw: redis.Redis) -> None:
+    store.jobs.missed("ours", 0, MADE)
+    publish(store, "ours", "stock", "gone", offline=["gone"], replay_until_ms=MADE + 5 * MINUTE)
+    assert store.jobs.settle(MADE + 4 * MINUTE, MADE) == Settled(0, 0)
+    assert store.jobs.settle(MADE + 5 * MINUTE + 1, MADE) == Settled(2, 0)
+    assert states(store) == {"ours": "expired", "stock": "expected", "gone": "expired"}
+    # It is looked at again, later each time, as long as somebody is waited for.
+    assert MADE + 7 * MINUTE < raw.zscore(keys.DUE, JID) < MADE + 8 * MINUTE
+    store.jobs.record_return(ret("stock"), ttl=TTL, now_ms=MADE + 6 * MINUTE)
+    assert found(raw, "salt:idx:state:running") == []
+    assert store.jobs.settle(MADE + 60 * MINUTE, MADE) == Settled(0, 0)
+    assert not raw.exists(keys.DUE)
+
+
+def test_a_job_that_waits_expires_at_its_deadline_and_no_earlier(store: Store) -> None:
+    publish(store, "a", offline=["a"], replay_until_ms=MADE + MINUTE, when_back_until_ms=MADE + 60 * MINUTE)
+    assert store.jobs.settle(MADE + 59 * MINUTE, MADE) == Settled(0, 0)
+    assert store.jobs.settle(MADE + 61 * MINUTE, MADE) == Settled(1, 0)
+    assert store.jobs.waiting("a", MADE + 61 * MINUTE) == []
+    assert store.jobs.waiting_jobs(MADE) == {}
+
+
+def test_a_minion_that_fell_silent_is_lost_until_it_speaks(store: Store, raw: redis.Redis) -> None:
+    publish(store, "a", "b")
+    for minion in "ab":
+        store.jobs.sign(minion, [(JID, "started", MADE)], MADE)
+    raw.zadd(keys.DUE, {JID: MADE})
+    store.presence.seen("b", MADE + 9 * MINUTE)
+    assert store.jobs.settle(MADE + 12 * MINUTE, MADE + 2 * MINUTE) == Settled(0, 1)
+    assert states(store) == {"a": "lost", "b": "started"}
+    assert found(raw, "salt:idx:state:lost") == [JID]
+    store.jobs.sign("a", [(JID, "started", MADE)], MADE + 13 * MINUTE)
+    assert states(store)["a"] == "started"
+    assert not raw.exists("salt:idx:state:lost")
+
+
+def test_a_job_for_thousands_is_settled_in_steps(store: Store) -> None:
+    many = [f"m{number}" for number in range(2500)]
+    publish(store, *many, offline=many[:2000])
+    assert store.jobs.settle(MADE + 2 * MINUTE, MADE) == Settled(2000, 0)
+    assert counted(store, "expired", "offline") == {"expired": "2000", "offline": "0"}
+
+
+def test_what_is_due_and_gone_is_no_longer_due(store: Store, raw: redis.Redis) -> None:
+    publish(store, "a")
+    raw.delete(keys.job(JID))
+    assert store.jobs.settle(MADE + 60 * MINUTE, MADE) == Settled(0, 0)
+    assert not raw.exists(keys.DUE)
 
 
 # ------------------------------------------------------------------------------------------------------------------- indexes

@@ -43,7 +43,10 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         return _DROPPED
     else:
         now_ms = int(time.time() * 1000)
-        recorded = desk.store.jobs.record_return(result, ttl=desk.options.keep_jobs_seconds, now_ms=now_ms)
+        options = desk.options
+        recorded = desk.store.jobs.record_return(
+            result, ttl=options.keep_jobs_seconds, now_ms=now_ms, compress_above=options.compress_return_bytes
+        )
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
         if not recorded.known_job:
             desk.log.warning(
@@ -67,7 +70,8 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
     if not kept:
         # Listeners hear of it; nothing is kept.
         return "unkept"
-    desk.store.jobs.store_external(result["jid"], _load_of(result, minion_id), result, ttl=ttl)
+    above = desk.options.compress_return_bytes
+    desk.store.jobs.store_external(result["jid"], _load_of(result, minion_id), result, ttl=ttl, compress_above=above)
     return "external"
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -114,6 +115,37 @@ SCHEDULE = {
     "noon": {"function": "fileserver.update", "cron": "5 12 * * *"},
     "broken": {"function": "x.y", "seconds": "many"},
 }
+
+
+def test_the_job_cache_is_held_to_its_budget(redis_url: str, tmp_path: Path) -> None:
+    made = round_of(redis_url, tmp_path, job_cache_bytes=300)
+    jobs, metrics = made.chores.store.jobs, made.chores.role.metrics
+    now_ms = int(time.time() * 1000)
+    for number in range(5):
+        load = {"jid": f"2026010100000{number}000000", "fun": "test.ping", "tgt": "*"}
+        jobs.publish(load, ["a"], request_id=str(number), ttl=60, now_ms=now_ms + number)
+        jobs.record_return({**load, "id": "a", "return": "x" * 50}, ttl=60, now_ms=now_ms + number)
+    before = made.chores.store.job_budget.bytes()
+    maintenance.expire_jobs(made.chores)
+    held = made.chores.store.job_budget.bytes()
+    assert 0 < held <= 300 < before
+    assert jobs.recent(1)[0].jid == "20260101000004000000"
+    assert metrics.registry.value("salt_jobs_bytes") == held
+    assert metrics.registry.value("salt_jobs_evicted_total") == 5 - jobs.count() > 0
+
+
+def test_minions_are_given_up_by_the_clock(redis_url: str, tmp_path: Path) -> None:
+    made = round_of(redis_url, tmp_path)
+    jobs, ago = made.chores.store.jobs, int(time.time() * 1000) - 3_600_000
+    jobs.publish(LOAD, ["silent", "gone"], request_id="r", ttl=60, now_ms=ago, offline=["gone"])
+    jobs.sign("silent", [(JID, "started", ago)], ago)
+    maintenance.settle_jobs(made.chores)
+    assert {minion: life.state.value for minion, life in jobs.life(JID).items()} == {
+        "silent": "lost",
+        "gone": "expired",
+    }
+    for state in ("lost", "expired"):
+        assert made.chores.role.metrics.registry.value("salt_job_minions_given_up_total", {"state": state}) == 1
 
 
 def test_runners_start_by_the_clock(redis_url: str, tmp_path: Path) -> None:

@@ -179,6 +179,22 @@ def test_a_job_that_runs_for_a_second_is_told_of_once(place: Place) -> None:
     )
 
 
+def test_a_job_that_goes_on_is_told_of_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = place.start()
+    hand.take(JOB)
+    place.jobber()
+    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is Step.BEGAN]
+    began = time.time() - 1.5
+    os.utime(entry.path, (began, began))
+    sign = {"jid": JID, "sign": "started", "ms": int(began * 1000)}
+    assert place.look(hand) == [sign]
+    now = time.time()
+    monkeypatch.setattr("services.minion.hand.time.time", lambda: now + 119)
+    assert place.look(hand) == []
+    monkeypatch.setattr("services.minion.hand.time.time", lambda: now + 121)
+    assert place.look(hand) == [sign], "a minion that is silent over a job is taken for lost"
+
+
 def test_the_directory_is_not_looked_at_all_the_time(place: Place) -> None:
     hand = place.start()
     hand.take(JOB)

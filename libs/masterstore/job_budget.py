@@ -1,0 +1,109 @@
+"""The bytes of the job cache: counted by the hour in which a job was made, and held below a budget, oldest jobs first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from masterstore import job_scripts, keys, life_scripts
+from masterstore.client import Client, text
+from masterstore.life import INDEXED
+from masterstore.lives import made_ms
+
+#: Jobs that are looked at in one go, and goes of one call: the rest is for the next.
+_BATCH, _GOES = 100, 50
+
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """What was dropped."""
+
+    jobs: int
+    bytes: int
+
+
+class JobBudget:
+    """Verbs on the bytes of jobs: loads and returns as they are kept. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._evict = client.redis.register_script(life_scripts.EVICT)
+
+    def bytes(self) -> int:
+        """Bytes of all jobs in the cache."""
+        return sum(self._hours().values())
+
+    def forget(self, now_ms: int, keep_seconds: int) -> int:
+        """Takes hours off the count whose jobs Redis has dropped; how many."""
+        oldest = (now_ms - keep_seconds * 1000) // _HOUR_MS
+        over = [hour for hour in self._hours() if hour < oldest]
+        return int(self._client.call("hdel", keys.JOB_BYTES, *map(str, over))) if over else 0
+
+    def evict(self, budget: int) -> Evicted:
+        """Drops the oldest jobs until the cache is within the budget (bytes); bounded steps, the rest next time.
+
+        Jobs that somebody is still waited for, or that wait for minions, stay: theirs is a promise.
+        """
+        above = self.bytes() - budget
+        jobs = freed = kept = 0
+        for _ in range(_GOES):
+            if freed >= above:
+                break
+            oldest = [
+                (text(row[0]), int(row[1]))
+                for row in self._client.call("zrange", keys.JOBS, kept, kept + _BATCH - 1, withscores=True)
+            ]
+            if not oldest:
+                break
+            running = self._client.call("zmscore", keys.index("state", "running"), [jid for jid, _ in oldest])
+            for (jid, made), runs in zip(oldest, running, strict=True):
+                if freed >= above:
+                    break
+                if runs is not None:
+                    kept += 1
+                else:
+                    jobs, freed = jobs + 1, freed + self.drop(jid, made)
+        return Evicted(jobs, freed)
+
+    def drop(self, jid: str, created_ms: int = 0) -> int:
+        """Drops one job with all that belongs to it; its bytes."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            pipe.hmget(keys.job(jid), "fun", "user", "tgt")
+            pipe.scard(keys.job_minions(jid))
+            pipe.hkeys(keys.ret(jid))
+            named, size, returned = pipe.execute(raise_on_error=False)
+            expected = (
+                server.smembers(keys.job_minions(jid)) if isinstance(size, int) and size <= job_scripts.WIDE else ()
+            )
+        fun, user, tgt = (text(value or "") for value in (named if isinstance(named, list) else [None] * 3))
+        minions = {*expected, *(returned if isinstance(returned, list) and len(returned) <= job_scripts.WIDE else ())}
+        whole = [keys.job(jid), keys.load(jid), keys.ret(jid), keys.job_minions(jid), keys.life(jid), keys.large(jid)]
+        names = [*whole, *_indexes(fun, user, tgt), *(keys.index("minion", text(minion)) for minion in minions)]
+        hour = (created_ms or made_ms(jid)) // _HOUR_MS
+        with self._client.calling():
+            faults, freed = self._evict(keys=names, args=[jid, hour, len(whole)])
+        self._client.faults.of_script(faults)
+        return int(freed)
+
+    def _hours(self) -> dict[int, int]:
+        hours: dict[int, int] = {}
+        for hour, size in self._client.call("hgetall", keys.JOB_BYTES).items():
+            try:
+                hours[int(hour)] = int(size)
+            except ValueError:
+                self._client.faults.report(keys.JOB_BYTES, f"not an hour and its bytes: {text(hour)!r}: {text(size)!r}")
+        return hours
+
+
+def _indexes(fun: str, user: str, tgt: str) -> Sequence[str]:
+    """Indexes that a job may be in, besides those of its minions."""
+    states = ("running", "late", *(state.value for state in INDEXED))
+    return [
+        *(keys.JOBS, keys.WIDE_JOBS, keys.DUE, keys.WAITING, keys.index("user", user), keys.index("tgt", tgt)),
+        *(keys.index("fun", name) for name in fun.split(",")),
+        *(keys.index("state", state) for state in states),
+        *(keys.index("result", result) for result in ("ok", "failed")),
+    ]
