@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
-from masterstore.faults import Faults
 from services.kit.config import ConfigError, MasterOptions, StateOptions, key_directory, load_master
 from services.kit.health import Health
 from services.kit.logs import configure
@@ -46,6 +46,13 @@ class Stop:
         self.requested = True
 
 
+class FaultsOfStore(Protocol):
+    """What ``masterstore.faults.Faults`` tells: roles that have no store import none."""
+
+    tell: Callable[[str, str], None]
+    count: Callable[[], None]
+
+
 @dataclass(frozen=True)
 class Role:
     """What a role's loop stands on."""
@@ -68,7 +75,7 @@ class Role:
         self.health.check("redis", trouble)
         self.metrics.redis_up.set_function(lambda: 0.0 if trouble() else 1.0)
 
-    def watch_faults(self, faults: Faults) -> None:
+    def watch_faults(self, faults: FaultsOfStore) -> None:
         """Logs each key in Redis that cannot be read, once, and counts how often one was stepped over."""
         faults.count = self.metrics.store_faults.inc
         faults.tell = partial(
