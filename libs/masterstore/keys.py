@@ -60,6 +60,12 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("own_job", "salt:own:<minion>:<id>", "string", "keep_jobs_seconds", "mworker", "mworker", "TTL", "JID that a return got of a job that the minion began itself, by the minion's own id of it"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last, and milliseconds of its last sign of life; *: any of them"),
+    KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags somebody wants to read later: number, and tag and data as on the bus"),
+    KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event of the stream"),
+    KeySpec("events_wanted", "salt:events:wanted", "hash", "none: one entry a reader", "reactor", "mworker, maintenance", "the number of readers; what is a day old counts no more", "reader -> JSON of the tag globs that it wants, and when it said so"),
+    KeySpec("event_group", "salt:events:group:<group>", "hash", "none: four fields", "reactor", "reactor, runners", "the number of groups", "last number that a group had, how many it missed, what its readers share (the reactor: its table) and the version of that"),
+    KeySpec("event_readers", "salt:events:readers:<group>", "zset", "none: who is silent is taken out", "reactor", "reactor", "the number of readers", "readers of a group by milliseconds of their last sign of life"),
+    KeySpec("dead_events", "salt:events:dead:<group>", "stream", "none: capped", "reactor", "runners", "about 1000 entries (MAXLEN ~)", "events that a group tried in vain, and why"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM, by state (accepted, pending, rejected, denied)"),
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counts changes of minion keys, so that workers know when to read again"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
@@ -92,6 +98,9 @@ MINIONS = "minions"
 RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
+EVENTS = "salt:events"
+EVENTS_COUNT = "salt:events:count"
+EVENTS_WANTED = "salt:events:wanted"
 KEYS_VERSION = "salt:keys:version"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"
@@ -182,6 +191,21 @@ def request(request_id: str) -> str:
 def own_job(minion: str, own_id: str) -> str:
     """The JID of a job that a minion began itself."""
     return f"salt:own:{minion}:{own_id}"
+
+
+def event_group(group: str) -> str:
+    """Where a group of readers of events is, and what they share."""
+    return f"salt:events:group:{group}"
+
+
+def event_readers(group: str) -> str:
+    """Readers of a group that live."""
+    return f"salt:events:readers:{group}"
+
+
+def dead_events(group: str) -> str:
+    """Events that a group tried in vain."""
+    return f"salt:events:dead:{group}"
 
 
 def minion_keys(state: str) -> str:

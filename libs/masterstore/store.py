@@ -7,6 +7,8 @@ from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.epochs import EpochStore
 from masterstore.errors import StoreError
+from masterstore.event_groups import EventGroups
+from masterstore.events import Events
 from masterstore.job_budget import JobBudget
 from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
@@ -33,6 +35,8 @@ class Store:
         self.cache = Cache(client)
         self.banks = Banks(client)
         self.publications = Publications(client)
+        self.events = Events(client)
+        self.event_groups = EventGroups(client)
         self.presence = Presence(client)
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client)

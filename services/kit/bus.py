@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgpack
 import zmq
@@ -58,20 +58,51 @@ def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
         return None
 
 
-class EventSender:
-    """Fires events; never waits: what the bus cannot take now is lost to listeners, not to the job cache."""
+class Keeper(Protocol):
+    """Keeps events that somebody wants to read later (``masterstore.events``)."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
+    def keep(self, tag: str, frame: bytes) -> None:
+        """Keeps it if it is wanted. Raises where it cannot."""
+
+    def try_keep(self, tag: str, frame: bytes) -> bool:
+        """The same; False where it cannot."""
+
+
+class EventSender:
+    """Fires events; never waits for the bus: what it cannot take now is lost to listeners, not to the job cache."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        options: MasterOptions,
+        keys: LinkKeys,
+        keeper: Keeper | None = None,
+    ) -> None:
+        """``keeper``: gets each event, too, for who reads it later."""
         self._socket = context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 500)
         connect(self._socket, "event_pull", options, keys)
         self._max_bytes = options.max_event_size
+        self._keeper = keeper
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
         """True when the event is on its way, False when the bus is away and its queue full."""
+        frame = pack(tag, data, max_bytes=self._max_bytes)
+        if self._keeper is not None:
+            self._keeper.try_keep(tag, frame)
+        return self._send(frame)
+
+    def fire_kept(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """The same for an event whose sender can send it again: raises what the keeper raises, and then nobody has it."""
+        frame = pack(tag, data, max_bytes=self._max_bytes)
+        if self._keeper is not None:
+            self._keeper.keep(tag, frame)
+        return self._send(frame)
+
+    def _send(self, frame: bytes) -> bool:
         try:
-            self._socket.send(pack(tag, data, max_bytes=self._max_bytes), zmq.NOBLOCK)
+            self._socket.send(frame, zmq.NOBLOCK)
         except zmq.Again:
             return False
         return True

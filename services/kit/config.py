@@ -272,8 +272,15 @@ class MasterOptions(StateOptions, FileserverOptions):
     event_return_blacklist: list[str] = option([], "tag globs of events that event_return does not get")
     ext_job_cache: str = option("", "returner that minions send every return to, besides the master")
     returner_dirs: list[str] = option([], "directories of users' returners, on the master")
+    reactor_tries: int = option(
+        3, "how often an event is tried whose reactions fail; then it is kept for `salt-run reactor.dead`"
+    )
+    events_kept: list[str] = option(
+        [], "tag globs of events that Redis keeps for who reads them later, beside those that the reactor wants"
+    )
+    events_kept_count: int = option(10000, "about how many of these events are kept")
     reactor_worker_threads: int = option(10, "reactions that are asked for at once")
-    reactor_worker_hwm: int = option(10000, "events whose reactions may wait; more are dropped, with an error")
+    reactor_worker_hwm: int = option(10000, "events that one reactor takes in hand; more wait in Redis")
     reactor_niceness: int = option(0, "by how much the reactor gives way to other processes of its machine")
     control_acl: dict[str, list[str]] = option(
         {"*": [".*", "@runner", "@wheel", "@jobs"]},

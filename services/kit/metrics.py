@@ -30,6 +30,8 @@ class Metrics:
     subscribers: Gauge
     reactions: Counter
     reactor_backlog: Gauge
+    reactor_dead: Gauge
+    events_missed: Gauge
     aes_rotations: Counter
     minions: Gauge
     redis_up: Gauge
@@ -55,13 +57,15 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "subscribers": frozenset({"publisher", "eventpublisher"}),
     "reactions": frozenset({"reactor"}),
     "reactor_backlog": frozenset({"reactor"}),
+    "reactor_dead": frozenset({"reactor"}),
+    "events_missed": frozenset({"reactor"}),
     "aes_rotations": frozenset({"mworker", "maintenance"}),
     "minions": frozenset({"maintenance"}),
     "jobs_bytes": frozenset({"maintenance"}),
     "jobs_evicted": frozenset({"maintenance"}),
     "lives_ended": frozenset({"maintenance"}),
     "store_faults": frozenset({"mworker", "maintenance"}),
-    "redis_up": frozenset({"mworker", "publisher", "maintenance"}),
+    "redis_up": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
 }
 
 
@@ -105,7 +109,13 @@ def new_metrics(role: str) -> Metrics:
         events=counter("events", "salt_events_fired", "Events, by first part of the tag after salt/", "prefix"),
         subscribers=gauge("subscribers", "salt_subscribers", "Connected subscriptions"),
         reactions=counter("reactions", "salt_reactions", "Reactions carried out, by outcome", "outcome"),
-        reactor_backlog=gauge("reactor_backlog", "salt_reactor_backlog", "Events whose reactions wait"),
+        reactor_backlog=gauge(
+            "reactor_backlog", "salt_reactor_backlog", "Events that no reactor is done with, of all reactors together"
+        ),
+        reactor_dead=gauge("reactor_dead", "salt_reactor_dead", "Events that were given up (salt-run reactor.dead)"),
+        events_missed=gauge(
+            "events_missed", "salt_reactor_events_missed", "Events that left the stream before a reactor had them"
+        ),
         aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
         minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),
         jobs_bytes=gauge("jobs_bytes", "salt_jobs_bytes", "Bytes of loads and returns in the job cache"),

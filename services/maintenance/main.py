@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import zmq
 
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.events import EventKeeper
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltwire import tags
@@ -19,6 +20,7 @@ from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
+from services.kit.reactor_rows import wanted_tags
 from services.kit.service import Role, run_role
 from services.kit.tree_updates import mirrors, roots_changes, tidy
 from services.maintenance.fetches import Fetches
@@ -272,7 +274,8 @@ def _loop(role: Role) -> None:
     store = Store.open(role.options.redis_url, client_name="maintenance")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
-    sender = EventSender(context, role.options, keys)
+    keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
+    sender = EventSender(context, role.options, keys, keeper)
     control = ControlClient(context, role.options, keys)
 
     def start(due: Due) -> Mapping[str, Any]:

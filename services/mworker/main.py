@@ -16,11 +16,13 @@ from functools import partial
 
 import zmq
 
+from masterstore.events import EventKeeper
 from masterstore.store import Store
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
+from services.kit.reactor_rows import wanted_tags
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
@@ -42,7 +44,8 @@ def _loop(role: Role) -> None:
     link_keys = LinkKeys.load(role.keys)
     store = Store.open(role.options.redis_url, client_name="mworker")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    sender = EventSender(context, role.options, link_keys)
+    keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
+    sender = EventSender(context, role.options, link_keys, keeper)
     processes = Processes()
     desk = _desk(role, store, sender, processes)
     door = Door(desk)

@@ -1,22 +1,24 @@
-"""Events for users' returners (``event_return``): each gets lists of ``{"tag", "data"}``, in the order of the bus.
+"""Events for users' returners (``event_return``): each gets lists of ``{"tag", "data"}``, in the order in which they were kept.
 
-A thread of the reactor's process, with a subscription and modules of its own: a returner that is slow holds no reaction.
+A thread of the reactor's process, with connections and modules of its own: a returner that is slow holds no reaction. It reads the
+stream of events as a group: what came while no reactor was there is handed on afterwards, and of several reactors one does.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-import zmq
-
-from services.kit.bus import EventSubscriber
+from masterstore.errors import StoreError
+from masterstore.store import Store
+from services.kit.bus import unpack
 from services.kit.config import MasterOptions
-from services.kit.links import LinkKeys
 from statecore.errors import NotAvailable
 from statecore.runtime import Runtime
 
@@ -24,6 +26,17 @@ _LOG = logging.getLogger("saltern.reactor")
 
 #: Seconds to wait for an event before the time and the end are looked at.
 _TURN = 0.5
+
+#: Name of the group on the stream of events.
+GROUP = "event_return"
+
+#: Events taken at once.
+_BATCH = 100
+
+#: Seconds between signs of life, the silence (milliseconds) after which another reactor takes over, and seconds between two wishes.
+_SIGN_EVERY = 1.0
+_SILENCE = 5000
+_WISH_EVERY = 3600.0
 
 #: Events that are kept together at most, whatever the options say.
 _MOST = 10_000
@@ -47,12 +60,22 @@ class EventReturns:
         self._clock = clock
         self._events: list[dict[str, Any]] = []
         self._since = 0.0
+        #: Stream ids of events that wait here, and of those that need not be handed out again.
+        self._waiting: list[str] = []
+        self._settled: list[str] = []
 
-    def feed(self, tag: str, data: Mapping[str, Any]) -> None:
+    def settled(self) -> list[str]:
+        """Ids of events that were handed on, or go nowhere, since this was asked last."""
+        ids, self._settled = self._settled, []
+        return ids
+
+    def feed(self, tag: str, data: Mapping[str, Any], stream_id: str = "") -> None:
         """Takes an event; hands all on when there are more than ``event_return_queue``."""
         options = self._options
         if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):
+            self._settled.append(stream_id)
             return
+        self._waiting.append(stream_id)
         if not self._events:
             self._since = self._clock()
         self._events.append({"tag": tag, "data": dict(data)})
@@ -82,25 +105,65 @@ class EventReturns:
                 _LOG.error("event_return: %d events are not stored: %s", len(events), missing)
             except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
                 _LOG.error("event_return: the returner %s did not store %d events: %s", name, len(events), error)
+        self._settled += self._waiting
+        self._waiting = []
 
 
-def follow(
-    options: MasterOptions,
-    keys: LinkKeys,
-    context: zmq.Context[zmq.Socket[bytes]],
-    runtime: Callable[[], Runtime],
-    ended: threading.Event,
-) -> None:
+class Follower:
+    """One reader of the group that hands events on; of several reactors each event goes to one."""
+
+    def __init__(self, store: Store, returns: EventReturns, options: MasterOptions) -> None:
+        self._store = store
+        self._returns = returns
+        self._wanted = options.event_return_whitelist or ["*"]
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._signed = -_WISH_EVERY
+        self._wished = -_WISH_EVERY
+
+    def turn(self) -> None:
+        """Waits up to half a second for events, and hands on what is due. Raises StoreError."""
+        groups, now = self._store.event_groups, time.monotonic()
+        if now - self._wished >= _WISH_EVERY:
+            self._store.events.want(GROUP, self._wanted)
+            self._wished = now
+        events = []
+        if now - self._signed >= _SIGN_EVERY:
+            groups.create(GROUP, int(time.time() * 1000))
+            events += [event for event, _ in groups.claim(GROUP, self._name, _SILENCE, _BATCH)]
+            self._signed = now
+        batch = groups.read(GROUP, self._name, int(_TURN * 1000), _BATCH)
+        events += batch.events if batch is not None else []
+        for event in events:
+            found = unpack(event.frame) if event.to in ("", GROUP) else None
+            if found is None:
+                groups.done(GROUP, [event.id])
+            else:
+                self._returns.feed(*found, event.id)
+        self._returns.turn()
+        groups.done(GROUP, self._returns.settled())
+
+    def close(self) -> None:
+        """Hands on what waits. Raises StoreError."""
+        self._returns.flush()
+        self._store.event_groups.done(GROUP, self._returns.settled())
+        self._store.event_groups.leave(GROUP, self._name)
+
+
+def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
     """Hands events on until ``ended`` is set. To be run in a thread of its own."""
-    subscriber = EventSubscriber(context, options, keys)
+    store = Store.open(options.redis_url, client_name="event-return")
+    follower = Follower(store, EventReturns(options, runtime()), options)
+    away = False
+    while not ended.is_set():
+        try:
+            follower.turn()
+            away = False
+        except StoreError as error:
+            if not away:
+                _LOG.error("event_return: %s; events wait until that is over", error)
+            away = True
+            ended.wait(_TURN)
     try:
-        subscriber.subscribe("")
-        returns = EventReturns(options, runtime())
-        while not ended.is_set():
-            event = subscriber.next(_TURN)
-            if event is not None:
-                returns.feed(*event)
-            returns.turn()
-        returns.flush()
-    finally:
-        subscriber.close()
+        follower.close()
+    except StoreError as error:
+        _LOG.error("event_return: %s; events in hand come again", error)

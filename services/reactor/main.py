@@ -1,7 +1,8 @@
 """The reactor: events in, reactor SLS by the tag, reactions out through the control link (seed 004).
 
-The loop reads events and renders; a few threads ask the master, each over a link of its own, so that a slow answer holds no
-event. Reactions of one event go to one thread, in their order. ``caller`` runs in the loop: modules belong to one thread.
+The loop takes events from the stream in Redis (``inbox``) and renders; a few threads ask the master, each over a link of its own,
+so that a slow answer holds no event. Reactions of one event go to one thread, in their order. ``caller`` runs in the loop: modules
+belong to one thread.
 """
 
 from __future__ import annotations
@@ -17,30 +18,33 @@ from typing import Any
 
 import zmq
 
+from masterstore.store import Store
 from services.kit.arguments import on_the_wire
-from services.kit.bus import EventSender, EventSubscriber
+from services.kit.bus import EventSender
 from services.kit.config import MasterOptions, as_opts
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
+from services.kit.reactor_rows import rows_of
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.reactor.event_return import follow
+from services.reactor.inbox import Inbox, InHand
 from services.reactor.pool import Pool, Worker
 from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
-from services.reactor.table import ReactorTable, rows_of
+from services.reactor.table import ReactorTable
 from statecore.compile import compile_sls
 from statecore.errors import SlsError
 from statecore.loader.tables import Table
 from statecore.render import SlsTree, Source
 from statecore.runtime import Runtime
 
-#: Seconds to wait for an event before signals are looked at again.
-_TURN = 0.5
-
 #: Seconds that the master has to take a reaction.
 _PATIENCE = 30.0
 
 _ENVIRONMENT = "base"
+
+#: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
+_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "RetryAfter"})
 
 
 @dataclass
@@ -50,28 +54,32 @@ class Reactor:
     role: Role
     runtime: Runtime
     table: ReactorTable
-    #: Takes reactions of one event that the master is to be asked for; False when there is no place for them.
-    hand_on: Callable[[Sequence[tuple[Reaction, str]]], bool]
+    #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
+    hand_on: Callable[[InHand], bool]
+    #: Is told of an event whose work has ended.
+    finished: Callable[[InHand], None]
 
-    def react(self, tag: str, data: Mapping[str, Any]) -> None:
-        """Begins everything that the event calls for. What fails is logged, and the rest goes on."""
-        if is_own(data) or not self.table.is_leader:
-            return
-        asked: list[tuple[Reaction, str]] = []
-        for pattern in files_for(tag, self.table.files()):
-            for path in self._paths(pattern):
-                for reaction in self._read(path, tag, data):
+    def react(self, in_hand: InHand) -> None:
+        """Begins everything that the event calls for and that is not done yet. What fails is noted, and the rest goes on."""
+        if not is_own(in_hand.data) and self.table.is_leader:
+            self._react(in_hand)
+        if not in_hand.asked:
+            self.finished(in_hand)
+        elif not self.hand_on(in_hand):
+            in_hand.waits_for = "the threads that ask the master are busy (reactor_worker_threads)"
+            self.finished(in_hand)
+
+    def _react(self, in_hand: InHand) -> None:
+        for pattern in files_for(in_hand.tag, self.table.files()):
+            for path in self._paths(pattern, in_hand):
+                for number, reaction in enumerate(self._read(path, in_hand)):
+                    name = f"{path}#{number}"
+                    if name in in_hand.done:
+                        continue
                     if reaction.client == "caller":
-                        perform(self.role, partial(self.caller, reaction), reaction, tag)
+                        perform(self.role, partial(self.caller, reaction), reaction, name, in_hand)
                     else:
-                        asked.append((reaction, tag))
-        if asked and not self.hand_on(asked):
-            self.role.metrics.reactions.labels("dropped").inc(len(asked))
-            self.role.log.error(
-                "%d reactions to %s are not carried out: the queue is full (reactor_worker_hwm, reactor_worker_threads)",
-                len(asked),
-                tag,
-            )
+                        in_hand.asked.append((name, reaction))
 
     def caller(self, reaction: Reaction) -> None:
         """Runs an execution function here, in the reactor's own container."""
@@ -79,7 +87,7 @@ class Reactor:
         if not returned.success:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
-    def _paths(self, pattern: str) -> list[Path]:
+    def _paths(self, pattern: str, in_hand: InHand) -> list[Path]:
         """Files of a path, glob or salt:// URL."""
         if pattern.startswith("salt://"):
             found = self.runtime.files.fetch(pattern.removeprefix("salt://"), _ENVIRONMENT)
@@ -88,13 +96,15 @@ class Reactor:
             paths = [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - the pattern may be absolute
         if not paths:
             self.role.log.error("reactor: there is no file %s", pattern)
+            in_hand.failures.append(f"there is no file {pattern}")
         return paths
 
-    def _read(self, path: Path, tag: str, data: Mapping[str, Any]) -> Iterator[Reaction]:
+    def _read(self, path: Path, in_hand: InHand) -> Iterator[Reaction]:
         try:
-            yield from reactions(self._chunks(path, tag, data))
+            yield from reactions(self._chunks(path, in_hand.tag, in_hand.data))
         except (SlsError, ReactionError, OSError, UnicodeDecodeError) as error:
-            self.role.log.error("reactor: %s, for event %s: %s", path, tag, error)
+            self.role.log.error("reactor: %s, for event %s: %s", path, in_hand.tag, error)
+            in_hand.failures.append(f"{path}: {error}")
 
     def _chunks(self, path: Path, tag: str, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
         runtime = self.runtime
@@ -117,23 +127,30 @@ class Reactor:
         return tuple(compiled.graph.chunks[node.position] for node in compiled.graph.order if not node.check)
 
 
-def perform(role: Role, work: Callable[[], None], reaction: Reaction, tag: str) -> None:
-    """Does one reaction; counts and logs what became of it."""
+def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, in_hand: InHand) -> None:
+    """Does one reaction; counts, logs and notes what became of it."""
     try:
         work()
-    except (ControlError, ControlTimeout, ReactionError) as error:
-        role.log.error("reaction %s to %s: %s", reaction.id, tag, error)
+    except ControlTimeout as error:
+        in_hand.waits_for = str(error)
+    except (ControlError, ReactionError) as error:
+        if isinstance(error, ControlError) and error.name in _AWAY:
+            in_hand.waits_for = str(error)
+            return
+        role.log.error("reaction %s to %s: %s", reaction.id, in_hand.tag, error)
         role.metrics.reactions.labels("failed").inc()
-        return
-    except Exception:
-        role.log.exception("reaction %s to %s failed", reaction.id, tag)
+        in_hand.failures.append(f"{reaction.id}: {error}")
+    except Exception as error:
+        role.log.exception("reaction %s to %s failed", reaction.id, in_hand.tag)
         role.metrics.reactions.labels("failed").inc()
-        return
-    role.metrics.reactions.labels("done").inc()
-    role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, tag)
+        in_hand.failures.append(f"{reaction.id}: {type(error).__name__}: {error}")
+    else:
+        in_hand.done.add(name)
+        role.metrics.reactions.labels("done").inc()
+        role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, in_hand.tag)
 
 
-def local(control: ControlClient, reaction: Reaction) -> None:
+def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     """Publishes a job."""
     job = control.call(
         "publish",
@@ -144,36 +161,40 @@ def local(control: ControlClient, reaction: Reaction) -> None:
         arg=on_the_wire(list(reaction.arg), dict(reaction.kwarg)),
         ret=reaction.ret,
         user=USER,
-        request_id=os.urandom(16).hex(),
+        request_id=request_id,
     )
     if not job.get("jid"):
         raise ReactionError(str(job.get("error") or f"no minion matches {reaction.tgt}"))
 
 
-def runner(control: ControlClient, reaction: Reaction) -> None:
+def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     """Starts a runner; its result comes as an event."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
-    # With an id of its own, so that a request that is sent again does not start it twice.
-    request_id = os.urandom(16).hex()
     control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
 
 
-def wheel(control: ControlClient, reaction: Reaction) -> None:
-    """Administers keys and trees."""
+def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
+    """Administers keys and trees; what that does twice is as if done once."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
     control.call("wheel", timeout=_PATIENCE, fun=reaction.fun, **fields)
 
 
 #: Client of a reaction -> what asks the master for it.
-_CLIENTS: Mapping[str, Callable[[ControlClient, Reaction], None]] = {"local": local, "runner": runner, "wheel": wheel}
+_CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
+    "local": local,
+    "runner": runner,
+    "wheel": wheel,
+}
 
 
-def asker(role: Role, control: ControlClient) -> Worker[tuple[Reaction, str]]:
-    """What a thread of the pool does, over a link of its own."""
+def asker(role: Role, control: ControlClient, finished: Callable[[InHand], None]) -> Worker[InHand]:
+    """What a thread of the pool does, over a link of its own: the reactions of an event, in their order."""
 
-    def work(asked: tuple[Reaction, str]) -> None:
-        reaction, tag = asked
-        perform(role, partial(_CLIENTS[reaction.client], control, reaction), reaction, tag)
+    def work(in_hand: InHand) -> None:
+        for name, reaction in in_hand.asked:
+            ask = partial(_CLIENTS[reaction.client], control, reaction, in_hand.request_id(name))
+            perform(role, ask, reaction, name, in_hand)
+        finished(in_hand)
 
     return work, control.close
 
@@ -189,53 +210,39 @@ def _loop(role: Role) -> None:
     table = ReactorTable(rows_of(options.reactor), options.id)
     if options.reactor_niceness:
         os.nice(options.reactor_niceness)
+    store = Store.open(options.redis_url, client_name="reactor")
+    role.watch_redis(store.trouble)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
-    subscriber = EventSubscriber(context, options, keys)
     sender = EventSender(context, options, keys)
-    pool = Pool(
+    runtime = runtime_of(options)
+    inbox = Inbox(role, store, table, sender.fire)
+    pool: Pool[InHand] = Pool(
         options.reactor_worker_threads,
         options.reactor_worker_hwm,
-        lambda: asker(role, ControlClient(context, options, keys)),
+        lambda: asker(role, ControlClient(context, options, keys), inbox.finished),
     )
-    role.metrics.reactor_backlog.set_function(pool.waiting)
-    heard = False
-    role.health.check("events", lambda: None if heard else f"no echo from the event publisher at {subscriber.endpoint}")
+    reactor = Reactor(role, runtime, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
     ended = threading.Event()
     returning = threading.Thread(
         target=follow,
-        args=(options, keys, context, partial(runtime_of, options), ended),
+        args=(options, partial(runtime_of, options), ended),
         name="event-return",
         daemon=True,
     )
     if options.event_return:
         returning.start()
-    reactor = Reactor(role, runtime_of(options), table, pool.submit)
-    listening: set[str] = set()
     try:
         while role.running():
-            for prefix in set(table.wanted()) - listening:
-                subscriber.subscribe(prefix)
-                listening.add(prefix)
-            if not heard:
-                # Events that come while the echo is waited for belong to nobody yet: the role is not ready.
-                heard = subscriber.ready(_TURN)
-                continue
-            event = subscriber.next(_TURN)
-            if event is None:
-                continue
-            answer = table.obey(*event)
-            if answer is not None:
-                sender.fire(*answer)
-            else:
-                reactor.react(*event)
+            inbox.turn(reactor.react)
     finally:
-        subscriber.close()
         ended.set()
+        left = pool.close(DRAIN_SECONDS)
+        inbox.close()
+        if left or inbox.in_hand:
+            role.log.warning("%d events are left to the next reactor", inbox.in_hand)
         if returning.ident is not None:
             returning.join(DRAIN_SECONDS)
-        if left := pool.close(DRAIN_SECONDS):
-            role.log.error("reactions to %d events are not carried out: the reactor ends", left)
         sender.close()
         context.term()
 

@@ -6,51 +6,27 @@ Changes are asked for by events ``salt/reactors/manage/<order>``, which minions 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
-
-import yaml
+from typing import Any
 
 from saltwire import tags
 from services.kit.config import ConfigError
-from services.reactor.reactions import prefixes
-
-#: Tag glob -> files, in the order in which they were configured; a glob may come twice.
-Rows: TypeAlias = list[dict[str, Any]]
+from services.kit.reactor_rows import Rows, is_files, rows_of
 
 
-def rows_of(option: Any) -> Rows:
-    """The rows of the option ``reactor``: a list of them, or the path of a YAML file that holds one. Raises ConfigError."""
-    where = "reactor"
-    if isinstance(option, str):
-        where = option
-        try:
-            option = yaml.safe_load(Path(option).read_bytes())
-        except OSError as error:
-            raise ConfigError(f"reactor: {where} cannot be read: {error.strerror}") from error
-        except (yaml.YAMLError, ValueError) as error:
-            raise ConfigError(f"reactor: {where} is not valid YAML: {error}") from error
-    rows = [] if option is None else option
-    if not isinstance(rows, list):
-        raise ConfigError(f"{where}: must be a list of `tag glob: files`, not a {type(rows).__name__}")
-    for row in rows:
-        if not isinstance(row, Mapping) or not all(
-            isinstance(tag, str) and _is_files(files) for tag, files in row.items()
-        ):
-            raise ConfigError(f"{where}: {row!r} is no `tag glob: file or list of files`")
-    return [dict(row) for row in rows]
-
-
-def _is_files(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value))
+def digest(rows: Rows) -> str:
+    """Tells one configuration from another."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
 class ReactorTable:
     """The rows, and whether this reactor reacts at all."""
 
     def __init__(self, rows: Rows, master: str) -> None:
-        self.rows = rows
+        self._configured = rows
+        self.rows = [dict(row) for row in rows]
         self.master = master
         self.is_leader = True
 
@@ -61,8 +37,24 @@ class ReactorTable:
         ]
 
     def wanted(self) -> list[str]:
-        """Prefixes of tags that have to be heard."""
-        return sorted({*prefixes(self.files()), tags.REACTOR_ORDERS})
+        """Globs of tags that have to be kept for it."""
+        return sorted({*(glob for row in self.rows for glob in row), tags.REACTOR_ORDERS + "*"})
+
+    def text(self) -> str:
+        """What reactors share of it."""
+        return json.dumps({"configured": digest(self._configured), "rows": self.rows, "is_leader": self.is_leader})
+
+    def take(self, text: str) -> bool:
+        """What another reactor, or this one before its restart, had: False, and nothing is taken, where that was of another
+        configuration, or cannot be read."""
+        try:
+            found = json.loads(text)
+            if found["configured"] != digest(self._configured):
+                return False
+            self.rows, self.is_leader = rows_of(found["rows"]), bool(found["is_leader"])
+        except (ValueError, TypeError, KeyError, ConfigError):
+            return False
+        return True
 
     def obey(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
         """Does what the event orders; the event that answers it. None for an event that orders nothing."""
@@ -76,7 +68,7 @@ class ReactorTable:
 
     def _add(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         event, files = data.get("event"), data.get("reactors")
-        if not isinstance(event, str) or not _is_files(files):
+        if not isinstance(event, str) or not is_files(files):
             result = {"status": False, "comment": "A tag glob and a list of reactor files are needed."}
         elif any(event in row for row in self.rows):
             result = {"status": False, "comment": "Reactor already exists."}

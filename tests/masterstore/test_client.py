@@ -16,6 +16,7 @@ from redis._parsers.base import BaseParser
 
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
+from masterstore.events import BEGINNING, KeptEvent
 from masterstore.job_filter import JobFilter
 from masterstore.life import State
 from masterstore.store import Store
@@ -74,6 +75,25 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "publications.cursor": lambda store: store.publications.cursor("p"),
     "publications.save_cursors": lambda store: store.publications.save_cursors(["p"], "1-1", 1),
     "publications.forget_cursors": lambda store: store.publications.forget_cursors(1, "*"),
+    "events.keep": lambda store: store.events.keep(b"frame", 10),
+    "events.want": lambda store: store.events.want("r", ["a/*"]),
+    "events.wanted": lambda store: store.events.wanted(),
+    "events.read": lambda store: store.events.read(BEGINNING, 1),
+    "events.newest": lambda store: store.events.newest(),
+    "events.count": lambda store: store.events.count(),
+    "event_groups.create": lambda store: store.event_groups.create("g", 1),
+    "event_groups.read": lambda store: store.event_groups.read("g", "c", 1, 1),
+    "event_groups.done": lambda store: store.event_groups.done("g", ["1-1"]),
+    "event_groups.claim": lambda store: store.event_groups.claim("g", "c", 1, 1),
+    "event_groups.mine": lambda store: store.event_groups.mine("g", "c"),
+    "event_groups.leave": lambda store: store.event_groups.leave("g", "c"),
+    "event_groups.bury": lambda store: store.event_groups.bury("g", KeptEvent("1-1", 1, b""), "why", 1),
+    "event_groups.dead": lambda store: store.event_groups.dead("g", 1),
+    "event_groups.revive": lambda store: store.event_groups.revive("g", "1-1", 10),
+    "event_groups.drop": lambda store: store.event_groups.drop("g", "1-1"),
+    "event_groups.backlog": lambda store: store.event_groups.backlog("g"),
+    "event_groups.state": lambda store: store.event_groups.state("g"),
+    "event_groups.save_state": lambda store: store.event_groups.save_state("g", "{}", 0),
     "minion_keys.state_of": lambda store: store.minion_keys.state_of("a"),
     "minion_keys.store": lambda store: store.minion_keys.store("a", "PEM", "accepted"),
     "minion_keys.store denied": lambda store: store.minion_keys.store("a", "PEM", "denied"),
@@ -409,7 +429,7 @@ def test_what_another_hand_wrote(
 
 
 ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a",
-         "salt:jobs:due"}  # fmt: skip
+         "salt:jobs:due", "salt:events:readers:g"}  # fmt: skip
 
 #: Verbs that go on without what they cannot read.
 STEPS_OVER = {
@@ -429,7 +449,8 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                   "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
-                 "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
+                 "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
+                 "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:

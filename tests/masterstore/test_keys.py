@@ -28,6 +28,7 @@ PARTS = {
     "bank": "[^:]+",
     "kind": "minion|fun|user|tgt|result|state",
     "value": r".+",
+    "group": r"\w+",
 }
 
 
@@ -74,6 +75,13 @@ def everything(store: Store) -> None:
     store.banks.store("sites/one", "k", [1])
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
+    store.events.want("reactor", ["a/*"])
+    store.event_groups.create("reactor", 0)
+    store.event_groups.claim("reactor", "one", 1000, 1)
+    store.events.keep(b"event", 10)
+    batch = store.event_groups.read("reactor", "one", 0, 1)
+    for event in batch.events if batch else ():
+        store.event_groups.bury("reactor", event, "why", 1)
     store.epochs.current()
     store.epochs.rotate_aes()
     store.epochs.rotate_session()
@@ -145,7 +153,8 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "changed", "version",
                     "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
-                    "job_bytes"}  # fmt: skip
+                    "job_bytes", "events", "events_count", "events_wanted",
+                    "event_group", "event_readers", "dead_events"}  # fmt: skip
 
 
 def test_rows_are_unlike_each_other() -> None:
@@ -157,6 +166,12 @@ def test_rows_are_unlike_each_other() -> None:
 @pytest.mark.parametrize("spec", KEYS, ids=lambda spec: spec.name)
 def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
     spelled: dict[str, str] = {
+        "events": keys.EVENTS,
+        "events_count": keys.EVENTS_COUNT,
+        "events_wanted": keys.EVENTS_WANTED,
+        "event_group": keys.event_group("reactor"),
+        "event_readers": keys.event_readers("reactor"),
+        "dead_events": keys.dead_events("reactor"),
         "load": keys.load(JID),
         "ret": keys.ret(JID),
         "last_jid": keys.last_jid("a", "test.ping")[0],

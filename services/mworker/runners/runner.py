@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import zmq
 
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.events import EventKeeper
 from masterstore.runner_jobs import SIGN_EVERY
 from masterstore.store import Store
 from saltwire import tags
@@ -25,6 +26,7 @@ from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.jobs.watch import Watch
 from services.kit.links import LinkKeys
+from services.kit.reactor_rows import wanted_tags
 
 _LOG = logging.getLogger("saltern.runner")
 
@@ -268,13 +270,14 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     stack.callback(context.term)
-    sender = EventSender(context, options, keys)
+    store = Store.open(options.redis_url, client_name="runner")
+    keeper = EventKeeper(store.events, wanted_tags(options), options.events_kept_count)
+    sender = EventSender(context, options, keys, keeper)
     stack.callback(sender.close)
     events = EventSubscriber(context, options, keys)
     stack.callback(events.close)
     control = ControlClient(context, options, keys)
     stack.callback(control.close)
-    store = Store.open(options.redis_url, client_name="runner")
 
     def reopened() -> RunnerTools:
         return _opened(jid, user, options, key_dir, contextlib.ExitStack())

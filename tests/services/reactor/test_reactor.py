@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from masterstore.events import KeptEvent
 from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError
+from services.kit.reactor_rows import rows_of
 from services.kit.service import Role
+from services.reactor.inbox import InHand
 from services.reactor.main import Reactor, asker, runtime_of
-from services.reactor.reactions import Reaction
-from services.reactor.table import ReactorTable, rows_of
+from services.reactor.table import ReactorTable
 
 #: A user's renderer: lines of "ID: function target".
 LINES = """
@@ -74,15 +76,17 @@ def react(
         )
         heard = Heard()
         role = new_role("reactor", options)
-        work, _ = asker(role, cast(ControlClient, heard))
+        ended: list[InHand] = []
+        work, _ = asker(role, cast(ControlClient, heard), ended.append)
 
-        def at_once(asked: Sequence[tuple[Reaction, str]]) -> bool:
-            for each in asked:
-                work(each)
+        def at_once(in_hand: InHand) -> bool:
+            work(in_hand)
             return True
 
         table = ReactorTable(rows_of(options.reactor), options.id)
-        Reactor(role, runtime_of(options), table, at_once).react("site/up", {"id": "web1"})
+        in_hand = InHand(KeptEvent("1-1", 1, b""), "site/up", {"id": "web1"})
+        Reactor(role, runtime_of(options), table, at_once, ended.append).react(in_hand)
+        assert ended == [in_hand]
         return heard.asked
 
     return run

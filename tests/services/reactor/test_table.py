@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.kit.config import ConfigError
-from services.reactor.table import ReactorTable, rows_of
+from services.kit.reactor_rows import rows_of
+from services.reactor.table import ReactorTable
 
 ORDERS = "salt/reactors/manage/"
 
@@ -25,7 +24,7 @@ def test_reactions_come_and_go() -> None:
     assert asked(table, "add", event="b/*", reactors=["/two.sls"]) == {"status": True, "comment": "Reactor added."}
     assert asked(table, "add", event="b/*", reactors=["/three.sls"])["status"] is False
     assert table.files() == [{"a/*": ["/one.sls"]}, {"b/*": ["/two.sls"]}]
-    assert table.wanted() == ["a/", "b/", ORDERS]
+    assert table.wanted() == ["a/*", "b/*", ORDERS + "*"]
     assert asked(table, "delete", event="a/*") == {"status": True, "comment": "Reactor deleted."}
     assert asked(table, "delete", event="a/*") == {"status": False, "comment": "Reactor does not exists."}
     assert asked(table, "list") == [{"b/*": ["/two.sls"]}]
@@ -51,25 +50,16 @@ def test_what_is_no_order(tag: str) -> None:
     assert ReactorTable([], "master").obey(tag, {}) is None
 
 
-def test_rows_may_lie_in_a_file(tmp_path: Path) -> None:
-    place = tmp_path / "reactions"
-    place.write_text("- a/*:\n  - /one.sls\n")
-    assert rows_of(str(place)) == [{"a/*": ["/one.sls"]}]
+def test_reactors_of_one_configuration_share_what_was_changed() -> None:
+    one, two = (ReactorTable(rows_of([{"a/*": "/one.sls"}]), "master") for _ in range(2))
+    asked(one, "add", event="b/*", reactors=["/two.sls"])
+    asked(one, "set_leader", id="master", value=False)
+    assert two.take(one.text())
+    assert (two.rows, two.is_leader) == ([{"a/*": "/one.sls"}, {"b/*": ["/two.sls"]}], False)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "cannot be read"),
-        ("- a: [", "not valid YAML"),
-        ("a: b", "must be a list"),
-        ("- 5", "5 is no `tag glob"),
-        ("- a: {}", "is no `tag glob"),
-    ],
-)
-def test_what_is_no_table_says_so(tmp_path: Path, text: str | None, said: str) -> None:
-    place = tmp_path / "reactions"
-    if text is not None:
-        place.write_text(text)
-    with pytest.raises(ConfigError, match=said):
-        rows_of(str(place))
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"configured": "another", "rows": [], "is_leader": true}'])
+def test_what_is_of_another_configuration_is_not_taken(text: str) -> None:
+    table = ReactorTable(rows_of([{"a/*": "/one.sls"}]), "master")
+    assert not table.take(text)
+    assert table.rows == [{"a/*": "/one.sls"}]

@@ -1,0 +1,272 @@
+"""Groups of readers that share the events of ``salt:events``: each event goes to one of a group, and stays its own until it says
+that it is done; who dies leaves its events to the others. At least once, then, and never silently none.
+
+What a group cannot do is buried: the list of its dead, from where an operator gives it back or drops it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from masterstore import keys
+from masterstore.client import Client, text
+from masterstore.events import KeptEvent, event_of, read_stream
+
+#: Buried events that are kept for each group, about.
+DEAD_KEPT = 1000
+
+#: KEYS: events, shared, count. ARGV: group, stream id before its first event. Answers 1 where the group is new.
+_CREATE = """
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[2], 'MKSTREAM')
+if made.err then
+  if string.find(made.err, 'BUSYGROUP', 1, true) then return 0 end
+  return made
+end
+local first = redis.call('XRANGE', KEYS[1], '(' .. ARGV[2], '+', 'COUNT', 1)[1]
+local last = redis.call('GET', KEYS[3]) or 0
+if first then
+  for at = 1, #first[2], 2 do if first[2][at] == 'n' then last = (tonumber(first[2][at + 1]) or 1) - 1 end end
+end
+redis.call('HSET', KEYS[2], 'last', last)
+return 1
+"""
+
+#: KEYS: events, shared. ARGV: group, consumer, count. Answers version of the shared state, the stream's newest id, entries.
+#: Reading and counting are one step: a number that was left out was trimmed before anybody of the group had it.
+_READ = """
+local found = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
+if found and found.err then return found end
+local version = redis.call('HGET', KEYS[2], 'version') or 0
+if not found then
+  local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  return {version, newest and newest[1] or '0-0', {}}
+end
+local last, missed = tonumber(redis.call('HGET', KEYS[2], 'last')), 0
+for _, entry in ipairs(found[1][2]) do
+  for at = 1, #entry[2], 2 do
+    if entry[2][at] == 'n' then
+      local number = tonumber(entry[2][at + 1])
+      if last and number and number > last + 1 then missed = missed + number - last - 1 end
+      last = number or last
+    end
+  end
+end
+if last then redis.call('HSET', KEYS[2], 'last', last) end
+if missed > 0 then redis.call('HINCRBY', KEYS[2], 'missed', missed) end
+return {version, '', found[1][2]}
+"""
+
+#: KEYS: events, shared, alive. ARGV: group, consumer, ms of silence, count. Says that the consumer lives; answers events of those
+#: that do not, each with how often it was handed out before.
+_CLAIM = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[3], now, ARGV[2])
+local claimed = {}
+for _, silent in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[3])) do
+  local left = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[4], silent)
+  for _, row in ipairs(left) do
+    local entry = redis.call('XRANGE', KEYS[1], row[1], row[1])[1]
+    if entry then
+      redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, row[1])
+      claimed[#claimed + 1] = {row[4], entry}
+    else
+      redis.call('XACK', KEYS[1], ARGV[1], row[1])
+      redis.call('HINCRBY', KEYS[2], 'missed', 1)
+    end
+  end
+  if #left < tonumber(ARGV[4]) then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], silent)
+    redis.call('ZREM', KEYS[3], silent)
+  end
+end
+return claimed
+"""
+
+#: KEYS: events, dead. ARGV: group, stream id, event, number, why, tries, how many are kept.
+_BURY = """
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[7], '*', 'event', ARGV[3], 'n', ARGV[4], 'why', ARGV[5], 'tries', ARGV[6])
+return redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+"""
+
+#: KEYS: dead, events, count. ARGV: id, group, how many events are kept. Answers 0 where there is no such.
+_REVIVE = """
+local entry = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
+if not entry then return 0 end
+for at = 1, #entry[2], 2 do
+  if entry[2][at] == 'event' then
+    local number = redis.call('INCR', KEYS[3])
+    redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'n', number, 'event', entry[2][at + 1], 'to', ARGV[2])
+  end
+end
+return redis.call('XDEL', KEYS[1], ARGV[1])
+"""
+
+#: KEYS: shared. ARGV: text, version that it was made from. Answers whether nobody was faster.
+_SAVE = """
+if tonumber(redis.call('HGET', KEYS[1], 'version') or 0) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[1])
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one look brought."""
+
+    events: list[KeptEvent]
+    #: Version of the group's shared state.
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How far behind a group is."""
+
+    #: Events that nobody of the group has had.
+    waiting: int
+    #: Events that somebody has in hand.
+    in_hand: int
+    #: Events that were trimmed before anybody had them.
+    missed: int
+    #: Events that were buried and are still there.
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEvent:
+    """An event that was tried in vain. Its id tells when it was buried (milliseconds)."""
+
+    id: str
+    frame: bytes
+    why: str
+    tries: int
+
+
+class EventGroups:
+    """Verbs of groups and their consumers. All raise StoreUnavailable when Redis is away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        script = client.redis.register_script
+        self._create, self._read, self._claim = script(_CREATE), script(_READ), script(_CLAIM)
+        self._bury, self._revive, self._save = script(_BURY), script(_REVIVE), script(_SAVE)
+
+    def create(self, group: str, since_ms: int) -> bool:
+        """Makes the group where there is none; its first event is not older than ``since_ms``. Whether it is new."""
+        with self._client.calling():
+            names = [keys.EVENTS, keys.event_group(group), keys.EVENTS_COUNT]
+            return bool(self._create(keys=names, args=[group, f"{max(0, since_ms - 1)}-0"]))
+
+    def read(self, group: str, consumer: str, block_ms: int, count: int) -> Batch | None:
+        """The next events for this consumer; waits up to ``block_ms``. None where there is no such group (any more)."""
+        batch, newest = self._taken(group, consumer, count)
+        if batch is None or batch.events or block_ms <= 0:
+            return batch
+        # Whoever of the group is the first to ask again gets what woke all of them.
+        if read_stream(self._client, newest, block_ms, 1):
+            batch, _ = self._taken(group, consumer, count)
+        return batch
+
+    def _taken(self, group: str, consumer: str, count: int) -> tuple[Batch | None, str]:
+        with self._client.calling():
+            try:
+                version, newest, entries = self._read(
+                    keys=[keys.EVENTS, keys.event_group(group)], args=[group, consumer, count]
+                )
+            except redis.ResponseError as error:
+                if "NOGROUP" not in str(error):
+                    raise
+                return None, ""
+        return Batch([_event(entry) for entry in entries], int(version)), text(newest)
+
+    def done(self, group: str, ids: list[str]) -> None:
+        """These need not be handed out again."""
+        if ids:
+            self._client.call("xack", keys.EVENTS, group, *ids)
+
+    def claim(self, group: str, consumer: str, silence_ms: int, count: int) -> list[tuple[KeptEvent, int]]:
+        """Says that this consumer lives, and takes over what silent ones have in hand: events, and how often each was handed out.
+
+        To be called several times within ``silence_ms`` by every consumer of the group, which must be there.
+        """
+        names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
+        with self._client.calling():
+            found = self._claim(keys=names, args=[group, consumer, silence_ms, count])
+        return [(_event(entry), int(times)) for times, entry in found]
+
+    def mine(self, group: str, consumer: str) -> list[KeptEvent]:
+        """What this consumer was handed and has not said to be done, whether it knows of it or not."""
+        with self._client.calling() as server:
+            try:
+                answer: Any = server.xreadgroup(group, consumer, {keys.EVENTS: "0"})
+            except redis.ResponseError as error:
+                if "NOGROUP" not in str(error):
+                    raise
+                return []
+        return [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
+
+    def leave(self, group: str, consumer: str) -> None:
+        """What this consumer has in hand is for the others, at once."""
+        self._client.call("zadd", keys.event_readers(group), {consumer: 0})
+
+    def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
+        """Puts an event on the list of the dead: it is not handed out again by itself."""
+        arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
+        with self._client.calling():
+            self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
+
+    def dead(self, group: str, count: int) -> list[DeadEvent]:
+        """Buried events, newest first."""
+        found = self._client.call("xrevrange", keys.dead_events(group), count=count)
+        return [
+            DeadEvent(text(name), row.get(b"event", b""), text(row.get(b"why", b"")), int(row.get(b"tries", 0)))
+            for name, row in found
+        ]
+
+    def revive(self, group: str, dead_id: str, most: int) -> bool:
+        """Gives a buried event back to its group, and to no other reader; False where there is none of this id."""
+        with self._client.calling():
+            names = [keys.dead_events(group), keys.EVENTS, keys.EVENTS_COUNT]
+            return bool(self._revive(keys=names, args=[dead_id, group, most]))
+
+    def drop(self, group: str, dead_id: str) -> bool:
+        """Forgets a buried event; False where there is none of this id."""
+        return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
+
+    def backlog(self, group: str) -> Backlog:
+        """How far behind the group is; all zero where it never was."""
+        with self._client.calling() as server:
+            ask = server.pipeline(transaction=False)
+            ask.get(keys.EVENTS_COUNT)
+            ask.hmget(keys.event_group(group), "last", "missed")
+            ask.xlen(keys.dead_events(group))
+            ask.xpending(keys.EVENTS, group)
+            count, shared, dead, pending = ask.execute(raise_on_error=False)
+            for answer in (count, shared, dead):
+                if isinstance(answer, Exception):
+                    raise answer
+            last, missed = shared
+        if last is None:
+            return Backlog(0, 0, 0, int(dead))
+        in_hand = int(pending["pending"]) if isinstance(pending, dict) else 0
+        return Backlog(max(0, int(count or 0) - int(last)), in_hand, int(missed or 0), int(dead))
+
+    def state(self, group: str) -> tuple[int, str]:
+        """What the consumers of a group share: its version (0: nothing yet) and its text."""
+        version, state = self._client.call("hmget", keys.event_group(group), "version", "state")
+        return int(version or 0), text(state or b"")
+
+    def save_state(self, group: str, state: str, version: int) -> bool:
+        """Writes it, unless it changed since ``version``. Whether it did not."""
+        with self._client.calling():
+            return bool(self._save(keys=[keys.event_group(group)], args=[state, version]))
+
+
+def _event(entry: Any) -> KeptEvent:
+    name, flat = entry
+    return event_of(name, dict(zip(flat[::2], flat[1::2], strict=True)))
