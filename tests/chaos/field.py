@@ -20,10 +20,11 @@ from redis.retry import Retry
 
 from services.kit.links import LINKS
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
+from tests.conftest import redis_program
 from tests.faults.proxy import Link, Network
 from tests.interop.stock import StockMinion
 from tests.ports import free_port
-from tests.roles.lab import Lab
+from tests.roles.lab import ROOT, Lab
 
 #: The job: says that it begins and ends in a journal of the minion's own, one line at a time, and knows nothing of Salt's JIDs.
 CHAOS_MODULE = '''\
@@ -166,6 +167,15 @@ class Field(Lab):
             self._launch(name, [*self.broken[name], "-c", str(directory)])
         else:
             super().start(name)
+
+    def launch_redis(self) -> None:
+        """With the settings that are shipped, in a place of its own."""
+        own = {"bind": "127.0.0.1", "port": self.port["redis"], "dir": self.root / "redis"}
+        shipped = (ROOT / "docker" / "redis.conf").read_text().splitlines()
+        kept = [line for line in shipped if line.partition(" ")[0] not in own]
+        path = self.root / "redis.conf"
+        path.write_text("\n".join([*kept, *(f"{name} {value}" for name, value in own.items())]) + "\n")
+        self._launch("redis", [redis_program(), str(path)])
 
     def break_(self, victim: str, kind: Kind) -> None:
         """A fault begins."""

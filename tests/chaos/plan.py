@@ -70,6 +70,8 @@ class Way(enum.Enum):
     CONTROL = "control"
     #: The command ``salt --async``, in a process of its own.
     COMMAND = "salt --async"
+    #: As CONTROL; the job waits for minions that are away (``--when-back``).
+    WAITING = "control, --when-back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +190,13 @@ def _asks(rng: random.Random, seconds: float, cast: Cast, rate: float) -> Iterat
             frozenset(minions),
             rng.choice((0.0, 0.0, 0.0, 0.5, 2.0, 5.0)),
             rng.choice((0, 0, 0, 2_000, 200_000)),
-            Way.COMMAND if number % 6 == 0 else Way.CONTROL,
+            _WAYS[number % len(_WAYS)],
         )
         now += max(0.2, len(minions) / rate) * rng.uniform(0.5, 1.5)
 
+
+#: In turn.
+_WAYS = (Way.COMMAND, Way.CONTROL, Way.WAITING, Way.CONTROL, Way.WAITING, Way.CONTROL)
 
 Target = tuple[str | tuple[str, ...], str, Sequence[str]]
 

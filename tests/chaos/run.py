@@ -24,7 +24,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,9 @@ from tests.chaos.plan import Ask, Fault, Plan, Way, make_plan
 
 #: Seconds that one who asks waits for a JID.
 PATIENCE = 12.0
+
+#: Seconds that a job waits for minions that are away, where it does.
+_WHEN_BACK = 600
 
 #: Jobs that are asked for at the same time.
 _ASKERS = 8
@@ -198,7 +201,7 @@ class Run:
 
     def _ask(self, ask: Ask) -> None:
         begun = time.time()
-        asked = Asked(ask.token, ask.minions, ask.seconds, begun)
+        asked = Asked(ask.token, ask.minions, ask.seconds, begun, when_back=ask.way is Way.WAITING)
         # Before the answer: a job without one may run all the same.
         self._asked[ask.token] = asked
         jid, minions, why = _WAYS[ask.way](self, ask)
@@ -208,7 +211,7 @@ class Run:
         if minions is not None and minions != ask.minions:
             # The accountant goes by whom the job was meant for.
             self._say(f"{ask.token} was meant for {sorted(ask.minions)}, and published for {sorted(minions)}")
-        self._asked[ask.token] = Asked(ask.token, ask.minions, ask.seconds, begun, jid, time.time())
+        self._asked[ask.token] = replace(asked, jid=jid, answered=time.time())
         self._seen.expect(jid, ask.minions)
 
     def _client(self) -> ControlClient:
@@ -218,14 +221,14 @@ class Run:
         found: ControlClient = self._clients.one
         return found
 
-    def ask_control(self, ask: Ask) -> tuple[str | None, frozenset[str] | None, str]:
+    def ask_control(self, ask: Ask, **more: Any) -> tuple[str | None, frozenset[str] | None, str]:
         """(JID or None, whom the master published it for, why not)."""
         arg = [ask.token, ask.seconds, ask.size]
         tgt = list(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
-        target = {"tgt": tgt, "tgt_type": ask.tgt_type}
+        fields = {"tgt": tgt, "tgt_type": ask.tgt_type, **more}
         try:
             job = self._client().call(
-                "publish", timeout=PATIENCE, fun="chaos.run", arg=arg, request_id=os.urandom(16).hex(), **target
+                "publish", timeout=PATIENCE, fun="chaos.run", arg=arg, request_id=os.urandom(16).hex(), **fields
             )
         except (ControlError, ControlTimeout) as error:
             return None, None, str(error)
@@ -277,6 +280,7 @@ class Run:
 _WAYS: Mapping[Way, Callable[[Run, Ask], tuple[str | None, frozenset[str] | None, str]]] = {
     Way.CONTROL: Run.ask_control,
     Way.COMMAND: Run.ask_command,
+    Way.WAITING: lambda run, ask: run.ask_control(ask, when_back=_WHEN_BACK),
 }
 
 
