@@ -1,7 +1,8 @@
 """Was a job lost, or run twice? Pure: evidence in, findings out.
 
 The evidence is of four sources that know nothing of each other: what the master answered to those who asked, the journal that
-jobs write themselves (one line when they begin, one when they end), what Redis has, and the faults that were made.
+jobs write themselves (one line when they begin, one when they end), what Redis has (results, and the job's life on each minion),
+and the faults that were made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ PROMPT = 15.0
 
 #: Seconds that a fault is felt after its end: pauses before reconnects, a start, patience with a silent peer.
 AFTERMATH = 20.0
+
+#: The state of a job whose result is in the job cache.
+RETURNED = "returned"
 
 #: How a minion loses what it runs.
 _DEADLY = frozenset({Kind.KILL, Kind.CRASH})
@@ -85,6 +89,8 @@ class Evidence:
     faults: Sequence[Made]
     minions: frozenset[str]
     stock: frozenset[str] = frozenset()
+    #: jid -> minion that it was published for -> the state that the master knows it in. Of other jobs nothing is known.
+    lives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Word(enum.Enum):
@@ -100,6 +106,10 @@ class Word(enum.Enum):
     LATE = "late without a reason"
     #: Not meant for this minion.
     STRAY = "run by a minion that it was not for"
+    #: The result says one thing, the job's life another.
+    LIFE = "its life says otherwise"
+    #: Not published for this minion, or published for it by mistake.
+    TARGET = "published for others than it was meant for"
     #: A fault explains it: no finding.
     LATE_EXPLAINED = "late"
     INTERRUPTED = "interrupted"
@@ -183,6 +193,18 @@ def _job(asked: Asked, evidence: Evidence) -> Iterator[Finding]:
         yield from _runs(asked, minion, runs, evidence)
         if asked.jid is not None:
             yield from _answer(asked, asked.jid, minion, runs, evidence)
+    if asked.jid is not None and asked.jid in evidence.lives:
+        yield from _lives(asked, evidence.lives[asked.jid], evidence)
+
+
+def _lives(asked: Asked, lives: Mapping[str, str], evidence: Evidence) -> Iterator[Finding]:
+    for minion in sorted(asked.minions ^ set(lives)):
+        yield Finding(Word.TARGET, asked.token, minion, asked.jid)
+    for minion in sorted(asked.minions & set(lives)):
+        there = (asked.jid, minion) in evidence.results
+        if there != (lives[minion] == RETURNED):
+            said = "there is a result" if there else "there is no result"
+            yield Finding(Word.LIFE, asked.token, minion, asked.jid, f"{said}, and its life says {lives[minion]}")
 
 
 def _runs(asked: Asked, minion: str, runs: Sequence[Execution], evidence: Evidence) -> Iterator[Finding]:

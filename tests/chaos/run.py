@@ -204,13 +204,10 @@ class Run:
         asked = Asked(ask.token, ask.minions, ask.seconds, begun, when_back=ask.way is Way.WAITING)
         # Before the answer: a job without one may run all the same.
         self._asked[ask.token] = asked
-        jid, minions, why = _WAYS[ask.way](self, ask)
+        jid, why = _WAYS[ask.way](self, ask)
         if jid is None:
             self._say(f"no JID for {ask.token}: {why}")
             return
-        if minions is not None and minions != ask.minions:
-            # The accountant goes by whom the job was meant for.
-            self._say(f"{ask.token} was meant for {sorted(ask.minions)}, and published for {sorted(minions)}")
         self._asked[ask.token] = replace(asked, jid=jid, answered=time.time())
         self._seen.expect(jid, ask.minions)
 
@@ -221,8 +218,8 @@ class Run:
         found: ControlClient = self._clients.one
         return found
 
-    def ask_control(self, ask: Ask, **more: Any) -> tuple[str | None, frozenset[str] | None, str]:
-        """(JID or None, whom the master published it for, why not)."""
+    def ask_control(self, ask: Ask, **more: Any) -> tuple[str | None, str]:
+        """(JID or None, why not)."""
         arg = [ask.token, ask.seconds, ask.size]
         tgt = list(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
         fields = {"tgt": tgt, "tgt_type": ask.tgt_type, **more}
@@ -231,33 +228,35 @@ class Run:
                 "publish", timeout=PATIENCE, fun="chaos.run", arg=arg, request_id=os.urandom(16).hex(), **fields
             )
         except (ControlError, ControlTimeout) as error:
-            return None, None, str(error)
-        return job["jid"], frozenset(job["minions"]), str(job.get("error"))
+            return None, str(error)
+        return job["jid"], str(job.get("error"))
 
-    def ask_command(self, ask: Ask) -> tuple[str | None, frozenset[str] | None, str]:
+    def ask_command(self, ask: Ask) -> tuple[str | None, str]:
         """The same by the command."""
         flag = {"glob": [], "list": ["-L"], "pcre": ["-E"], "grain": ["-G"]}[ask.tgt_type]
         tgt = ",".join(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
         words = ["salt", *flag, tgt, "chaos.run", ask.token, str(ask.seconds), str(ask.size), "--async"]
         answer = self._arena.run(*words, seconds=4 * PATIENCE)
         found = re.search(r"job ID: (\d{20})", answer.out)
-        return (found[1] if found else None), None, f"exit code {answer.code}: {answer.err or answer.out}"
+        return (found[1] if found else None), f"exit code {answer.code}: {answer.err or answer.out}"
 
     # ------------------------------------------------------------------------------------------------------------ the end
 
     def evidence(self) -> Evidence:
         """What is known now."""
+        store = Store.open(f"redis://127.0.0.1:{self._arena.port['redis']}/0", client_name="accountant")
+        lives = {jid: store.jobs.life(jid) for jid in self._seen.owed}
         return Evidence(
             sorted(self._asked.values(), key=lambda one: one.asked),
             dict(_executions(self._arena)),
-            dict(self._results()),
+            dict(self._results(store)),
             tuple(self._made),
             frozenset((*self._arena.minions, *self._arena.stock)),
             frozenset(self._arena.stock),
+            {jid: {minion: life.state.value for minion, life in found.items()} for jid, found in lives.items()},
         )
 
-    def _results(self) -> Iterator[tuple[tuple[str, str], Result]]:
-        store = Store.open(f"redis://127.0.0.1:{self._arena.port['redis']}/0", client_name="accountant")
+    def _results(self, store: Store) -> Iterator[tuple[tuple[str, str], Result]]:
         for jid, minions in self._seen.owed.items():
             returns = store.jobs.returns(jid)
             for minion in minions & set(returns):
@@ -277,7 +276,7 @@ class Run:
         self._context.term()
 
 
-_WAYS: Mapping[Way, Callable[[Run, Ask], tuple[str | None, frozenset[str] | None, str]]] = {
+_WAYS: Mapping[Way, Callable[[Run, Ask], tuple[str | None, str]]] = {
     Way.CONTROL: Run.ask_control,
     Way.COMMAND: Run.ask_command,
     Way.WAITING: lambda run, ask: run.ask_control(ask, when_back=_WHEN_BACK),

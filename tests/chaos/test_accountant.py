@@ -13,6 +13,7 @@ from tests.chaos.accountant import (
     AFTERMATH,
     EXPLAINED,
     PROMPT,
+    RETURNED,
     Asked,
     Evidence,
     Execution,
@@ -55,6 +56,8 @@ class Case:
     runs: Sequence[Execution] = (RUN,)
     result: Result | None = GOOD
     faults: Sequence[Made] = field(default_factory=tuple)
+    #: By minion; None: the job was not looked up.
+    lives: Mapping[str, str] | None = None
 
 
 CASES = (
@@ -94,6 +97,11 @@ CASES = (
     Case("late when it was away itself", Word.LATE_EXPLAINED, result=LATE, faults=(made(OURS, Kind.STOP),)),
     Case("late when its link was cut", Word.LATE_EXPLAINED, result=LATE, faults=(made(f"{OURS}~master", Kind.CUT),)),
     Case("late soon after a fault", Word.LATE_EXPLAINED, result=LATE, faults=(made("redis", began=80, ended=90),)),
+    # What the master says of it.
+    Case("returned, and its life says so", None, lives={OURS: RETURNED}),
+    Case("returned, and its life does not say so", Word.LIFE, lives={OURS: "started"}),
+    Case("published for nobody", Word.TARGET, lives={}),
+    Case("published for another minion, too", Word.TARGET, lives={OURS: RETURNED, "m2": "expected"}),
     # Stock minions.
     Case("a stock minion, all well", None, asked=FOR_STOCK),
     Case("stock: not heard, with nothing broken", Word.LOST, asked=FOR_STOCK, runs=(), result=None),
@@ -139,7 +147,13 @@ def evidence(case: Case, **more: Mapping[tuple[str, str], Sequence[Execution]]) 
     results = {} if case.result is None else {("jid1", minion): case.result}
     runs = {(case.asked.token, minion): case.runs} if case.runs else {}
     return Evidence(
-        (case.asked,), {**runs, **more.get("strays", {})}, results, case.faults, MINIONS, frozenset({STOCK})
+        (case.asked,),
+        {**runs, **more.get("strays", {})},
+        results,
+        case.faults,
+        MINIONS,
+        frozenset({STOCK}),
+        {} if case.lives is None else {"jid1": case.lives},
     )
 
 
@@ -159,6 +173,11 @@ def test_every_word_is_said_of_something() -> None:
 def test_what_nobody_asked_for_is_found(stray: tuple[str, str]) -> None:
     found = account(evidence(CASES[0], strays={stray: (OTHER_RUN,)}))
     assert [(one.word, one.token, one.minion) for one in found.broken] == [(Word.STRAY, *stray)]
+
+
+def test_a_result_that_is_gone_is_found_by_the_life_too() -> None:
+    found = account(evidence(Case("", None, result=None, lives={OURS: RETURNED})))
+    assert [one.word for one in found.findings] == [Word.LOST, Word.LIFE]
 
 
 def test_the_last_line_counts_pairs_of_job_and_minion() -> None:

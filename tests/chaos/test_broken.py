@@ -55,5 +55,6 @@ def test_what_is_lost_and_what_runs_twice_is_found(arena: Field) -> None:
     lost = [one for one in found.findings if one.word is Word.LOST]
     assert len(lost) == 2 * JOBS // broken.FORGOTTEN, found.findings
     assert all("run to its end, and no result" in one.why for one in lost), lost
+    # Of what was not stored the master says no more than that it is waited for.
     assert len(found.findings) == len(twice) + len(lost), found.findings
     assert found.last_line() == f"acknowledged {JOBS}, lost {len(lost)}, run twice {JOBS}"
