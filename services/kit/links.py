@@ -8,12 +8,16 @@ A server admits the names that its row lists, and nobody else.
 
 from __future__ import annotations
 
+import contextlib
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
+from zmq.utils import z85
 
+from services.kit.admittance import Admittance
 from services.kit.config import ConfigError, MasterOptions
 
 #: Names that keys are made for. "cli" is the operator's commands.
@@ -24,6 +28,8 @@ FLAT_KNOWN = "known."
 
 #: Pending connections of an internal link; bursts come from `salt` commands, not from minions.
 _BACKLOG = 256
+
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -102,24 +108,30 @@ class LinkKeys:
         return self.known[name]
 
 
+def _raw(name: str, public: bytes) -> bytes:
+    raw = b""
+    with contextlib.suppress(ValueError, KeyError, struct.error):
+        raw = z85.decode(public)
+    if len(raw) != _KEY_BYTES:
+        raise ConfigError(f"the public key of {name}: not a CurveZMQ key; run `saltern keygen` again")
+    return raw
+
+
 class Doorkeeper:
-    """Admits the right names to the links that this process serves. One for a context."""
+    """Admits the right names to the links that this process serves. One for a context. Raises ConfigError for a bad key."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
         self._keys = keys
-        self._names = {public: name for name, public in keys.known.items()}
-        # Not at the top: it brings asyncio and ssl along, a quarter of the time that `salt` takes to start; only servers need it.
-        from zmq.auth.thread import ThreadAuthenticator
+        self._names = {_raw(name, public): name for name, public in keys.known.items()}
+        self._admittance = Admittance(context, self._admitted)
 
-        self._authenticator = ThreadAuthenticator(context)
-        self._authenticator.start()
+    def _admitted(self, link: str, key: bytes) -> str:
+        """The name whose key this is, if the link is for it; else nothing."""
+        name = self._names.get(key, "")
+        return name if link in LINKS and name in LINKS[link].clients else ""
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
-        """Makes ``socket`` the server of a link; call before bind. Raises ConfigError when a client's key is missing."""
-        row = LINKS[link]
-        self._authenticator.configure_curve_callback(
-            domain=link, credentials_provider=_AllowList(self._names, row.clients)
-        )
+        """Makes ``socket`` the server of a link; call before bind."""
         socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
@@ -127,20 +139,11 @@ class Doorkeeper:
 
     def name_of(self, frame: zmq.Frame) -> str:
         """Who sent this frame: the name of the client's key."""
-        return self._names.get(str(frame.get("User-Id")).encode(), "")
+        return str(frame.get("User-Id"))
 
     def stop(self) -> None:
-        """Ends the authenticator's thread."""
-        self._authenticator.stop()
-
-
-class _AllowList:
-    def __init__(self, names: Mapping[bytes, str], allowed: frozenset[str]) -> None:
-        self._names = names
-        self._allowed = allowed
-
-    def callback(self, domain: str, key: bytes) -> bool:
-        return self._names.get(key) in self._allowed
+        """Ends the thread that admits."""
+        self._admittance.stop()
 
 
 def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
