@@ -14,14 +14,14 @@ from typing import Any
 
 import zmq
 
-from masterstore.errors import StoreCorrupt, StoreUnavailable
+from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import seal_job, serial_of_stream_id, topic
 from services.kit.links import bind
 from services.kit.masterkeys import MasterKeys
-from services.kit.service import Role, run_role
+from services.kit.service import Role, run_role, unusable
 
 #: Milliseconds that one look at the stream waits for news; the loop turns at least so often.
 _BLOCK = 500
@@ -201,7 +201,8 @@ def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list
 
 
 def _loop(role: Role) -> None:
-    store = Store.open(role.options.redis_url, client_name="publisher")
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="publisher")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     publisher = Publisher(role, context, store)
     try:
