@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from services.mworker.commands import control, events, files, keys, mine, peers, pillar, received_files, returns, wheel
+from services.mworker.commands import (
+    control,
+    events,
+    files,
+    keys,
+    mine,
+    missed,
+    peers,
+    pillar,
+    received_files,
+    returns,
+    wheel,
+)
 from services.mworker.desk import Desk
 
 #: (desk, id of the minion, its load) -> what is sealed and sent back.
@@ -90,6 +102,9 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish),
     "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
+    # Our own minions', beside the protocol.
+    "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),
+    "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),
 }
 
