@@ -7,6 +7,7 @@ on working; everything else is ours and begins with ``salt:``.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

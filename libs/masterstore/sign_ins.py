@@ -9,7 +9,7 @@ from masterstore.client import Client, text
 from masterstore.epochs import CURRENT, Epochs, epochs_of
 from masterstore.minion_keys import STATES
 
-#: KEYS: epochs, seen, its waiting jobs, minions that sign, the states' hashes, accepted first. ARGV: minion, PEM that it brings, now ms.
+#: KEYS: epochs, seen, its waiting jobs, minions that sign, the states' hashes, accepted first. ARGV: minion, its PEM, now ms.
 #: Answers the epochs, the state's place (0: none) and PEM, whether the minion was noted as seen, and whether jobs wait for it.
 _BEGIN = f"""
 local function epochs()

@@ -58,7 +58,7 @@ def job_signs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
 
 def _signs(signs: Any) -> Iterator[Sign]:
     for one in signs:
-        if not isinstance(one, Mapping) or one.get("sign") not in MINION_SIGNS or not is_jid(one.get("jid")):
+        if not isinstance(one, Mapping) or str(one.get("sign")) not in MINION_SIGNS or not is_jid(one.get("jid")):
             continue
         ms = one.get("ms")
         if isinstance(ms, int) and not isinstance(ms, bool) and 0 < ms < 1 << 53:
