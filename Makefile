@@ -20,7 +20,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-states lock oracle interop chaos images container-test userland-test k8s-check clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos images container-test userland-test k8s-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ bench: $(VENV)/.ready oracle ## speed and memory beside real Salt
 
 bench-states: $(VENV)/.ready oracle ## trees of 100 to 10,000 states beside real Salt (a quarter of an hour)
 	$(BIN)/python -m bench.states --salt $(abspath $(ORACLE))
+
+#: Sizes of the job cache that make bench-jobs measures.
+JOBS ?= 1000,10000,100000,1000000
+
+bench-jobs: $(VENV)/.ready oracle .saltext-redis/.ready ## the job cache from 1000 jobs to a million (JOBS=...), beside those of Salt (minutes, 4 GB)
+	$(BIN)/python -m bench.jobs --jobs $(JOBS) --salt $(abspath $(ORACLE)) --saltext $(abspath .saltext-redis)
 
 oracle: $(ORACLE)/.ready ## real Salt in a virtual environment of its own
 
@@ -89,7 +95,7 @@ lock: ## resolves the newest versions that fit, and pins them with hashes
 	rm -rf $(VENV)-lock
 
 clean: ## removes environments and caches; a running lab must be down
-	rm -rf $(VENV) .oracle .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .oracle .saltext-redis .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -102,6 +108,13 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 .oracle/.ready: tests/oracle.lock
 	$(PYTHON_FOUND) -m venv .oracle
 	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
+	@touch $@
+
+# Salt's Redis returner, which finds the real Salt of the oracle beside it.
+.saltext-redis/.ready: bench/saltext-redis.lock $(ORACLE)/.ready
+	$(PYTHON_FOUND) -m venv .saltext-redis
+	.saltext-redis/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r bench/saltext-redis.lock
+	ls -d $(abspath $(ORACLE))/lib/python3*/site-packages > $$(ls -d .saltext-redis/lib/python3*/site-packages)/oracle.pth
 	@touch $@
 
 # A lock names everything that is installed; certifi is another than Salt asks for (tests/interop/overrides.txt).

@@ -10,6 +10,10 @@ from typing import Any
 #: Letters that make a name a glob.
 _GLOB = frozenset("*?[")
 
+#: States that a job is found by: that some minion of it is in one, ``running`` while any is still waited for, ``late`` once a
+#: return came after the job had been given up.
+STATES = ("running", "late", "offline", "lost", "cancelled", "expired")
+
 #: Jobs of a page when nobody says how many.
 DEFAULT_LIMIT = 200
 
@@ -32,10 +36,9 @@ class JobFilter:
     users: tuple[str, ...] = ()
     #: Globs of targets as they were written; the names of a list are joined by commas.
     targets: tuple[str, ...] = ()
-    #: ``ok``: all returned and none failed; ``failed``: some return says so.
-    results: tuple[str, ...] = ()
-    #: ``running``: somebody is waited for; ``offline``, ``lost``, ``cancelled``, ``expired``: some minion is;
-    #: ``late``: some return was.
+    #: True: every minion returned success. False: some minion returned a failure. None: whatever came back.
+    success: bool | None = None
+    #: Some of STATES; one is enough.
     states: tuple[str, ...] = ()
     #: At most so many jobs a page.
     limit: int = DEFAULT_LIMIT

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
+from typing import Any
 
 import redis
 
 from masterstore import keys
 from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
 from masterstore.job_filter import JobFilter, is_glob, load_matches
 from masterstore.jobs import Job, Jobs
+from masterstore.life import Life, read
 from masterstore.lives import made_ms
 
-#: JIDs that are read at once: a page of the usual size in one go, and never so many that Redis keeps others waiting.
-_FEWEST, _MOST = 64, 1000
+#: JIDs that are read at once: at first what a page needs; more and more where few of them are meant, and never so many that Redis
+#: keeps others waiting.
+_FEWEST, _GROWS, _MOST = 8, 4, 2000
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Jobs with load and meta, no returns, newest first."""
+    """Jobs with their loads, no returns, newest first."""
 
     jobs: list[Job]
     #: ``JobFilter.cursor`` of the page behind this one; empty when this is the last.
@@ -40,28 +44,47 @@ class JobFinder:
         self._client = client
         self._jobs = jobs
 
-    def page(self, wanted: JobFilter) -> JobPage:
-        """The newest jobs behind the cursor that the filter means, at most ``limit``."""
+    def page(self, wanted: JobFilter, *, meta: bool = False) -> JobPage:
+        """The newest jobs behind the cursor that the filter means, at most ``limit``. ``meta``: with their counters."""
         found: list[Job] = []
         with self._client.calling() as server:
             for jids in self._candidates(server, wanted):
                 # One more than asked for tells whether there is another page.
-                for job in self._jobs.described(jids):
+                for job in self._jobs.described(jids, meta=meta):
                     if load_matches(job.load, wanted):
                         found.append(job)
                         if len(found) > wanted.limit:
                             return JobPage(found[: wanted.limit], found[wanted.limit - 1].jid)
         return JobPage(found, "")
 
-    def pages(self, wanted: JobFilter) -> Iterator[JobPage]:
+    def pages(self, wanted: JobFilter, *, meta: bool = False) -> Iterator[JobPage]:
         """Every page from here on; ``limit`` is the size of each."""
         cursor = wanted.cursor
         while True:
-            page = self.page(replace(wanted, cursor=cursor))
+            page = self.page(replace(wanted, cursor=cursor), meta=meta)
             yield page
             if not page.cursor:
                 return
             cursor = page.cursor
+
+    def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
+        """{JID: {minion: its life}} of jobs with meta, in one round trip. Raises StoreCorrupt."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for job in jobs:
+                pipe.smembers(keys.job_minions(job.jid))
+                pipe.hgetall(keys.life(job.jid))
+            answers = pipe.execute()
+        found = {}
+        for job, minions, written in zip(jobs, answers[::2], answers[1::2], strict=True):
+            base = made_ms(job.jid)
+            created = job.meta.get("created", "")
+            born = int(created) if created.isdecimal() else base
+            try:
+                found[job.jid] = {text(name): read(text(written.get(name, b"")), base, born) for name in minions}
+            except ValueError as error:
+                raise StoreCorrupt(keys.life(job.jid), str(error)) from error
+        return found
 
     def _candidates(self, server: redis.Redis, wanted: JobFilter) -> Iterator[list[str]]:
         """JIDs that every index holds, newest first, in pieces."""
@@ -80,7 +103,7 @@ class JobFinder:
         """The indexes of each field that has any; an empty row: a field that nothing can match."""
         rows: list[tuple[str, ...]] = [
             (*(keys.index("minion", name) for name in wanted.minions), keys.WIDE_JOBS) if wanted.minions else (),
-            tuple(keys.index("result", name) for name in wanted.results),
+            () if wanted.success is None else (keys.index("result", "ok" if wanted.success else "failed"),),
             tuple(keys.index("state", name) for name in wanted.states),
         ]
         for kind, names in (("user", wanted.users), ("tgt", wanted.targets)):
@@ -121,44 +144,63 @@ def _walk(
     server: redis.Redis, names: Sequence[str], low: str, high: str, start: tuple[int, str] | None, size: int
 ) -> Iterator[list[str]]:
     """JIDs of the union of these indexes, newest first, each once, behind ``start``, in pieces of at most ``size``."""
-    if len(names) == 1:
-        merged: Iterator[tuple[int, str]] = _entries(server, names[0], low, high, start, size)
-    else:
-        # Of many indexes little is read at first: most of their entries are older than the page.
-        piece = max(size // len(names), 16)
-        merged = heapq.merge(*(_entries(server, name, low, high, start, piece) for name in names), reverse=True)
-    piece_of: list[str] = []
+    # Of many indexes little is read at first: most of their entries are older than the page.
+    first = size if len(names) == 1 else max(2 * size // len(names), _FEWEST)
+    begin = [_Reading(server, name, low, high, start, first) for name in names]
+    pipe = server.pipeline(transaction=False)
+    for reading in begin:
+        reading.ask(pipe)
+    for reading, rows in zip(begin, pipe.execute(), strict=True):
+        reading.rows = rows
+    merged = heapq.merge(*(reading.entries() for reading in begin), reverse=True)
+    piece: list[str] = []
     last = ""
     for entry in merged:
         if entry[1] != last:
-            piece_of.append(entry[1])
+            piece.append(entry[1])
         last = entry[1]
-        if len(piece_of) == size:
-            yield piece_of
-            piece_of = []
-    if piece_of:
-        yield piece_of
+        if len(piece) == size:
+            yield piece
+            piece = []
+            size = min(size * _GROWS, _MOST)
+    if piece:
+        yield piece
 
 
-def _entries(
-    server: redis.Redis, name: str, low: str, high: str, start: tuple[int, str] | None, size: int
-) -> Iterator[tuple[int, str]]:
-    """(milliseconds, JID) of one index, newest first, behind ``start``."""
-    place = start
-    while True:
+@dataclass
+class _Reading:
+    """One index, read from its newest entry behind ``place`` on."""
+
+    server: redis.Redis
+    name: str
+    low: str
+    high: str
+    place: tuple[int, str] | None
+    size: int
+    #: What Redis answered last.
+    rows: list[tuple[bytes, float]] = field(default_factory=list)
+    _skip: int = 0
+
+    def ask(self, server: redis.Redis) -> Any:
+        """The next rows."""
         # The place itself is read again: other jobs may have been made within its millisecond.
-        inside = place is not None and (high == "+inf" or place[0] < int(high[1:]))
-        top, skip = (str(place[0]) if place is not None and inside else high), 0
-        fresh: list[tuple[int, str]] = []
-        while not fresh:
-            rows = server.zrevrangebyscore(name, top, low, start=skip, num=size, withscores=True)
-            if not rows:
+        inside = self.place is not None and (self.high == "+inf" or self.place[0] < int(self.high[1:]))
+        top = str(self.place[0]) if self.place is not None and inside else self.high
+        return server.zrevrangebyscore(self.name, top, self.low, start=self._skip, num=self.size, withscores=True)
+
+    def entries(self) -> Iterator[tuple[int, str]]:
+        """(milliseconds, JID), newest first."""
+        while self.rows:
+            entries = [(int(score), text(jid)) for jid, score in self.rows]
+            fresh = [entry for entry in entries if self.place is None or entry < self.place]
+            yield from fresh
+            if len(entries) < self.size:
                 return
-            entries = [(int(row[1]), text(row[0])) for row in rows]
-            fresh = entries if place is None else [entry for entry in entries if entry < place]
-            skip += size
-        yield from fresh
-        place = fresh[-1]
+            # Behind the last one; where all were before the place, behind them.
+            self._skip = 0 if fresh else self._skip + self.size
+            self.place = fresh[-1] if fresh else self.place
+            self.size = min(self.size * _GROWS, _MOST)
+            self.rows = self.ask(self.server)
 
 
 def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence[str]]) -> list[str]:

@@ -229,10 +229,27 @@ class Jobs(Lives):
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, top, "-inf", start=skip, num=limit)]
             return self._jobs(server, jids)
 
-    def described(self, jids: Sequence[str]) -> list[Job]:
-        """These jobs as far as they are in the cache, in their order: load and meta, no returns."""
+    def described(self, jids: Sequence[str], *, meta: bool = False) -> list[Job]:
+        """These jobs as far as they are in the cache, in their order: with load, on demand with meta, without returns.
+
+        A load that cannot be read is told of, and passed over.
+        """
+        if not jids:
+            return []
         with self._client.calling() as server:
-            return self._jobs(server, jids)
+            pipe = server.pipeline(transaction=False)
+            pipe.mget([keys.load(jid) for jid in jids])
+            for jid in jids if meta else ():
+                pipe.hgetall(keys.job(jid))
+            loads, *metas = pipe.execute()
+        found = []
+        for jid, load, known in zip(jids, loads, metas or [{}] * len(jids), strict=True):
+            try:
+                if load is not None:
+                    found.append(Job(jid, values.loads_map(load, keys.load(jid)), meta=_texts(known)))
+            except StoreCorrupt as error:
+                self._client.faults.report(error.key, str(error))
+        return found
 
     def count(self) -> int:
         """How many jobs there are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,23 +19,52 @@ _LATER = (
 _SILENT = "Minion did not return."
 
 
-def no_response(jid: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What stands in the place of a return that did not come, with what the master knows of the minion (``known``)."""
-    about = f"{about_minion(known)}\n" if known else ""
-    text = f"{_SILENT} [No response]\n{about}" + _LATER.format(jid=jid)
-    return {"return": text, "out": "no_return", "retcode": 1}
+def no_response(
+    jid: str, known: Mapping[str, Any] | None = None, part: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What stands in the place of a return that did not come.
+
+    ``known``: what the master knows of the minion; ``part``: of the job on it (``job_status``), with ``now``. Salt's words are
+    said only where they are true: of a minion that works on the job they are not.
+    """
+    state = str((part or {}).get("state", "expected"))
+    first, why = _STATES.get(state, _STATES["expected"])
+    lines = [first]
+    if why and part:
+        lines.append(why.format(since=duration((part["now"] - part["since"]) / 1000)))
+    if known and (state in _ABOUT_MINION or known.get("key") != "accepted"):
+        lines.append(about_minion(known, took=state != "expected"))
+    return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
 
 
-def about_minion(known: Mapping[str, Any]) -> str:
-    """A sentence on a silent minion: ``key`` is the state of its key, ``age`` seconds since it was heard of (None: never)."""
+#: State of the job on a minion -> the first line, and what is said behind it; ``since``: how long it has been so.
+_STATES: Mapping[str, tuple[str, str]] = {
+    "expected": (f"{_SILENT} [No response]", ""),
+    "offline": (f"{_SILENT} [Not connected]", "It was offline when the job was published."),
+    "delivered": ("Minion has not returned yet. [Delivered]", "It took the job {since} ago."),
+    "started": ("Minion has not returned yet. [Running]", "It has worked on the job for {since}."),
+    "lost": (f"{_SILENT} [Lost]", "It had the job, and fell silent; it was given up {since} ago."),
+    "cancelled": (f"{_SILENT} [Cancelled]", "The job was called off {since} ago, before the minion had begun."),
+    "expired": (f"{_SILENT} [Expired]", "The job was not delivered in time, and is no longer sent."),
+}
+
+#: States in which it matters when the minion was last heard of.
+_ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
+
+
+def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
+    """A sentence on a silent minion: ``key`` is the state of its key, ``age`` seconds since it was heard of (None: never).
+
+    ``took``: what it did with the job is known.
+    """
     key, age = known.get("key"), known.get("age")
     if key != "accepted":
         return f"Its key is {key}, not accepted." if key else "The master has no key of it."
     if age is None:
         return "The master has never heard of it."
-    if age < _JUST_NOW:
-        return f"It is connected: it was heard of {_duration(age)} ago. It did not say that it runs the job."
-    return f"It was last heard of {_duration(age)} ago."
+    if age < _JUST_NOW and not took:
+        return f"It is connected: it was heard of {duration(age)} ago. It did not say that it runs the job."
+    return f"It was last heard of {duration(age)} ago."
 
 
 #: Seconds within which a minion that was asked about the job has answered.
@@ -44,7 +74,7 @@ _JUST_NOW = 20
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     left = int(seconds)
     parts: list[str] = []
     for size, name in _UNITS:
@@ -81,12 +111,25 @@ def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
     lines.append(f"# of minions targeted: {len(loads)}")
     lines.append(f"# of minions returned: {len(loads) - len(silent)}")
     lines.append(f"# of minions that did not return: {len(silent)}")
+    told = Counter(str(loads[minion].get("state", "expected")) for minion in silent)
+    lines += [f"# of minions {word}: {told[state]}" for state, word in _COUNTED.items() if told[state]]
     lines.append(f"# of minions with errors: {len(failed)}")
     if verbose and silent:
         lines.append(f"Minions not responding: {' '.join(silent)}")
     if verbose and failed:
         lines.append(f"Minions with failures: {' '.join(failed)}")
     return "\n".join([*lines, rule])
+
+
+#: States that the summary counts apart, of those that did not return.
+_COUNTED: Mapping[str, str] = {
+    "delivered": "that have the job",
+    "started": "running",
+    "offline": "offline",
+    "lost": "lost",
+    "cancelled": "cancelled",
+    "expired": "expired",
+}
 
 
 def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,7 @@
-"""``salt-run``: runs a runner on the master and shows what it returns. ``state.event`` alone runs here: it shows the event bus."""
+"""``salt-run``: runs a runner on the master and shows what it returns.
+
+What shows something as it goes on runs here: ``state.event`` the event bus, ``jobs.watch`` a job, ``jobs.export`` page after page.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from services.cli.export_jobs import export_jobs
 from services.cli.outside import Outside, no_bus, run_guarded
+from services.cli.runner_words import undashed
 from services.cli.watch_events import watch_events
+from services.cli.watch_job import JobWatcher, jid_of
 from services.kit.arguments import parse_arguments
 from services.kit.bus import EventSubscriber
 from services.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
@@ -21,7 +27,10 @@ from services.kit.output.flags import Printer, add_output_flags
 _EPILOG = """\
 examples:
   salt-run jobs.list_jobs
+  salt-run jobs.list_jobs after=2h function='state.*' success=False
   salt-run jobs.lookup_jid 20261121001824892890
+  salt-run jobs.watch 20261121001824892890
+  salt-run jobs.rerun 20261121001824892890 --failed
   salt-run state.event 'salt/job/*' pretty=True count=3
 
 Exit codes: 0 done; 1 the runner failed or the master refused (an unknown function, say), or the runner's own retcode;
@@ -44,15 +53,22 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
     printer = Printer(flags, options, outside.env)
     fun, arg, kwarg = _call(flags)
     printer.heed([{"__kwarg__": True, **kwarg}])
-    prefix = "" if fun == "state.event" else "salt/run/"
+    if fun == "jobs.export":
+        return export_jobs(outside.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
+    watched = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
+    prefix = f"salt/job/{watched}/" if watched else "" if fun == "state.event" else "salt/run/"
     bus, heard = outside.connect_bus(options, flags.config_dir, prefix)
     if fun == "state.event":
         if not heard:
             raise CommandError(no_bus(options), Exit.UNAVAILABLE)
         return watch_events(bus, printer, arg, kwarg)
     if not heard:
-        sys.stderr.write(f"[WARNING ] {no_bus(options)} The result is taken from the job cache.\n")
+        what = "What becomes of the job" if watched else "The result"
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} {what} is taken from the job cache.\n")
     control = outside.control(options, config_dir=flags.config_dir)
+    if watched:
+        watcher = JobWatcher(control, bus, outside.clock, printer, outside.terminal, timeout=flags.timeout)
+        return watcher.watch(watched)
     job = control.call(
         "runner",
         timeout=CONTROL_PATIENCE,
@@ -131,7 +147,7 @@ def exit_code(result: Mapping[str, Any]) -> int:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     made = parser()
-    flags = made.parse(argv)
+    flags = made.parse(undashed(argv))
     if flags.doc and len(flags.words) > 1:
         made.error("documentation can be asked for one function or module at a time")
     if not flags.words and not flags.doc:

@@ -62,7 +62,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = _Returns(request, printer, options, outside.terminal, partial(_known, control))
+    returns = _Returns(request, printer, options, outside.terminal, _Memory(control))
     tgt, tgt_type = request.tgt, request.tgt_type
     try:
         if flags.subset:
@@ -102,13 +102,34 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     return returns.close()
 
 
-def _known(control: ControlClient, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-    """What the master knows of silent minions; nothing where this client may not ask, or the master is of before."""
-    try:
-        found: dict[str, dict[str, Any]] = control.call("known", timeout=CONTROL_PATIENCE, minions=list(minions))
-    except ControlError:
-        return {}
-    return found
+class _Memory:
+    """What the master knows of a job that is not over, and of silent minions; nothing where this client may not ask, or the
+    master is of before."""
+
+    def __init__(self, control: ControlClient) -> None:
+        self._control = control
+
+    def known(self, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Key and last sign of minions."""
+        found: dict[str, dict[str, Any]] = self._asked("known", minions=list(minions))
+        return found
+
+    def parts(self, jid: str) -> Mapping[str, Mapping[str, Any]]:
+        """{minion: where the job is on it}, each with the master's time (``now``)."""
+        status = self._asked("job_status", jid=jid)
+        return {minion: {**told, "now": status["now"]} for minion, told in status.get("minions", {}).items()}
+
+    def come_back(self, jid: str, minion: str) -> Mapping[str, Any] | None:
+        """A return that came in the last moment."""
+        found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
+        return found
+
+    def _asked(self, cmd: str, **fields: Any) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = self._control.call(cmd, timeout=CONTROL_PATIENCE, **fields)
+        except ControlError:
+            return {}
+        return found
 
 
 def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> int:
@@ -153,15 +174,8 @@ def _publish(
         ret=request.flags.returner if own else "",
         user=outside.user(options),
         request_id=os.urandom(16).hex(),
-        **(_delivery(request) if own else {"no_replay": True}),
     )
     return job
-
-
-def _delivery(request: SaltRequest) -> dict[str, Any]:
-    """What becomes of the job on minions that do not hear it now."""
-    flags = request.flags
-    return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 
 
 def _no_match(printer: Printer) -> int:
@@ -179,12 +193,13 @@ class _Returns:
         printer: Printer,
         options: ClientOptions,
         terminal: Callable[[str], object] | None,
-        known: Callable[[Sequence[str]], Mapping[str, Mapping[str, Any]]],
+        memory: _Memory,
     ) -> None:
-        """``terminal``: where a progress bar can be drawn, None where there is none. ``known`` tells of minions what the
-        master knows."""
+        """``terminal``: where a progress bar can be drawn, None where there is none."""
         self._request = request
-        self._ask_known = known
+        self._memory = memory
+        #: The job whose parts were asked for, and they: for all of its minions with the first silent one.
+        self._parts: tuple[str, Mapping[str, Mapping[str, Any]]] = ("", {})
         #: What the master said of silent minions: asked for all of them with the first.
         self._known: dict[str, Mapping[str, Any]] = {}
         self._all: Sequence[str] = ()
@@ -229,10 +244,16 @@ class _Returns:
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
         if self._show_timeout:
+            if self._parts[0] != jid:
+                self._parts = (jid, self._memory.parts(jid) if jid else {})
+            part = self._parts[1].get(minion)
+            if part is not None and part["state"] == "returned" and (late := self._memory.come_back(jid, minion)):
+                self.add(minion, late)
+                return
             if minion not in self._known:
                 left = [name for name in self._all if name not in self._loads]
-                self._known |= {name: {} for name in [*left, minion]} | dict(self._ask_known(left or [minion]))
-            self._show(minion, report.no_response(jid, self._known[minion]))
+                self._known |= {name: {} for name in [*left, minion]} | dict(self._memory.known(left or [minion]))
+            self._show(minion, report.no_response(jid, self._known[minion], part))
         if self._progress is not None:
             self._progress.lost()
 

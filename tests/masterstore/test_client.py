@@ -18,6 +18,7 @@ from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.events import BEGINNING, KeptEvent
 from masterstore.job_filter import JobFilter
+from masterstore.jobs import Job
 from masterstore.life import State
 from masterstore.store import Store
 from tests.ports import free_port
@@ -63,7 +64,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.missing": lambda store: store.jobs.missing(JID),
     "jobs.job": lambda store: store.jobs.job(JID),
     "jobs.recent": lambda store: store.jobs.recent(5),
-    "jobs.described": lambda store: store.jobs.described([JID]),
+    "jobs.described": lambda store: store.jobs.described([JID], meta=True),
+    "found_jobs.lives": lambda store: store.found_jobs.lives([Job(JID, {})]),
     "found_jobs.page": lambda store: store.found_jobs.page(JobFilter(limit=5)),
     "found_jobs.pages": lambda store: list(store.found_jobs.pages(JobFilter())),
     "jobs.count": lambda store: store.jobs.count(),
@@ -125,7 +127,6 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "cache.forget_pillar": lambda store: store.cache.forget_pillar("a"),
     "cache.forget": lambda store: store.cache.forget("a"),
     "presence.forget": lambda store: store.presence.forget("a"),
-    "presence.arrived": lambda store: store.presence.arrived("m", 1),
     "presence.seen": lambda store: store.presence.seen("a", 1),
     "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
     "presence.present": lambda store: store.presence.present(0),

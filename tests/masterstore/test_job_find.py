@@ -37,7 +37,7 @@ def facts(number: int) -> dict[str, Any]:
         "tgt": TARGETS[number % 4],
         "minions": MINIONS[: 1 + number % 3],
         "result": ("ok", "failed")[number % 5 == 0],
-        "state": ("returned", "lost", "running")[number % 6 % 3],
+        "state": ("late", "lost", "running")[number % 6 % 3],
     }
 
 
@@ -86,7 +86,7 @@ def meant(wanted: JobFilter) -> list[str]:
         and (not wanted.minions or set(wanted.minions) & set(job["minions"]))
         and some(wanted.users, job["user"])
         and (not wanted.targets or any(fnmatchcase(whole(job["tgt"]), glob) for glob in wanted.targets))
-        and (not wanted.results or job["result"] in wanted.results)
+        and (wanted.success is None or job["result"] == ("ok" if wanted.success else "failed"))
         and (not wanted.states or job["state"] in wanted.states)
     ]
 
@@ -106,8 +106,8 @@ FIELDS = {
     "minions": st.lists(st.sampled_from([*MINIONS, "nobody"]), max_size=2),
     "users": st.lists(st.sampled_from([*USERS, "sudo_*", "nobody"]), max_size=2),
     "targets": st.lists(st.sampled_from(["db1", "web1,db1", "web*", "none"]), max_size=2),
-    "results": st.lists(st.sampled_from(["ok", "failed"]), max_size=2),
-    "states": st.lists(st.sampled_from(["returned", "lost", "running", "offline"]), max_size=2),
+    "success": st.none() | st.booleans(),
+    "states": st.lists(st.sampled_from(["late", "lost", "running", "offline"]), max_size=2),
     "limit": st.sampled_from([1, 2, 7, 50, 500]),
 }
 

@@ -15,9 +15,9 @@ from services.mworker.commands import (
     control,
     events,
     files,
+    jobs,
     keys,
     mine,
-    missed,
     peers,
     pillar,
     received_files,
@@ -102,9 +102,6 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish),
     "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
-    # Our own minions', beside the protocol.
-    "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),
-    "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),
 }
 
@@ -114,6 +111,9 @@ CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "targets": ControlCommand(ControlPolicy.JOBS, control.targets),
     "known": ControlCommand(ControlPolicy.JOBS, keys.known),
     "job_returns": ControlCommand(ControlPolicy.JOBS, control.job_returns),
+    "job_status": ControlCommand(ControlPolicy.JOBS, jobs.job_status),
+    "failed_of": ControlCommand(ControlPolicy.JOBS, jobs.failed_of),
+    "find_jobs": ControlCommand(ControlPolicy.JOBS, jobs.find_jobs),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
     "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel),
 }

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import fnmatch
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from masterstore.job_filter import JobFilter
 from masterstore.jobs import Job
+from masterstore.life import Life
 from saltwire import tags
 from saltwire.jid import is_jid, jid_time
+from services.mworker.job_filters import FilterFault, filter_of, minions_like, moment
+from services.mworker.job_status import not_a_jid, shown_states, silence, unknown_job
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 
-#: Newest jobs that are listed when no limit is given; the job cache may hold millions.
-DEFAULT_LIMIT = 200
-
-#: Jobs that are read at once.
+#: Jobs that are read at once where most of them may not be meant.
 _PAGE = 500
-
-#: Forms of a time besides ISO 8601; the first is that of StartTime.
-_TIME_FORMS = (
-    *("%Y, %b %d %H:%M:%S.%f", "%Y, %b %d %H:%M:%S", "%Y, %b %d %H:%M", "%Y, %b %d", "%b %d %Y %H:%M:%S"),
-    *("%b %d %Y %H:%M", "%b %d %Y", "%b %d, %Y", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%m/%d/%Y"),
-)
 
 
 def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]:
@@ -83,19 +79,27 @@ def lookup_jid(
         {minion: ret.get("return") for minion, ret in sorted(job.returns.items())} if returned else {}
     )
     if missing:
-        data |= dict.fromkeys(sorted(set(job.expected) - set(job.returns)), "Minion did not return")
+        data |= {
+            minion: silence(life.state) for minion, life in _lives(tools, job).items() if minion not in job.returns
+        }
     out = next((str(ret["out"]) for ret in job.returns.values() if ret.get("out")), None)
     return data if out is None else {"outputter": out, "data": data}
 
 
 def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
-    """One job with its load, its minions and every return. Raises RunnerFault for an unknown JID."""
+    """One job with its load, its minions, every return, and where the job is on each minion since when (States).
+
+    States are expected, delivered, started, returned, offline, lost, cancelled, expired. Raises RunnerFault for an unknown JID.
+    """
     _own_cache(ext_source)
     if display_progress:
         _progress(tools, "Querying returner: redis")
     job = _job(tools, jid)
     result = {minion: _result(ret) for minion, ret in sorted(job.returns.items())}
-    return {"jid": job.jid, **_shown(job), "Minions": sorted(job.expected), "Result": result}
+    lives = _lives(tools, job)
+    seen = tools.store.presence.last_seen([minion for minion in lives if minion not in job.returns])
+    states = {"States": shown_states(lives, seen)} if lives else {}
+    return {"jid": job.jid, **shown(job), "Minions": sorted(job.expected), "Result": result, **states}
 
 
 def print_job(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, Any]:
@@ -114,32 +118,50 @@ def list_jobs(
     start_time: str | None = None,
     end_time: str | None = None,
     display_progress: bool = False,
-    limit: int = DEFAULT_LIMIT,
+    **filters: Any,
 ) -> dict[str, Any]:
-    """Newest jobs that match, at most ``limit``: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
+    """Newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
 
+    All that is given must hold. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, as StartTime is shown, or how long
+    ago: ``2h``, ``7d``.
+
+    after, before
+        only jobs made since then, and earlier than then
+    limit
+        at most so many (200)
+    cursor
+        the oldest JID of the page before: goes on with the jobs behind it
+    function
+        globs, as a list or with commas; one is enough
+    minion
+        ids or globs; the job was for one of them
+    user, target
+        names or globs: who published it, and for what target as it was written
+    success
+        True: every minion returned success; False: some minion returned a failure
+    state
+        running, late, offline, lost, cancelled, expired: some minion of the job is
     search_metadata
         a map; one of its pairs in a job's metadata is enough
     search_function, search_target
-        globs, as a list or with commas; one is enough
+        globs, as a list or with commas; one is enough. A list of targets is searched name by name
     start_time, end_time
-        as ``2026-11-21T14:00:00``, ``2026-11-21``, or as StartTime is shown; UTC
+        as after and before; end_time belongs to it
     outputter
         how the result is to be shown
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run jobs.list_jobs after=2h function='state.*' success=False
+        salt-run jobs.list_jobs minion=web1 limit=20 cursor=20261121140000000000
     """
     _own_cache(ext_source)
     if display_progress:
         _progress(tools, "Querying returner redis for jobs.")
-    if search_metadata is not None and not isinstance(search_metadata, Mapping):
-        raise RunnerFault(f"search_metadata is a map, not {type(search_metadata).__name__}")
-    search = _Search(
-        _patterns(search_function),
-        _patterns(search_target),
-        search_metadata or {},
-        None if start_time is None else _moment(start_time),
-        None if end_time is None else _moment(end_time),
-    )
-    found = {job.jid: _shown(job) for job in islice(filter(search.finds, _newest(tools)), _whole(limit))}
+    found = {job.jid: shown(job) for job in _found(tools, filters, search_metadata, search_function, search_target,
+                                                     start_time, end_time)}  # fmt: skip
     jobs = dict(sorted(found.items()))
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
 
@@ -151,11 +173,16 @@ def list_jobs_filter(
     ext_source: Any = None,
     outputter: Any = None,
     display_progress: bool = False,
+    **filters: Any,
 ) -> dict[str, Any]:
-    """The newest ``count`` jobs as list_jobs shows them; without those by which the master asks what became of others."""
+    """The newest ``count`` jobs as list_jobs shows them, and with its filters; without those by which the master asks what became
+    of others."""
     _own_cache(ext_source)
-    wanted = (job for job in _newest(tools) if not (filter_find_job and job.load.get("fun") == "saltutil.find_job"))
-    jobs = dict(sorted((job.jid, _shown(job)) for job in islice(wanted, _whole(count))))
+    wanted = wanted_jobs(tools, {"limit": count, **filters})
+    newest = (
+        job for job in every(tools, wanted) if not (filter_find_job and job.load.get("fun") == "saltutil.find_job")
+    )
+    jobs = dict(sorted((job.jid, shown(job)) for job in islice(newest, wanted.limit)))
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
 
 
@@ -167,9 +194,12 @@ def last_run(
     function: Any = None,
     target: Any = None,
     display_progress: bool = False,
+    **filters: Any,
 ) -> dict[str, Any] | bool:
-    """The newest job that matches, as print_job shows it; False when there is none."""
-    found = list_jobs(tools, ext_source, None, metadata, function, target, display_progress=display_progress, limit=1)
+    """The newest job that matches, as print_job shows it; False when there is none. Filters are those of list_jobs."""
+    found = list_jobs(
+        tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
+    )
     return print_job(tools, max(found)) if found else False
 
 
@@ -180,35 +210,48 @@ def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[s
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Which jobs are asked for."""
-
-    functions: list[str]
-    targets: list[str]
-    metadata: Mapping[str, Any]
-    start: datetime | None
-    end: datetime | None
-
-    def finds(self, job: Job) -> bool:
-        moment = jid_time(job.jid)
-        return (
-            (not self.functions or _any_match(job.load.get("fun"), self.functions))
-            and (not self.targets or _any_match(job.load.get("tgt"), self.targets))
-            and (not self.metadata or _holds(_metadata(job.load), self.metadata))
-            and (self.start is None or moment >= self.start)
-            and (self.end is None or moment <= self.end)
-        )
+def wanted_jobs(tools: RunnerTools, words: Mapping[str, Any]) -> JobFilter:
+    """The filter that the words mean. Raises RunnerFault."""
+    try:
+        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store))
+    except FilterFault as error:
+        raise RunnerFault(str(error)) from error
 
 
-def _newest(tools: RunnerTools) -> Iterator[Job]:
-    """Every job of the job cache, newest first, read in pages."""
-    seen: set[str] = set()
-    for skip in range(0, tools.store.jobs.count(), _PAGE):
-        jobs = tools.store.jobs.recent(_PAGE, skip=skip)
-        # What came meanwhile moved the pages: a job may be on two of them.
-        yield from (job for job in jobs if job.jid not in seen)
-        seen.update(job.jid for job in jobs)
+def every(tools: RunnerTools, wanted: JobFilter, *, meta: bool = False) -> Iterator[Job]:
+    """All that a filter means, newest first, read in pages; ``meta``: with the jobs' counters."""
+    for page in tools.store.found_jobs.pages(replace(wanted, limit=_PAGE), meta=meta):
+        yield from page.jobs
+
+
+def _found(
+    tools: RunnerTools, filters: Mapping[str, Any], metadata: Any, function: Any, target: Any, start: Any, end: Any
+) -> Iterator[Job]:
+    """The jobs that list_jobs is asked for, newest first."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")
+    twice = [(new, old) for new, old, value in (("function", "search_function", function), ("after", "start_time", start),
+                                                ("before", "end_time", end)) if value and filters.get(new)]  # fmt: skip
+    if twice:
+        raise RunnerFault(f"{twice[0][0]} and {twice[0][1]} say the same: give one of them")
+    words = dict(filters)
+    if function:
+        words["function"] = function
+    if start is not None:
+        words["after"] = start
+    wanted = wanted_jobs(tools, words)
+    if end is not None:
+        try:
+            # Up to the end of its millisecond: what began then belongs to it.
+            wanted = replace(wanted, before_ms=moment(end, int(time.time() * 1000), "end_time") + 1)
+        except FilterFault as error:
+            raise RunnerFault(str(error)) from error
+    targets = _patterns(target)
+    if not targets and not metadata:
+        return iter(tools.store.found_jobs.page(wanted).jobs)
+    meant = (job for job in every(tools, wanted) if (not targets or _any_match(job.load.get("tgt"), targets))
+             and (not metadata or _holds(_metadata(job.load), metadata)))  # fmt: skip
+    return islice(meant, wanted.limit)
 
 
 def _progress(tools: RunnerTools, message: str) -> None:
@@ -222,21 +265,35 @@ def _own_cache(ext_source: Any) -> None:
         )
 
 
+def known_job(tools: RunnerTools, jid: Any) -> Job:
+    """Load and meta of a job. Raises RunnerFault for what is no JID, and for one that is unknown."""
+    found = tools.store.jobs.described([_jid(jid)], meta=True)
+    if not found:
+        raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
+    return found[0]
+
+
 def _job(tools: RunnerTools, jid: Any) -> Job:
-    text = str(jid)
-    if not is_jid(text):
-        raise RunnerFault(f"'{text}' is not a JID: 20 digits, the UTC time of the job to the microsecond")
-    job = tools.store.jobs.job(text)
+    """A job with its returns."""
+    job = tools.store.jobs.job(_jid(jid))
     if job is None:
-        raise RunnerFault(
-            f"no job with the JID {text} is in the job cache; jobs are kept for {tools.options.keep_jobs_seconds} s "
-            "(keep_jobs_seconds), and jobs.list_jobs lists them"
-        )
+        raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
     return job
 
 
-def _shown(job: Job) -> dict[str, Any]:
-    return _shown_load(job.load) | {"StartTime": _start_time(job.jid)}
+def _lives(tools: RunnerTools, job: Job) -> dict[str, Life]:
+    return dict(sorted(tools.store.found_jobs.lives([job])[job.jid].items()))
+
+
+def _jid(jid: Any) -> str:
+    text = str(jid)
+    if not is_jid(text):
+        raise RunnerFault(not_a_jid(text))
+    return text
+
+
+def shown(job: Job) -> dict[str, Any]:
+    return _shown_load(job.load) | {"StartTime": start_time(job.jid)}
 
 
 def _shown_load(load: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +308,7 @@ def _shown_load(load: Mapping[str, Any]) -> dict[str, Any]:
     return shown | ({} if metadata is None else {"Metadata": metadata})
 
 
-def _start_time(jid: str) -> str:
+def start_time(jid: str) -> str:
     return jid_time(jid).strftime("%Y, %b %d %H:%M:%S.%f")
 
 
@@ -290,20 +347,3 @@ def _holds(metadata: Any, wanted: Mapping[str, Any]) -> bool:
     return isinstance(metadata, Mapping) and any(
         name in metadata and metadata[name] == value for name, value in wanted.items()
     )
-
-
-def _moment(text: str) -> datetime:
-    for form in ("", *_TIME_FORMS):
-        try:
-            moment = datetime.strptime(str(text), form) if form else datetime.fromisoformat(str(text))
-        except ValueError:
-            continue
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    raise RunnerFault(f"'{text}' is not a time; write it as 2026-11-21T14:00:00")
-
-
-def _whole(limit: Any) -> int:
-    try:
-        return max(1, int(limit))
-    except (TypeError, ValueError) as error:
-        raise RunnerFault(f"limit must be a whole number, not {limit!r}") from error

@@ -36,8 +36,8 @@ class FakeMaster:
         assert timeout is not None
         self.order.append(cmd)
         self.calls.append((cmd, copy.deepcopy(fields)))
-        # Of silent minions a master knows nothing unless a test says so.
-        answer = self.answers.get(cmd, {}) if cmd == "known" else self.answers[cmd]
+        # Of silent minions, and of a job on them, a master knows nothing unless a test says so.
+        answer = self.answers.get(cmd, {}) if cmd in ("known", "job_status") else self.answers[cmd]
         if isinstance(answer, Exception):
             raise answer
         return answer(fields) if callable(answer) else answer

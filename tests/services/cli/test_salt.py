@@ -156,6 +156,89 @@ def test_what_is_known_of_a_silent_minion(
     assert fake.sent("known") == [{"minions": ["b", "ghost"]}]
 
 
+@pytest.mark.parametrize(
+    ("part", "known", "said"),
+    [
+        (
+            {"state": "expected"},
+            {"key": "accepted", "age": 99},
+            "did not return. [No response]|It was last heard of 1 min 39 s ago.",
+        ),
+        (
+            {"state": "offline"},
+            {"key": "accepted", "age": 7505},
+            "did not return. [Not connected]|It was offline when the job was "
+            "published.|It was last heard of 2 h 5 min ago.",
+        ),
+        (
+            {"state": "started"},
+            {"key": "accepted", "age": 1},
+            "has not returned yet. [Running]|It has worked on the job for 1 min 5 s.",
+        ),
+        (
+            {"state": "delivered"},
+            {"key": "accepted", "age": 3},
+            "has not returned yet. [Delivered]|It took the job 1 min 5 s ago.|It was last heard of 3 s ago.",
+        ),
+        (
+            {"state": "lost"},
+            {"key": "accepted", "age": None},
+            "did not return. [Lost]|It had the job, and fell silent; it was given "
+            "up 1 min 5 s ago.|The master has never heard of it.",
+        ),
+        (
+            {"state": "cancelled"},
+            {"key": "accepted", "age": 1},
+            "did not return. [Cancelled]|The job was called off 1 min 5 s ago, before the minion had begun.",
+        ),
+        (
+            {"state": "expired"},
+            {"key": "rejected", "age": 1},
+            "did not return. [Expired]|The job was not delivered in time, and is "
+            "no longer sent.|Its key is rejected, not accepted.",
+        ),
+        ({"state": "of tomorrow"}, {"key": "accepted", "age": 99}, "did not return. [No response]"),
+    ],
+    ids=lambda value: value.get("state") if isinstance(value, dict) else None,
+)
+def test_where_the_job_is_on_a_silent_minion(
+    part: dict[str, Any],
+    known: dict[str, Any],
+    said: str,
+    master: Callable[..., Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = {"now": 1_000_000, "minions": {"b": {"since": 935_000, **part}}}
+    fake = master({"publish": job("a", "b"), "job_returns": {}, "known": {"b": known}, "job_status": status})
+    fake.events = [(0, *ret("a", True))]
+    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    lines = "".join(f"    {line}\n" for line in f"Minion {said}".split("|"))
+    assert f"b:\n{lines}    " in capsys.readouterr().out
+    assert fake.sent("job_status") == [{"jid": JID}]
+
+
+def test_a_return_of_the_last_moment_is_shown(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def returns(fields: dict[str, Any]) -> dict[str, Any]:
+        return {"b": {"return": "late", "retcode": 0}} if "minions" in fields else {}
+
+    status = {"now": 1_000_000, "minions": {"b": {"since": 999_000, "state": "returned"}}}
+    fake = master({"publish": job("a", "b"), "job_returns": returns, "job_status": status})
+    fake.events = [(0, *ret("a", True))]
+    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    assert capsys.readouterr().out == "a:\n    True\nb:\n    late\n"
+
+
+def test_summary_tells_the_silent_apart(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    states = {"b": "started", "c": "offline", "d": "lost", "e": "expected"}
+    status = {"now": 9000, "minions": {name: {"since": 5000, "state": state} for name, state in states.items()}}
+    fake = master({"publish": job(*states), "job_returns": {}, "job_status": status})
+    assert salt.run(["--summary", "*", "f.x"], fake.outside()) == 1
+    assert (
+        "# of minions that did not return: 4\n# of minions running: 1\n# of minions offline: 1\n# of minions lost: 1\n"
+        "# of minions with errors: 0\n"
+    ) in capsys.readouterr().out
+
+
 def test_who_may_not_ask_is_told_the_rest(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     refusal = ControlError("AuthorizationError", "cli may not @jobs")
     fake = master({"publish": job("a"), "job_returns": {}, "known": refusal})

@@ -1,0 +1,291 @@
+"""The job cache from a thousand jobs to a million: how long questions take, what jobs weigh, how fast returns go in.
+
+python -m bench.jobs [--jobs 1000,10000,100000,1000000] [--salt .oracle] [--saltext .saltext-redis]
+
+A Redis of its own on loopback. Beside it, measured in the same run where they are given: stock Salt's local job cache (files), and
+saltext-redis (Salt's Redis returner), as large as they bear. Wanted: each question below 5 ms and flat; returns at half of what raw
+pipelined Redis takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import redis
+
+from bench.job_cache import FUNCTIONS, MINIONS, STEP_MS, MadeJob, fill, jobs
+from masterstore import keys, values
+from masterstore.job_filter import JobFilter
+from masterstore.lives import made_ms
+from masterstore.store import Store
+from tests.conftest import await_port, free_port, redis_program
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+
+#: Sizes beyond which a peer is not asked: a file or two for each job; every load read for each question.
+MOST_FILES, MOST_KEYS = 10_000, 100_000
+
+#: Questions of one kind, at each size; and of a peer, whose questions last.
+TIMES, PEER_TIMES = 200, 3
+
+#: Returns that are timed, and how many of them go into one pipeline.
+RETURNS, PIPELINE = 4_000, 100
+
+_TTL = 86_400
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=_sizes, default=SIZES, metavar="N,N", help="sizes of the job cache")
+    parser.add_argument("--returns", type=int, default=RETURNS, metavar="N", help="returns that are timed")
+    parser.add_argument("--salt", type=Path, metavar="DIR", help="virtual environment with real Salt")
+    parser.add_argument("--saltext", type=Path, metavar="DIR", help="virtual environment with saltext-redis")
+    flags = parser.parse_args(argv)
+    begin = datetime.now(UTC) - timedelta(milliseconds=max(flags.jobs) * STEP_MS)
+    with tempfile.TemporaryDirectory() as place, _redis(Path(place)) as port:
+        server = redis.Redis(port=port)
+        store = Store.open(f"redis://127.0.0.1:{port}/0", timeout=60, client_name="bench")
+        _print_questions(store, server, flags.jobs, begin)
+        _print_weights(server, port)
+        _print_returns(store, server, flags.returns)
+        if flags.salt:
+            _print_peers(flags, Path(place), port, begin)
+    return 0
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(sorted(int(part) for part in text.split(",")))
+    except ValueError:
+        sizes = ()
+    if not sizes or sizes[0] < 100:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of sizes, each 100 or more, as in 1000,1000000")
+    return sizes
+
+
+def questions(store: Store, last: MadeJob) -> Mapping[str, Callable[[], object]]:
+    """What is asked of the job cache; ``last`` is its newest job."""
+    find = store.found_jobs.page
+    failed = next(name for name in FUNCTIONS if name.startswith("state."))
+    return {
+        "newest 50": lambda: find(JobFilter(limit=50)).jobs,
+        "newest 50 of a minion": lambda: find(JobFilter(limit=50, minions=(last.minion,))).jobs,
+        "newest 50 of a function": lambda: find(JobFilter(limit=50, functions=(last.fun,))).jobs,
+        "newest 50 of a glob of functions": lambda: find(JobFilter(limit=50, functions=("state.*",))).jobs,
+        "newest 5 failures of a function": lambda: find(JobFilter(limit=5, functions=(failed,), success=False)),
+        "page 3 of a minion": lambda: _third_page(store, last.minion),
+        "one job with its returns": lambda: store.jobs.job(last.jid),
+        "where one job is": lambda: store.jobs.life(last.jid),
+    }
+
+
+def _third_page(store: Store, minion: str) -> object:
+    wanted = JobFilter(limit=3, minions=(minion,))
+    second = store.found_jobs.page(wanted)
+    return store.found_jobs.page(JobFilter(limit=3, minions=(minion,), cursor=second.cursor))
+
+
+def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], begin: datetime) -> None:
+    there = 0
+    found: dict[str, list[tuple[float, float]]] = {}
+    filled = []
+    for size in sizes:
+        began = time.perf_counter()
+        fill(server, there, size - there, begin, ttl=_TTL)
+        filled.append(time.perf_counter() - began)
+        there = size
+        (last,) = jobs(size - 1, 1, begin)
+        for name, ask in questions(store, last).items():
+            if not ask():
+                raise RuntimeError(f"{name} found nothing among {size} jobs")
+            found.setdefault(name, []).append(timed(ask, TIMES))
+    print(f"Questions, ms: median (95 %)\n{'jobs':34}" + "".join(f"{size:>18,}" for size in sizes))
+    for name, taken in found.items():
+        print(f"{name:34}" + "".join(f"{middle:>10.2f} ({most:5.2f})" for middle, most in taken))
+    print(f"{'made within, s':34}" + "".join(f"{seconds:>18.1f}" for seconds in filled))
+    slow = [name for name, taken in found.items() if max(middle for middle, _ in taken) >= 5]
+    print(f"Wanted: below 5 ms each. {'Not met: ' + ', '.join(slow) if slow else 'Met.'}\n")
+
+
+def timed(ask: Callable[[], object], times: int) -> tuple[float, float]:
+    """Median and 95th percentile in milliseconds."""
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        ask()
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken), sorted(taken)[int(0.95 * (times - 1))]
+
+
+def _print_weights(server: redis.Redis, port: int) -> None:
+    """Memory of Redis, by way of the store's own verbs: jobs for one minion, and for eleven."""
+    weights = []
+    for database, minions in ((2, 1), (3, 11)):
+        store = Store.open(f"redis://127.0.0.1:{port}/{database}", timeout=60, client_name="bench")
+        before = _memory(server)
+        for job in jobs(0, 1000, datetime.now(UTC)):
+            names = list(MINIONS[:minions])
+            now = made_ms(job.jid)
+            store.jobs.publish(job.load(), names, request_id=job.jid, ttl=_TTL, now_ms=now)
+            for name in names:
+                store.jobs.record_return({**job.ret(), "id": name}, ttl=_TTL, now_ms=now + 1200)
+        weights.append((_memory(server) - before) / 1000)
+        store._client.redis.flushdb()
+    one_return = (weights[1] - weights[0]) / 10
+    size = len(values.dumps(jobs(0, 1, datetime.now(UTC))[0].ret()))
+    print("Memory of Redis, bytes")
+    print(f"{'a job, indexes and publication':34}{weights[0] - one_return:>18,.0f}")
+    print(f"{'a return (its JSON: ' + str(size) + ')':34}{one_return:>18,.0f}\n")
+
+
+def _memory(server: redis.Redis) -> int:
+    return int(server.info("memory")["used_memory"])
+
+
+def _print_returns(store: Store, server: redis.Redis, count: int) -> None:
+    """Returns a second: as a worker stores them, as fast as scripts go, and what raw Redis takes of the same data."""
+    ways: tuple[tuple[str, Callable[[list[MadeJob]], None]], ...] = (
+        ("one after the other, as a worker", lambda made: _one_by_one(store, made)),
+        ("the same scripts, pipelined", lambda made: _scripts(store, made)),
+        ("raw Redis, pipelined", lambda made: _raw(server, made)),
+        ("raw Redis, one after the other", lambda made: _raw(server, made, together=1)),
+    )
+    speeds: dict[str, list[float]] = {}
+    for turn in range(3):
+        for number, (name, put) in enumerate(ways):
+            made = jobs(0, count, datetime.now(UTC) + timedelta(hours=1 + turn * len(ways) + number))
+            for job in made:
+                store.jobs.publish(job.load(), [job.minion], request_id=job.jid, ttl=_TTL, now_ms=made_ms(job.jid))
+            began = time.perf_counter()
+            put(made)
+            speeds.setdefault(name, []).append(count / (time.perf_counter() - began))
+    middle = {name: statistics.median(taken) for name, taken in speeds.items()}
+    print(f"Returns a second, one connection ({count} returns, median of 3)")
+    for name, speed in middle.items():
+        print(f"{name:34}{speed:>18,.0f}")
+    pipelined = middle[ways[1][0]] / middle[ways[2][0]]
+    single = middle[ways[0][0]] / middle[ways[3][0]]
+    print(f"Wanted: half of raw. Pipelined {pipelined:.2f}, one after the other {single:.2f} of it.\n")
+
+
+def _one_by_one(store: Store, made: list[MadeJob]) -> None:
+    for job in made:
+        store.jobs.record_return(job.ret(), ttl=_TTL, now_ms=made_ms(job.jid) + 1200)
+
+
+def _scripts(store: Store, made: list[MadeJob]) -> None:
+    """What many workers at once would ask of Redis: the script of each return, many in one go."""
+    script = store.jobs._return
+    calls: list[tuple[list[str], list[str | int]]] = []
+
+    def kept(keys: list[str], args: list[str | int]) -> tuple[int, int, int, int, list[bytes]]:
+        calls.append((keys, args))
+        return 1, 1, 0, 0, []
+
+    store.jobs._return = kept
+    try:
+        for at in range(0, len(made), PIPELINE):
+            calls.clear()
+            _one_by_one(store, made[at : at + PIPELINE])
+            pipe = store._client.redis.pipeline(transaction=False)
+            for names, arguments in calls:
+                pipe.evalsha(script.sha, len(names), *names, *arguments)
+            pipe.execute()
+    finally:
+        store.jobs._return = script
+
+
+def _raw(server: redis.Redis, made: list[MadeJob], *, together: int = PIPELINE) -> None:
+    """The same return under the same keys of Salt's, without a decision: no first one, no life, no index, no count."""
+    for at in range(0, len(made), together):
+        pipe = server.pipeline(transaction=False)
+        for job in made[at : at + together]:
+            ret = job.ret()
+            pipe.hset(keys.ret(job.jid), job.minion, values.dumps(ret))
+            pipe.expire(keys.ret(job.jid), _TTL)
+            pipe.set(f"{job.minion}:{job.fun}", job.jid)
+            pipe.sadd(keys.MINIONS, job.minion)
+        pipe.execute()
+
+
+def _print_peers(flags: argparse.Namespace, place: Path, port: int, begin: datetime) -> None:
+    """The same questions of job caches that Salt has."""
+    ours = Store.open(f"redis://127.0.0.1:{port}/0", timeout=60, client_name="bench")
+    peers = [("local", flags.salt / "bin" / "python", MOST_FILES, "Salt's files")]
+    if flags.saltext:
+        peers.append(("redis", flags.saltext / "bin" / "python", MOST_KEYS, "saltext-redis"))
+    print("Beside job caches of Salt, ms (median), and how many times as long as here")
+    for cache, python, most, name in peers:
+        sizes = [size for size in flags.jobs if size <= most] or [most]
+        for size in sizes:
+            answer = _peer(cache, python, size, place / f"{cache}{size}", port, begin, flags)
+            (last,) = jobs(max(flags.jobs) - 1, 1, begin)
+            mine = questions(ours, last)
+            pairs = (
+                ("newest", "newest 50"),
+                ("function", "newest 50 of a function"),
+                ("lookup", "one job with its returns"),
+            )
+            told = []
+            for theirs, own in pairs:
+                here = timed(mine[own], 50)[0]
+                told.append(f"{own} {answer[theirs] * 1000:,.1f} ({answer[theirs] * 1000 / here:,.0f}x)")
+            print(f"{name:16}{size:>10,} jobs: {'; '.join(told)}; {answer['returns']:,.0f} returns/s")
+
+
+def _peer(
+    cache: str, python: Path, size: int, place: Path, port: int, begin: datetime, flags: argparse.Namespace
+) -> Mapping[str, float]:
+    place.mkdir()
+    made = jobs(0, size, begin)
+    written = made if cache == "local" else made[: flags.returns]
+    lines = place / "jobs.ndjson"
+    lines.write_text("".join(f"{json.dumps([job.load(), job.ret()])}\n" for job in written), "utf-8")
+    if cache == "redis":
+        server = redis.Redis(port=port, db=1)
+        server.flushdb()
+        fill(server, len(written), size - len(written), begin, ttl=_TTL, plain=True)
+    wanted = {
+        "dir": str(place / "cache"),
+        "port": port,
+        "db": 1,
+        "store": str(lines),
+        "fun": made[-1].fun,
+        "jid": written[-1].jid,
+        "times": PEER_TIMES,
+    }
+    client = str(Path(__file__).parent / "client_job_cache.py")
+    done = subprocess.run(
+        [str(python), client, cache, json.dumps(wanted)], capture_output=True, text=True, timeout=600, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the job cache {cache} of {size} jobs: {done.stderr[-2000:]}")
+    answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+@contextmanager
+def _redis(place: Path) -> Iterator[int]:
+    port = free_port()
+    words = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
+    with (place / "redis.log").open("wb") as log, subprocess.Popen(words, stdout=log) as server:
+        try:
+            await_port(port, server)
+            yield port
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

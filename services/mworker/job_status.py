@@ -1,0 +1,103 @@
+"""Where a job is: the state of each of its minions, since when, and when the minion was last heard of.
+
+Both doors show it from here: runners in words and times, the control command ``job_status`` in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from masterstore.jobs import Job
+from masterstore.life import OPEN, Life, State
+from masterstore.store import Store
+
+#: Counters of a job that are told, beside the states of its minions.
+_COUNTERS = ("expected", "answered", "returned", "failed", "late", "duplicates")
+
+
+def status_of(store: Store, job: Job, now_ms: int) -> dict[str, Any]:
+    """``job`` with load and meta: {jid, fun, user, tgt, now, created, ended, complete, counts, minions}.
+
+    Times are milliseconds since 1970, ``ended`` None for a job that goes on. ``minions`` is {id: {state, since, late, times,
+    seen}}: ``times`` when it came into each state, ``seen`` when the master last heard of the minion (None: never), of those that
+    have not returned.
+    """
+    lives = store.jobs.life(job.jid)
+    seen = store.presence.last_seen([minion for minion, life in lives.items() if life.state is not State.RETURNED])
+    named = {name: job.load.get(name) for name in ("fun", "user", "tgt")}
+    ended = job.meta.get("ended")
+    return {
+        "jid": job.jid,
+        **named,
+        "now": now_ms,
+        "created": _whole(job.meta.get("created")),
+        "ended": _whole(ended) if ended else None,
+        "complete": is_complete(lives),
+        "counts": {name: _whole(job.meta.get(name)) for name in _COUNTERS},
+        "minions": {minion: _numbers(life, seen.get(minion)) for minion, life in lives.items()},
+    }
+
+
+def is_complete(lives: Mapping[str, Life]) -> bool:
+    """Whether nobody is waited for."""
+    return all(life.state not in OPEN for life in lives.values())
+
+
+def shown_states(lives: Mapping[str, Life], seen: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """{minion: {State, then the time of each step by its name; Late; Last seen}}, times as StartTime is shown."""
+    return {minion: _words(life, seen.get(minion)) for minion, life in lives.items()}
+
+
+def shown_time(ms: int) -> str:
+    """A time as StartTime is shown, to the millisecond."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y, %b %d %H:%M:%S.%f")
+
+
+def silence(state: State) -> str:
+    """What stands in the place of the return of a minion that has not returned: Salt's words where they are true."""
+    return _SILENCE.get(state, "Minion did not return")
+
+
+_SILENCE: Mapping[State, str] = {
+    State.DELIVERED: "Minion has the job and has not returned yet",
+    State.STARTED: "Minion works on the job and has not returned yet",
+    State.OFFLINE: "Minion did not return: it was offline",
+    State.LOST: "Minion did not return: it had the job, and fell silent",
+    State.CANCELLED: "Minion did not return: the job was called off",
+    State.EXPIRED: "Minion did not return: the job was not delivered in time, and is no longer sent",
+}
+
+
+def not_a_jid(text: str) -> str:
+    """What is said of a malformed JID."""
+    return f"'{text}' is not a JID: 20 digits, the UTC time of the job to the microsecond"
+
+
+def unknown_job(jid: str, kept: int) -> str:
+    """What is said of a JID that the job cache does not hold."""
+    return (
+        f"no job with the JID {jid} is in the job cache; jobs are kept for {kept} s "
+        "(keep_jobs_seconds), and jobs.list_jobs lists them"
+    )
+
+
+def _numbers(life: Life, seen: int | None) -> dict[str, Any]:
+    times = {state.value: ms for state, ms in life.times.items()}
+    told = {"state": life.state.value, "since": life.times[life.state], "late": life.late, "times": times}
+    return told if life.state is State.RETURNED else {**told, "seen": seen}
+
+
+def _words(life: Life, seen: int | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"State": life.state.value}
+    told |= {state.value.capitalize(): shown_time(ms) for state, ms in life.times.items()}
+    if life.late:
+        told["Late"] = True
+    if life.state is not State.RETURNED:
+        told["Last seen"] = "never" if seen is None else shown_time(seen)
+    return told
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() else 0
