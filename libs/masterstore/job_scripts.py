@@ -102,13 +102,12 @@ local function move(jid, lives, minion, to, at, base, counts, ttl, now)
     put('{keys.INDEX}state:' .. INDEXED[to], whole(counts.created or base), jid, ttl, now)
   end
   if INDEXED[from] and counts[NAME[from]] <= 0 then try('ZREM', '{keys.INDEX}state:' .. INDEXED[from], jid) end
-  if from == 'o' and counts.when_back_until then
+  -- It waits for whoever has not taken it: also for one that was there a moment ago, and may be gone.
+  if counts.when_back_until and string.find('eo', from, 1, true) and not string.find('eo', to, 1, true) then
     try('ZREM', '{keys.WAITING_OF}' .. minion, jid)
-    if counts.offline <= 0 then try('ZREM', '{keys.WAITING}', jid) end
-  end
-  if to == 'o' and counts.when_back_until then
-    put('{keys.WAITING_OF}' .. minion, whole(counts.when_back_until), jid, ttl, now)
-    put('{keys.WAITING}', whole(counts.when_back_until), jid, ttl, now)
+    -- A return is counted after this.
+    local taken = (counts.delivered or 0) + (counts.started or 0) + (to == 'r' and 1 or 0)
+    if waited_for(counts) <= taken then try('ZREM', '{keys.WAITING}', jid) end
   end
   return from, true
 end
@@ -184,6 +183,10 @@ for i = first, away_since > 0 and last or 0, 1000 do
       offline[#offline + 1] = ARGV[at]
     end
   end
+end
+if when_back > 0 then
+  for i = first, last do put('{keys.WAITING_OF}' .. ARGV[i], ARGV[13], jid, ttl, now) end
+  put('{keys.WAITING}', ARGV[13], jid, ttl, now)
 end
 local before = copied(counts)
 for _, minion in ipairs(offline) do move(jid, KEYS[5], minion, 'o', now, base, counts, ttl, now) end

@@ -52,7 +52,8 @@ if #done > 0 then conclude(jid, KEYS[1], before, counts, base, ttl, now) end
 return {{faults, done}}
 """
 
-#: KEYS: the minion's index, the index of wide jobs, its waiting jobs. ARGV: minion, after ms, now ms, limit (0: only waiting ones).
+#: KEYS: the minion's index, the index of wide jobs, its waiting jobs. ARGV: minion, after ms, now ms, limit (0: only waiting ones),
+#: letters of the states that a job may be in.
 #: Answers {faults, jid, load, replay until ms, jid, ...}.
 MISSED = f"""
 {COMMON}
@@ -67,7 +68,8 @@ local function take(jid, wide, deadline)
   if not till or (tonumber(till) or 0) <= now then return end
   if wide and try('SISMEMBER', job .. ':minions', minion) ~= 1 then return end
   local text = try('HGET', job .. ':life', minion)
-  if text == nil or (text and not string.find('eo', string.match(text, '(%a)%-?%d+$') or '?', 1, true)) then return end
+  local state = text and (string.match(text, '(%a)%-?%d+$') or '?') or 'e'
+  if text == nil or not string.find(ARGV[5], state, 1, true) then return end
   local load = try('GET', '{keys.LOAD}' .. jid)
   if not load then return end
   taken[jid] = true
@@ -90,7 +92,8 @@ end
 return answers
 """
 
-#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON. Answers {1 done, faults}.
+#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON, letters of states in which it is
+#: sent though it does not change them. Answers {1 done, faults}.
 RESEND = f"""
 {COMMON}
 local jid, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -98,7 +101,7 @@ local before, ttl = alive(KEYS[1])
 if not before or (before.when_back_until or 0) <= now then return {{0, faults}} end
 local counts = copied(before)
 local from, moved = move(jid, KEYS[2], ARGV[2], 'e', now, base, counts, ttl, now)
-if not moved then return {{0, faults}} end
+if not moved and not string.find(ARGV[7], from, 1, true) then return {{0, faults}} end
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'load', ARGV[6])
 conclude(jid, KEYS[1], before, counts, base, ttl, now)
 return {{1, faults}}

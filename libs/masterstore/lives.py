@@ -10,12 +10,15 @@ from typing import Any
 from masterstore import keys, life_scripts, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
-from masterstore.life import LETTERS, Life, State, read
+from masterstore.life import LETTERS, UNDELIVERED, Life, State, read
 
 #: Milliseconds that a first sign of a job may take: it may lie in a spool, or be on its way.
 SIGN_GRACE_MS = 60_000
 
 _STATES = {letter: state for state, letter in LETTERS.items()}
+
+#: Letters of the states in which a job was not taken by the minion.
+_UNDELIVERED = "".join(sorted(LETTERS[state] for state in UNDELIVERED))
 
 #: A sign: JID, the state that it leads to, milliseconds since 1970.
 Sign = tuple[str, State | str, int]
@@ -114,21 +117,26 @@ class Lives:
         """
         return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
 
-    def waiting(self, minion: str, now_ms: int) -> list[dict[str, Any]]:
-        """Loads of jobs that wait for this minion (published with ``when_back``), oldest first, each with ``replay_until``."""
-        return self._loads(minion, 0, now_ms, 0)
+    def waiting(self, minion: str, now_ms: int, *, offline: bool = False) -> list[dict[str, Any]]:
+        """Loads of jobs that wait for this minion (published with ``when_back``), oldest first, each with ``replay_until``.
 
-    def resend(self, minion: str, load: dict[str, Any], now_ms: int) -> bool:
+        ``offline``: only those of which it is known that they were not sent to it.
+        """
+        return self._loads(minion, 0, now_ms, 0, LETTERS[State.OFFLINE] if offline else _UNDELIVERED)
+
+    def resend(self, minion: str, load: dict[str, Any], now_ms: int, *, again: bool = False) -> bool:
         """Publishes a job that waits for a minion again, to it alone; False when another worker did, or it no longer waits.
 
-        For minions that cannot ask for what they missed. The job is ``expected`` of it from then on.
+        For minions that cannot ask for what they missed. The job is ``expected`` of it from then on. ``again``: also where that is
+        so already. The minion has just started: whatever was sent before, it has not heard, or does not know any more.
         """
+        also = LETTERS[State.EXPECTED] if again else ""
         jid = str(load["jid"])
         entry = values.dumps({**load, "tgt": [minion], "tgt_type": "list", "expected": [minion]})
         names = [keys.job(jid), keys.life(jid), keys.PUBLICATIONS]
         with self._client.calling():
             done, faults = self._resend(
-                keys=names, args=[jid, minion, now_ms, made_ms(jid), keys.PUBLICATIONS_KEPT, entry]
+                keys=names, args=[jid, minion, now_ms, made_ms(jid), keys.PUBLICATIONS_KEPT, entry, also]
             )
         self._client.faults.of_script(faults)
         return bool(done)
@@ -161,10 +169,12 @@ class Lives:
                     break
         return Settled(expired, lost)
 
-    def _loads(self, minion: str, after_ms: int, now_ms: int, limit: int) -> list[dict[str, Any]]:
+    def _loads(
+        self, minion: str, after_ms: int, now_ms: int, limit: int, states: str = _UNDELIVERED
+    ) -> list[dict[str, Any]]:
         names = [keys.index("minion", minion), keys.WIDE_JOBS, keys.waiting_of(minion)]
         with self._client.calling():
-            faults, *answers = self._missed(keys=names, args=[minion, after_ms, now_ms, limit])
+            faults, *answers = self._missed(keys=names, args=[minion, after_ms, now_ms, limit, states])
         self._client.faults.of_script(faults)
         loads = []
         for jid, load, until in zip(answers[::3], answers[1::3], answers[2::3], strict=True):

@@ -18,6 +18,16 @@ class Presence:
         """A minion spoke."""
         self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
 
+    def arrived(self, minion: str, now_ms: int) -> bool:
+        """A minion spoke; in the same round trip whether jobs wait for it, and it is one that cannot ask for them."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            pipe.zadd(keys.SEEN, {minion: now_ms}, gt=True)
+            pipe.exists(keys.waiting_of(minion))
+            pipe.sismember(keys.SIGNERS, minion)
+            _, waiting, signs = pipe.execute()
+        return bool(waiting) and not signs
+
     def forget(self, minion: str) -> None:
         """There is no such minion any more."""
         self._client.call("zrem", keys.SEEN, minion)

@@ -9,22 +9,23 @@ from masterstore.client import Client, text
 from masterstore.epochs import CURRENT, Epochs, epochs_of
 from masterstore.minion_keys import STATES
 
-#: KEYS: epochs, seen, the states' hashes, accepted first. ARGV: minion, PEM that it brings, now ms.
-#: Answers the epochs, the state's place (0: none) and PEM, and whether the minion was noted as seen.
+#: KEYS: epochs, seen, its waiting jobs, minions that sign, the states' hashes, accepted first. ARGV: minion, its PEM, now ms.
+#: Answers the epochs, the state's place (0: none) and PEM, whether the minion was noted as seen, and whether jobs wait for it.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
 end
 local known = epochs()
-for i = 3, #KEYS do
+for i = 5, #KEYS do
   local pem = redis.call('HGET', KEYS[i], ARGV[1])
   if pem then
-    local same = i == 3 and pem == ARGV[2]
+    local same = i == 5 and pem == ARGV[2]
     if same then redis.call('ZADD', KEYS[2], 'GT', ARGV[3], ARGV[1]) end
-    return {{known, i - 2, pem, same and 1 or 0}}
+    local waited = same and redis.call('EXISTS', KEYS[3]) == 1 and redis.call('SISMEMBER', KEYS[4], ARGV[1]) == 0
+    return {{known, i - 4, pem, same and 1 or 0, waited and 1 or 0}}
   end
 end
-return {{known, 0, '', 0}}
+return {{known, 0, '', 0, 0}}
 """
 
 
@@ -38,6 +39,8 @@ class SigningIn:
     epochs: Epochs
     #: Whether it was noted as seen: only who brings the accepted key, letter for letter, is without being looked at.
     seen: bool
+    #: Whether jobs wait for it, and it is one that cannot ask for them: asked of whom was noted as seen.
+    waited_for: bool
 
 
 class SignIns:
@@ -49,8 +52,8 @@ class SignIns:
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SigningIn:
         """Looks the minion up that brings this key (cleaned PEM)."""
-        names = [keys.EPOCHS, keys.SEEN, *map(keys.minion_keys, STATES)]
+        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, *map(keys.minion_keys, STATES)]
         with self._client.calling():
-            epochs, place, stored, seen = self._begin(keys=names, args=[minion, pem, now_ms])
+            epochs, place, stored, seen, waited_for = self._begin(keys=names, args=[minion, pem, now_ms])
         known = (STATES[place - 1], text(stored)) if place else None
-        return SigningIn(known, epochs_of(epochs), bool(seen))
+        return SigningIn(known, epochs_of(epochs), bool(seen), bool(waited_for))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from services.kit.arguments import on_the_wire, parse_arguments, value_of
 from services.kit.commandline import EXTERNAL_AUTH, ROSTER, CommandParser
+from services.kit.durations import seconds_of
 from services.kit.executors import add_executor_flags, executors
 from services.kit.jobs.batch import batch_size
 from services.kit.output.flags import add_output_flags
@@ -26,6 +28,9 @@ _TARGETS = (
     ("-R", "--range", "range", "a range expression, for the range server of the configuration"),
     ("-C", "--compound", "compound", "'G@os:Debian and web* or E@db[0-9]+'"),
 )
+
+#: What --when-back means where it says no more. Of its own accord argparse would take the target for the duration.
+_A_DAY = "1d"
 
 _EPILOG = """\
 examples:
@@ -60,7 +65,9 @@ class SaltRequest:
 def parse_request(argv: Sequence[str]) -> SaltRequest:
     """Reads the command line. Raises SystemExit 64 for a wrong one, 0 after --help and --version."""
     made = parser()
-    flags = made.parse(argv)
+    flags = made.parse([f"{word}={_A_DAY}" if word == "--when-back" else word for word in argv])
+    if flags.when_back and (flags.batch or flags.batch_safe_limit):
+        made.error("--when-back waits for minions that are away, and --batch goes to those that answer: leave one out")
     words = _with_doc(made, flags.words) if flags.doc else flags.words
     if flags.config_dump:
         words = ["*", "test.ping"]
@@ -139,6 +146,16 @@ def _batch(text: str) -> str:
     return text
 
 
+def _length(text: str) -> int:
+    try:
+        seconds = math.ceil(seconds_of(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time to wait")
+    return seconds
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of minions")
@@ -202,6 +219,16 @@ def parser() -> CommandParser:
     )
     made.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
     add_executor_flags(made)
+    away = made.add_mutually_exclusive_group()
+    away.add_argument(
+        "--when-back",
+        type=_length,
+        metavar="DURATION",
+        help="the job waits for minions that are away, for so long: --when-back=2h30m, =7d (without one: a day)",
+    )
+    away.add_argument(
+        "--no-replay", action="store_true", help="minions that do not hear the job now do not run it later"
+    )
     made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     made.add_argument(
         "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"

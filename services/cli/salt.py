@@ -174,8 +174,15 @@ def _publish(
         ret=request.flags.returner if own else "",
         user=outside.user(options),
         request_id=os.urandom(16).hex(),
+        **(_delivery(request) if own else {"no_replay": True}),
     )
     return job
+
+
+def _delivery(request: SaltRequest) -> dict[str, Any]:
+    """What becomes of the job on minions that do not hear it now."""
+    flags = request.flags
+    return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 
 
 def _no_match(printer: Printer) -> int:

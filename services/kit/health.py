@@ -28,6 +28,8 @@ class Health:
         self._checks: dict[str, Check] = {}
         self._stall_after = stall_after
         self._turned = time.monotonic()
+        #: Whether the loop has turned at all.
+        self.begun = False
 
     def check(self, name: str, check: Check) -> None:
         """Adds a condition of readiness."""
@@ -35,6 +37,7 @@ class Health:
 
     def turn(self) -> None:
         """Called by the role's loop each time round."""
+        self.begun = True
         self._turned = time.monotonic()
 
     def alive(self) -> str | None:

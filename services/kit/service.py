@@ -110,6 +110,15 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
         stop()
 
 
+@contextlib.contextmanager
+def unusable(*kinds: type[Exception]) -> Iterator[None]:
+    """What fails so while the block runs is a fault of the configuration: raises ConfigError in its place."""
+    try:
+        yield
+    except kinds as error:
+        raise ConfigError(str(error)) from error
+
+
 def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
     """Lets ``/readyz`` say for so long why a process cannot start: who ends at once has nobody to ask. Ends at a signal."""
     if seconds <= 0:
@@ -142,6 +151,8 @@ def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None
             log = logging.getLogger(f"saltern.{name}")
             keys = key_directory(options, name, arguments.config_dir)
             role = Role(name, options, keys, health, metrics, log, catch_signals())
+            # Until its loop turns it has not said what else it needs.
+            health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
             log.info("%s starts", name)
             try:
                 loop(role)

@@ -21,7 +21,7 @@ from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import wanted_tags
-from services.kit.service import Role, run_role
+from services.kit.service import Role, run_role, unusable
 from services.kit.tree_updates import mirrors, roots_changes, tidy
 from services.maintenance.fetches import Fetches
 from services.maintenance.scheduled import Due, ScheduledRunners
@@ -271,7 +271,8 @@ def turn(chores: Chores, schedule: Schedule, owner: str) -> None:
 
 
 def _loop(role: Role) -> None:
-    store = Store.open(role.options.redis_url, client_name="maintenance")
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="maintenance")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)

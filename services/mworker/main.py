@@ -16,15 +16,17 @@ from functools import partial
 
 import zmq
 
+from masterstore.errors import StoreError
 from masterstore.events import EventKeeper
 from masterstore.store import Store
+from services.kit import tree_check
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
 from services.kit.reactor_rows import wanted_tags
 from services.kit.served_files import file_server
-from services.kit.service import DRAIN_SECONDS, Role, run_role
+from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from services.mworker.desk import Desk
 from services.mworker.door import Door
@@ -42,7 +44,8 @@ def worker_name() -> bytes:
 
 def _loop(role: Role) -> None:
     link_keys = LinkKeys.load(role.keys)
-    store = Store.open(role.options.redis_url, client_name="mworker")
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="mworker")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
     sender = EventSender(context, role.options, link_keys, keeper)
@@ -56,6 +59,9 @@ def _loop(role: Role) -> None:
     connect(link, "workers", role.options, link_keys)
     role.watch_redis(store.trouble)
     role.watch_faults(store.faults)
+    role.health.check("trees", partial(tree_check.trouble, role.options))
+    if why := tree_check.trouble(role.options):
+        role.log.error("trees: %s", why)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store)
     try:

@@ -15,6 +15,7 @@ from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey, clean_pem
 from saltwire.pack import packb
 from services.kit.config import MasterOptions
+from services.mworker.commands.waiting import heard_of, send_waiting
 from services.mworker.desk import Desk
 
 _LOG = logging.getLogger("saltern.mworker")
@@ -36,8 +37,10 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
     desk.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
     if not verdict.accepted or public is None:
         return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
-    if not known.seen:
-        desk.store.presence.seen(request.id, now_ms)
+    if known.waited_for:
+        send_waiting(desk, request.id)
+    elif not known.seen:
+        heard_of(desk, request.id)
     return handshake.success_reply(
         request,
         public,

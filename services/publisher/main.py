@@ -7,6 +7,7 @@ seconds it sends what it sent since the start once more for each of them (minion
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -14,20 +15,23 @@ from typing import Any
 
 import zmq
 
-from masterstore.errors import StoreCorrupt, StoreUnavailable
+from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import seal_job, serial_of_stream_id, topic
 from services.kit.links import bind
 from services.kit.masterkeys import MasterKeys
-from services.kit.service import Role, run_role
+from services.kit.service import Role, run_role, unusable
 
 #: Milliseconds that one look at the stream waits for news; the loop turns at least so often.
 _BLOCK = 500
 
 #: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
 _COMEBACK_SECONDS = 12.0
+
+#: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
+_LATE_MS = 10_000
 
 #: Jobs kept for minions that come back; a publisher that was away for longer has more urgent news than these.
 _COMEBACK_JOBS = 1000
@@ -60,7 +64,8 @@ class Publisher:
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
         self._started = time.monotonic()
-        self._sent: list[list[bytes]] = []
+        #: Until when it may be sent (milliseconds since 1970), and its frames.
+        self._sent: list[tuple[float, list[bytes]]] = []
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
             self._pub.setsockopt(name, value)
@@ -140,6 +145,12 @@ class Publisher:
 
     def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
         options = self._role.options
+        until = sent_until(stream_id, load)
+        if time.time() * 1000 > until:
+            self._role.log.warning(
+                "%s must not run late, and is not sent", load.get("fun"), extra={"jid": load.get("jid")}
+            )
+            return
         job = {name: value for name, value in load.items() if name not in _PRIVATE}
         payload = seal_job(
             job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
@@ -150,7 +161,7 @@ class Publisher:
         for frames in _frames(payload, load, filtering=options.zmq_filtering):
             self._pub.send_multipart(frames)
             if time.monotonic() - self._started < _COMEBACK_SECONDS and len(self._sent) < _COMEBACK_JOBS:
-                self._sent.append(frames)
+                self._sent.append((until, frames))
         self._role.metrics.jobs_published.inc()
         self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
 
@@ -167,8 +178,10 @@ class Publisher:
         if time.monotonic() - self._started > _COMEBACK_SECONDS:
             self._sent.clear()
         elif came:
-            for frames in self._sent:
-                self._pub.send_multipart(frames)
+            now_ms = time.time() * 1000
+            for until, frames in self._sent:
+                if now_ms <= until:
+                    self._pub.send_multipart(frames)
 
     def _wait_for_store(self, error: StoreUnavailable) -> None:
         if not self._away:
@@ -191,6 +204,14 @@ _OPTIONS: Mapping[int, int] = {
 }
 
 
+def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
+    """Until when a job is sent, milliseconds since 1970: of one that must not run late as long as who asked waits for an answer."""
+    until = load.get("replay_until")
+    if isinstance(until, bool) or not isinstance(until, int):
+        return math.inf
+    return max(until, int(stream_id.partition("-")[0]) + _LATE_MS)
+
+
 def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
     """The messages of one publication: one, or with filtering one for each minion known by name, else a broadcast."""
     if not filtering:
@@ -201,7 +222,8 @@ def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list
 
 
 def _loop(role: Role) -> None:
-    store = Store.open(role.options.redis_url, client_name="publisher")
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="publisher")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     publisher = Publisher(role, context, store)
     try:

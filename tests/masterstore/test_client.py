@@ -127,6 +127,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "cache.forget_pillar": lambda store: store.cache.forget_pillar("a"),
     "cache.forget": lambda store: store.cache.forget("a"),
     "presence.forget": lambda store: store.presence.forget("a"),
+    "presence.arrived": lambda store: store.presence.arrived("m", 1),
     "presence.seen": lambda store: store.presence.seen("a", 1),
     "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
     "presence.present": lambda store: store.presence.present(0),

@@ -209,7 +209,9 @@ def test_a_job_waits_for_who_is_away(store: Store, raw: redis.Redis) -> None:
     assert away == ("gone", "new")
     assert states(store) == {"here": "expected", "gone": "offline", "new": "offline"}
     assert store.jobs.waiting_jobs(MADE) == {JID: until}
-    assert [store.jobs.waiting(minion, MADE) for minion in ("here", "gone")] == [[], [load() | {"replay_until": until}]]
+    for minion, offline in (("here", False), ("gone", True)):
+        assert store.jobs.waiting(minion, MADE) == [load() | {"replay_until": until}]
+        assert bool(store.jobs.waiting(minion, MADE, offline=True)) is offline
     # Kept until the last may come back, and as long as any job after that.
     for name in (keys.load(JID), keys.job(JID), keys.life(JID), keys.waiting_of("gone"), keys.WAITING):
         assert 3600 + TTL - 5 <= raw.ttl(name) <= 3600 + TTL
@@ -217,8 +219,10 @@ def test_a_job_waits_for_who_is_away(store: Store, raw: redis.Redis) -> None:
     assert store.jobs.waiting("gone", MADE + 9) == []
     assert store.jobs.waiting_jobs(MADE) == {JID: until}
     assert store.jobs.cancel(JID, ["new"], MADE + 10) == ["new"]
+    assert store.jobs.waiting_jobs(MADE) == {JID: until}, "who was here a moment ago may be gone"
+    store.jobs.record_return(ret("here"), ttl=TTL, now_ms=MADE + 10)
     assert store.jobs.waiting_jobs(MADE) == {}
-    assert not raw.exists("salt:waiting:gone", "salt:waiting:new")
+    assert not raw.exists("salt:waiting:gone", "salt:waiting:new", "salt:waiting:here")
     # A return does not shorten what it is kept for.
     store.jobs.record_return(ret("gone"), ttl=TTL, now_ms=MADE + 10)
     assert raw.ttl(keys.ret(JID)) > 3600
@@ -241,6 +245,9 @@ def test_a_waiting_job_is_sent_again_once(store: Store, second: Store) -> None:
     *_, (_, entry) = store.publications.range_since(0)
     assert entry == load(tgt=["a"], tgt_type="list") | {"expected": ["a"], "replay_until": until}
     assert len(store.publications.range_since(0)) == 2
+    assert states(store) == {"a": "expected", "b": "offline"}
+    assert (store.jobs.waiting("a", MADE + 5, offline=True), store.jobs.waiting("a", MADE + 5)) == ([], [job])
+    assert store.jobs.resend("a", job, MADE + 5, again=True), "it has just started"
     assert states(store) == {"a": "expected", "b": "offline"}
     assert not store.jobs.resend("b", job, until)
     assert not store.jobs.resend("b", load(LATER), MADE)

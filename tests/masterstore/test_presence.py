@@ -30,3 +30,12 @@ def test_a_worker_whose_clock_is_behind_does_not_set_it_back(store: Store, secon
     store.presence.seen("a", NOW)
     second.presence.seen("a", NOW - 1000)
     assert store.presence.last_seen(["a"]) == {"a": NOW}
+
+
+def test_who_arrives_hears_whether_jobs_wait(store: Store) -> None:
+    load = {"jid": "20260101000000000000", "fun": "test.ping", "arg": [], "tgt": "*", "tgt_type": "glob"}
+    assert not store.presence.arrived("stock", 5)
+    assert store.presence.last_seen(["stock"]) == {"stock": 5}
+    store.jobs.missed("ours", 0, 1)
+    store.jobs.publish(load, ["stock", "ours"], request_id="r", ttl=60, now_ms=1, when_back_until_ms=10_000)
+    assert [store.presence.arrived(minion, 6) for minion in ("stock", "ours", "other")] == [True, False, False]

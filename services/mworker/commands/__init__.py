@@ -18,6 +18,7 @@ from services.mworker.commands import (
     jobs,
     keys,
     mine,
+    missed,
     peers,
     pillar,
     received_files,
@@ -102,6 +103,9 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish),
     "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
+    # Our own minions', beside the protocol.
+    "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),
+    "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),
 }
 

@@ -27,6 +27,9 @@ _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret
 
 Kind = TypeVar("Kind", list[Any], dict[str, Any])
 
+#: Questions of who waits for a job: a minion that comes back later has no use for them, and would have one for each wait.
+_OF_THE_MOMENT = frozenset(f"saltutil.{name}" for name in ("find_job", "running", "is_running"))
+
 #: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
 _JID_TRIES = 100
 
@@ -43,8 +46,9 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
 
     ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
-    hear it now run it. The answer has ``offline``, minions that are away, where there are any. Asked twice with one ``request_id``
-    it answers the same JID and publishes once. Refuses with TargetError, InvocationError or JidError.
+    hear it now run it. The answer has ``offline``, minions that are away, where there are any, and of a job that waits
+    ``when_back_until`` (milliseconds since 1970). Asked twice with one ``request_id`` it answers the same JID and publishes once.
+    Refuses with TargetError, InvocationError or JidError.
     """
     return published(desk, client, fields, {})
 
@@ -79,8 +83,11 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
         desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
         desk.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
         desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
-    answer = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
-    return answer | ({"offline": list(published.offline)} if published.offline else {})
+    answer: dict[str, Any] = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
+    answer |= {"offline": list(published.offline)} if published.offline else {}
+    if when_back := _when_back(fields.get("when_back")):
+        answer["when_back_until"] = int(time.time() + when_back) * 1000
+    return answer
 
 
 def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,13 +128,20 @@ def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Ma
                 ttl=options.keep_jobs_seconds,
                 now_ms=now_ms,
                 away_since_ms=now_ms - options.presence_window * 1000,
-                replay_until_ms=0 if no_replay else now_ms + max(options.replay_window, when_back) * 1000,
+                replay_until_ms=0
+                if no_replay or _of_the_moment(load["fun"])
+                else now_ms + max(options.replay_window, when_back) * 1000,
                 when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
             )
         except JidTaken as error:
             if wanted:
                 raise ControlError("JidError", f"a job with the JID {jid} exists already") from error
     raise ControlError("JidError", "Master failed to assign jid")
+
+
+def _of_the_moment(fun: str | list[str]) -> bool:
+    """Whether nobody wants a later answer."""
+    return fun in _OF_THE_MOMENT if isinstance(fun, str) else all(name in _OF_THE_MOMENT for name in fun)
 
 
 def _when_back(value: Any) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from saltwire import tags
+from services.mworker.commands.waiting import heard_of
 from services.mworker.desk import Desk
 
 #: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:
@@ -16,7 +16,7 @@ _OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start"})
 
 def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
     """Fires one event (the whole load under its tag) or a batch (each with its own data). Tags of the master's own are dropped."""
-    desk.store.presence.seen(minion_id, int(time.time() * 1000))
+    heard_of(desk, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
     events = load.get("events")
     if isinstance(events, list):

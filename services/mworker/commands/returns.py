@@ -8,6 +8,7 @@ from typing import Any
 
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
+from services.mworker.commands.waiting import heard_of
 from services.mworker.desk import Desk
 
 #: A return without these is not one.
@@ -52,7 +53,7 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
             desk.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
             )
-    desk.store.presence.seen(minion_id, int(time.time() * 1000))
+    heard_of(desk, minion_id)
     desk.metrics.returns.labels(outcome).inc()
     if outcome != "duplicate":
         desk.fire(tags.job_ret(result["jid"], minion_id), {**result, "cmd": "_return"})

@@ -22,6 +22,7 @@ from services.mworker.runners import (
     survey,
     test,
     users,
+    waiting_jobs,
 )
 from services.mworker.runners.runner import Runner, RunnerTools
 
@@ -63,11 +64,13 @@ RUNNERS: Mapping[str, Runner] = {
     "fileserver.update": fileserver.update,
     "git_pillar.update": fileserver.pillar_update,
     "jobs.active": jobs.active,
+    "jobs.cancel": waiting_jobs.cancel,
     "jobs.exit_success": jobs.exit_success,
     "jobs.last_run": jobs.last_run,
     "jobs.list_job": jobs.list_job,
     "jobs.list_jobs": jobs.list_jobs,
     "jobs.list_jobs_filter": jobs.list_jobs_filter,
+    "jobs.list_waiting": waiting_jobs.list_waiting,
     "jobs.lookup_jid": jobs.lookup_jid,
     "jobs.master": jobs.master,
     "jobs.print_job": jobs.print_job,

@@ -49,9 +49,15 @@ class Fleet:
     def publish(self, fun: str = "test.ping", *, tgt: Any = "*", tgt_type: str = "glob", **more: Any) -> str:
         """The stream id of a new job."""
         self.jobs += 1
+        until = more.pop("replay_until_ms", 0)
         load = {"jid": f"20260101{self.jobs:012d}", "fun": fun, "arg": [], "tgt": tgt, "tgt_type": tgt_type, **more}
         published = self.store.jobs.publish(
-            load, ["web1", "web2"], request_id=str(self.jobs), ttl=600, now_ms=int(time.time() * 1000)
+            load,
+            ["web1", "web2"],
+            request_id=str(self.jobs),
+            ttl=600,
+            now_ms=int(time.time() * 1000),
+            replay_until_ms=until,
         )
         return published.stream_id
 
@@ -286,6 +292,35 @@ def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
     gate = SerialGate()
     jobs = [open_job(frames[-1], fleet.aes(), gate=gate) for frames in fleet.heard(publisher, minion, 2)]
     assert [job["fun"] for job in jobs if job] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("load", "until"),
+    [
+        ({}, float("inf")),
+        ({"replay_until": 50_000}, 50_000),
+        ({"replay_until": 0}, 15_000),
+        ({"replay_until": 12_000}, 15_000),
+        ({"replay_until": "x"}, float("inf")),
+        ({"replay_until": True}, float("inf")),
+    ],
+)
+def test_until_when_a_job_is_sent(load: dict[str, Any], until: float) -> None:
+    assert publisher_module.sent_until("5000-3", load) == until
+
+
+def test_what_must_not_run_late_is_not_sent_late(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("at once")
+    publisher.turn()
+    fleet.publish("late")
+    later = time.time() + 11
+    monkeypatch.setattr(publisher_module.time, "time", lambda: later)
+    publisher.turn()
+    minion = fleet.minion(publisher)
+    fleet.publish("in its time", replay_until_ms=int(later + 60) * 1000)
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["in its time"]
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
