@@ -20,7 +20,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos images container-test userland-test k8s-check clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos images container-test userland-test k8s-check k8s-run clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,10 +32,10 @@ lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
 test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
-	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(PYTEST) -m "not container and not userland and not interop"
+	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(PYTEST) -m "not container and not userland and not interop and not k8srun"
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun"
 
 check: $(VENV)/.ready ## ruff and mypy
 	$(BIN)/ruff check .
@@ -74,6 +74,10 @@ userland-test: $(VENV)/.ready ## package managers of other families, in userland
 
 k8s-check: $(VENV)/.ready ## every overlay of k8s/ rendered, held to the API's schemas and to our policies (kubectl)
 	$(BIN)/pytest -q tests/k8s
+
+k8s-run: $(VENV)/.ready ## overlays/lab played by podman: a highstate, rollouts and crashes while jobs flow (root, kubectl, minutes)
+	.ci/podman start
+	$(BIN)/pytest -q -m k8srun tests/k8s_run
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## stock minions at our master, ours at stock masters, of three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop

@@ -1,0 +1,172 @@
+"""overlays/lab on podman, with real images: what an operator does first; then no job is lost, while pods roll and Redis is killed.
+
+What it shows: that the manifests' pods start with their commands, users, files and Secrets, find each other by the names of
+Services, become ready by their probes, and lose nothing when they are replaced as a Deployment replaces them. What it does not
+show is in ``fields.py``: scheduling, network policies, rights of ServiceAccounts, the node's own process 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.k8s_run.accounting import Accounts
+from tests.k8s_run.adapter import NODES
+from tests.k8s_run.cluster import Cluster, until
+
+pytestmark = [pytest.mark.k8srun, pytest.mark.timeout(900)]
+
+#: Leaves its number on the host, where it shows how often it ran.
+COUNTED = "echo {number} >>/var/tmp/ran"
+
+#: Asks for results by the keys of Salt's own returner, in a worker's pod: all at once.
+ASK = """
+import json, redis, sys
+url = open("/run/secrets/redis/url").read().strip()
+store = redis.Redis.from_url(url, decode_responses=True)
+print(json.dumps({jid: sorted(store.hgetall("ret:" + jid)) for jid in json.load(sys.stdin)}))
+"""
+
+
+def test_every_pod_of_the_overlay_is_there(cluster: Cluster) -> None:
+    running = json.loads(cluster.podman("pod", "ps", "--format", "json"))
+    mine = {
+        pod["Name"]: pod["Status"]
+        for pod in running
+        if pod["Name"] in {one for found in cluster.pods.values() for one in found}
+    }
+    assert mine == {pod: "Running" for workload in cluster.workloads.values() for pod in workload.pods}
+
+
+def test_the_cage_of_the_manifests_is_that_of_the_processes(cluster: Cluster) -> None:
+    for name in ("saltern-publisher", "saltern-reqserver", "saltern-mworker", "saltern-redis", "saltern-front"):
+        (pod, *_) = cluster.pods[name]
+        security = cluster.workloads[name].spec["securityContext"]
+        text = cluster.podman("exec", cluster.container(pod), "cat", "/proc/self/status", "/proc/self/mounts")
+        status = dict(re.findall(r"^(\w+):\s+(.*)$", text, re.MULTILINE))
+        assert set(status["Uid"].split()) == {str(security["runAsUser"])}, name
+        assert {int(status[key], 16) for key in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")} == {0}, name
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2"), name
+        assert re.search(r"^overlay / overlay ro,", text, re.MULTILINE), name
+
+
+def test_two_minions_sign_in(cluster: Cluster) -> None:
+    def waiting() -> bool:
+        return bool(sorted(json.loads(cluster.cli("salt-key", "-L", "--out", "json"))["minions_pre"]) == list(NODES))
+
+    until(waiting, 60, "both minions' keys wait for acceptance")
+    cluster.cli("salt-key", "-yA")
+    cluster.await_ready()
+    assert cluster.salt("*", "test.ping") == dict.fromkeys(NODES, True)
+
+
+def test_the_examples_highstate(cluster: Cluster) -> None:
+    runs = cluster.salt("-t", "300", "*", "state.apply", seconds=400)
+    assert sorted(runs) == list(NODES)
+    for minion, run in runs.items():
+        assert isinstance(run, dict), (minion, run)
+        assert {tag: result["comment"] for tag, result in run.items() if result["result"] is not True} == {}, minion
+        assert "nginx" in {result["__id__"] for result in run.values()}
+    for node, title in (("web1", "The shop"), ("web2", "The blog")):
+        assert title in (cluster.node(node) / "var/www/html/index.html").read_text()
+
+
+class Traffic:
+    """An operator who never stops giving jobs, until told."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.accounts = Accounts(NODES)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Traffic:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            words = self.cluster.command("salt", "--async", "*", "cmd.run", COUNTED.format(number=number))
+            try:
+                done = subprocess.run(
+                    words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+                )
+                found = re.search(r"\b\d{20}\b", done.stdout)
+                said = done.stdout + done.stderr
+            except subprocess.TimeoutExpired as error:
+                found, said = None, str(error)
+            if found:
+                self.accounts.acknowledged[number] = found[0]
+            else:
+                self.accounts.refused[number] = said
+
+    def given(self) -> int:
+        return len(self.accounts.acknowledged)
+
+    def await_more(self, count: int) -> None:
+        """Waits until so many more jobs are acknowledged."""
+        goal = self.given() + count
+        until(lambda: self.given() >= goal, 90, f"{count} more jobs acknowledged")
+
+
+def returned(cluster: Cluster, jids: list[str]) -> dict[str, list[str]]:
+    """Minions whose results the job cache has, by JID."""
+    container = cluster.container(cluster.pods["saltern-mworker"][0])
+    words = ["exec", "--interactive", container, "python3", "-c", ASK]
+    found: dict[str, list[str]] = json.loads(cluster.podman(*words, stdin=json.dumps(jids)))
+    return found
+
+
+def ran(cluster: Cluster) -> dict[str, list[int]]:
+    """Numbers of the jobs that left them, by host."""
+    return {node: [int(line) for line in (cluster.node(node) / "var/tmp/ran").read_text().split()] for node in NODES}
+
+
+DISTURBANCES: dict[str, Callable[[Cluster], None]] = {
+    "mworkers are rolled": lambda cluster: cluster.roll("saltern-mworker"),
+    "the publisher is rolled": lambda cluster: cluster.roll("saltern-publisher"),
+    "the reqserver is rolled": lambda cluster: cluster.roll("saltern-reqserver"),
+    "Redis is killed": lambda cluster: cluster.crash("saltern-redis-0"),
+    "a worker is killed": lambda cluster: cluster.crash(cluster.pods["saltern-mworker"][0]),
+}
+
+
+def test_no_job_is_lost(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    with Traffic(cluster) as traffic:
+        traffic.await_more(3)
+        for disturb in DISTURBANCES.values():
+            disturb(cluster)
+            traffic.await_more(3)
+    accounts = traffic.accounts
+    faults: list[str] = []
+
+    def settled() -> bool:
+        faults[:] = accounts.faults(returned(cluster, list(accounts.acknowledged.values())), ran(cluster))
+        return not faults
+
+    begun = time.monotonic()
+    try:
+        until(settled, 60, "every acknowledged job has its results")
+    except pytest.fail.Exception:
+        pytest.fail(
+            f"{len(accounts.acknowledged)} jobs acknowledged, {len(accounts.refused)} refused:\n" + "\n".join(faults)
+        )
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{len(accounts.acknowledged)} jobs acknowledged, each has run once and returned on {len(NODES)} minions, the last "
+            f"{time.monotonic() - begun:.1f} s after the end; {len(accounts.refused)} commands got no JID: {accounts.refused}\n"
+        )
+    cluster.await_ready()
