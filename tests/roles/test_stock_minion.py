@@ -23,7 +23,9 @@ OURS = "ours1"
 
 
 @pytest.fixture(scope="module")
-def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def stock(
+    module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Lab, StockMinion]]:
     """A master, and the stock minion signed in there. One of ours may be started beside it."""
     need_namespace()
     cachedir = str(tmp_path_factory.mktemp("received"))
@@ -38,9 +40,15 @@ def joined(module_labs: NewLab, oracle: Oracle, tmp_path_factory: pytest.TempPat
         until(
             lambda: lab.run("salt", "-t", "2", MINION, "test.ping").code == 0, 3 * STARTUP, "the stock minion answers"
         )
-        yield lab
+        yield lab, minion
     finally:
         minion.end()
+
+
+@pytest.fixture
+def joined(stock: tuple[Lab, StockMinion]) -> Lab:
+    """The master."""
+    return stock[0]
 
 
 def test_it_answers(joined: Lab) -> None:
@@ -215,8 +223,9 @@ def shape(data: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def both(joined: Lab) -> Lab:
+def both(stock: tuple[Lab, StockMinion]) -> Lab:
     """The lab with one of our minions beside the stock one."""
+    joined = stock[0]
     joined.start(OURS)
     until(lambda: joined.keys()["minions_pre"] == [OURS], STARTUP, "our minion's key")
     joined.ok("salt-key", "-y", "-a", OURS)
@@ -260,3 +269,22 @@ def _without_publication(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_publication(item) for key, item in value.items() if not str(key).startswith("__pub_")}
     return value
+
+
+def test_jobs_wait_for_it_while_it_is_away(stock: tuple[Lab, StockMinion]) -> None:
+    """It cannot ask for what it missed: the master sends it again when it says that it has started."""
+    lab, minion = stock
+    minion.end()
+    jid, called_off, unasked = (
+        lab.ok("salt", "--async", *words, MINION, "test.echo", "later").out.split()[-1]
+        for words in (["--when-back=10m"], ["--when-back"], [])
+    )
+    listed = lab.runner("jobs.list_waiting")
+    assert {one: job["Waits for"] for one, job in listed.items()} == {jid: [MINION], called_off: [MINION]}
+    assert lab.runner("jobs.cancel", called_off) == {"Cancelled": [MINION], "Too late for": {}}
+    minion.start()
+    came = until(lambda: lab.redis().hget(f"ret:{jid}", MINION), 3 * STARTUP, "the job that waited")
+    assert json.loads(came)["return"] == "later"
+    assert lab.runner("jobs.list_waiting") == {}
+    assert lab.salt(MINION, "test.ping") == {MINION: True}
+    assert not lab.redis().exists(f"ret:{called_off}", f"ret:{unasked}")
