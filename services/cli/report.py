@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from services.kit.jobs.returns import retcode_of
@@ -35,6 +36,20 @@ def no_response(
     if known and (state in _ABOUT_MINION or known.get("key") != "accepted"):
         lines.append(about_minion(known, took=state != "expected"))
     return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
+
+
+def waits(jid: str, until_ms: int, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What stands in the place of the return of a minion that the job waits for (``--when-back``): nothing has failed."""
+    until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    lines = [f"The job waits for this minion until {until}."]
+    if known:
+        lines.append(about_minion(known, took=True))
+    lines.append(f"Who is waited for, and calling it off:\n\nsalt-run jobs.list_waiting\nsalt-run jobs.cancel {jid}")
+    return {"return": "\n".join(lines), "out": "no_return", "retcode": 0, "state": "waiting"}
+
+
+#: States in which a minion has not taken a job: such a one is waited for.
+WAITED_FOR = ("expected", "offline")
 
 
 #: State of the job on a minion -> the first line, and what is said behind it; ``since``: how long it has been so.
@@ -123,6 +138,7 @@ def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
 
 #: States that the summary counts apart, of those that did not return.
 _COUNTED: Mapping[str, str] = {
+    "waiting": "that are waited for",
     "delivered": "that have the job",
     "started": "running",
     "offline": "offline",

@@ -89,7 +89,7 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         if not job["jid"]:
             return _no_match(printer)
         returns.expect(len(job["minions"]) + len(job.get("missing", ())))
-        returns.of([*job["minions"], *job.get("missing", ())])
+        returns.of([*job["minions"], *job.get("missing", ())], job.get("when_back_until", 0))
         returns.announce(job["jid"])
         follow(job, returns)
         watch.run()
@@ -210,6 +210,7 @@ class _Returns:
         #: What the master said of silent minions: asked for all of them with the first.
         self._known: dict[str, Mapping[str, Any]] = {}
         self._all: Sequence[str] = ()
+        self._waits_until = 0
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}
         flags = request.flags
@@ -230,9 +231,10 @@ class _Returns:
         if self._progress is not None:
             self._progress.expect(minions)
 
-    def of(self, minions: Sequence[str]) -> None:
-        """These are to return."""
+    def of(self, minions: Sequence[str], waits_until: int = 0) -> None:
+        """These are to return; ``waits_until`` (milliseconds since 1970): the job waits for those that are away."""
         self._all = minions
+        self._waits_until = waits_until
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
         """A minion's return."""
@@ -250,7 +252,7 @@ class _Returns:
 
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return."""
-        if self._show_timeout:
+        if self._show_timeout or self._waits_until:
             if self._parts[0] != jid:
                 self._parts = (jid, self._memory.parts(jid) if jid else {})
             part = self._parts[1].get(minion)
@@ -260,9 +262,16 @@ class _Returns:
             if minion not in self._known:
                 left = [name for name in self._all if name not in self._loads]
                 self._known |= {name: {} for name in [*left, minion]} | dict(self._memory.known(left or [minion]))
-            self._show(minion, report.no_response(jid, self._known[minion], part))
+            self._show(minion, self._in_its_place(minion, jid, part))
         if self._progress is not None:
             self._progress.lost()
+
+    def _in_its_place(self, minion: str, jid: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Of the return that did not come. Of a minion without an accepted key nothing is waited for."""
+        state, known = str((part or {}).get("state", "expected")), self._known[minion]
+        if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":
+            return report.waits(jid, self._waits_until, known)
+        return report.no_response(jid, known, part)
 
     def close(self, *, worst: bool = False) -> int:
         """Shows what was kept for the end; the exit code. ``worst``: the largest of the minions' codes, as for batches."""

@@ -239,6 +239,85 @@ def test_summary_tells_the_silent_apart(master: Callable[..., Any], capsys: pyte
     ) in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("hide", [False, True])
+def test_a_job_that_waits_has_not_failed(
+    hide: bool, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"now": 9000, "minions": {"a": {"since": 5000, "state": "offline"}}}
+    known = {"a": {"key": "accepted", "age": 86400}}
+    fake = master(
+        {
+            "publish": {**job("a"), "when_back_until": 1_000_000_000_000},
+            "job_returns": {},
+            "job_status": status,
+            "known": known,
+        }
+    )
+    words = ["--hide-timeout"] if hide else []
+    assert salt.run([*words, "--when-back=2h", "--summary", "*", "f.x"], fake.outside()) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(
+        "a:\n    The job waits for this minion until 2001-09-09 01:46:40 UTC.\n    It was last heard of 1 d 0 h ago.\n"
+    )
+    assert f"salt-run jobs.cancel {JID}" in captured.out
+    assert "# of minions that are waited for: 1" in captured.out
+    assert captured.err == ""
+    (sent,) = [call for call in fake.sent("publish") if call["fun"] == "f.x"]
+    assert sent["when_back"] == 7200
+
+
+@pytest.mark.parametrize(
+    ("state", "key"), [("started", "accepted"), ("lost", "accepted"), ("expected", None), ("cancelled", "accepted")]
+)
+def test_a_job_does_not_wait_for_whom_has_it_or_has_no_key(
+    state: str, key: str | None, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"now": 9000, "minions": {"a": {"since": 5000, "state": state}}}
+    answers = {"job_returns": {}, "job_status": status, "known": {"a": {"key": key, "age": 99}}}
+    fake = master({"publish": {**job("a"), "when_back_until": 1_000_000_000_000}, **answers})
+    assert salt.run(["--when-back", "*", "f.x"], fake.outside()) == 1
+    assert "The job waits" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [
+        ([], {}),
+        (["--when-back"], {"when_back": 86400}),
+        (["--when-back=90"], {"when_back": 90}),
+        (["--no-replay"], {"no_replay": True}),
+    ],
+)
+def test_what_becomes_of_the_job_where_nobody_hears_it(
+    words: list[str], sent: dict[str, Any], master: Callable[..., Any]
+) -> None:
+    fake = master({"publish": job("a"), "job_returns": {}})
+    fake.events = [(0, *ret("a", True))]
+    assert salt.run([*words, "*", "f.x"], fake.outside()) == 0
+    (published,) = fake.sent("publish")
+    assert {name: published[name] for name in ("when_back", "no_replay") if name in published} == sent
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--when-back=soon"], "'soon' is not a duration"),
+        (["--when-back=0"], "'0' is no time to wait"),
+        (["--when-back="], "is not a duration"),
+        (["--when-back", "--no-replay"], "not allowed with argument"),
+        (["--when-back", "-b", "2"], "leave one out"),
+        (["--when-back", "--batch-safe-limit=2"], "leave one out"),
+    ],
+)
+def test_a_wrong_way_to_wait(
+    words: list[str], said: str, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        salt.run([*words, "*", "test.ping"], master({}).outside())
+    assert ended.value.code == 64
+    assert said in capsys.readouterr().err
+
+
 def test_who_may_not_ask_is_told_the_rest(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     refusal = ControlError("AuthorizationError", "cli may not @jobs")
     fake = master({"publish": job("a"), "job_returns": {}, "known": refusal})
