@@ -31,6 +31,8 @@ def _loop(role: Role) -> None:
         one.setsockopt(zmq.MAXMSGSIZE, 4 * role.options.max_event_size)
     # Every subscription and every end of one is passed up, repeated ones too: each probe must be seen.
     pub.setsockopt(zmq.XPUB_VERBOSER, 1)
+    # A full queue of a listener is told, so that what it loses is counted.
+    pub.setsockopt(zmq.XPUB_NODROP, 1)
     doorkeeper.serve(pull, "event_pull")
     doorkeeper.serve(pub, "event_pub")
     try:
@@ -63,7 +65,7 @@ def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
         topic = frame[1:]
         if topic.startswith(PROBE):
             if frame[:1] == b"\x01":
-                pub.send(topic)
+                _send(role, pub, topic)
         else:
             role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
 
@@ -77,8 +79,19 @@ def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> Non
         if len(frames) != 1:
             role.metrics.dropped.labels("event_pull_port").inc()
             continue
-        pub.send(frames[0])
+        _send(role, pub, frames[0])
         role.metrics.events.labels(_prefix(frames[0])).inc()
+
+
+def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
+    """To everybody who has room. Who has none loses it: nobody waits for a slow listener."""
+    try:
+        pub.send(frame, zmq.NOBLOCK)
+    except zmq.Again:
+        role.metrics.events_dropped.inc()
+        pub.setsockopt(zmq.XPUB_NODROP, 0)
+        pub.send(frame, zmq.NOBLOCK)
+        pub.setsockopt(zmq.XPUB_NODROP, 1)
 
 
 def _prefix(frame: bytes) -> str:

@@ -166,6 +166,10 @@ class Histogram(Metric):
         """The child with these label values."""
         return Observed(self, self._key(values))
 
+    def observe(self, value: float) -> None:
+        """Counts into the bucket of this value, where there are no labels."""
+        self._observe(self._key(()), value)
+
     def rows(self) -> Iterator[Rows]:
         """What is served of it."""
         samples: list[Sample] = []

@@ -10,6 +10,9 @@ from services.kit.exposition import Counter, Gauge, Histogram, Registry, collect
 #: From one millisecond (a ping) to a minute (the request deadline).
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
+#: From a ping to an hour: a highstate of a fleet takes minutes.
+_JOB_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -35,6 +38,10 @@ class Metrics:
     aes_rotations: Counter
     minions: Gauge
     redis_up: Gauge
+    redis_seconds: Gauge
+    job_seconds: Histogram
+    events_dropped: Counter
+    minions_present: Gauge
     jobs_bytes: Gauge
     jobs_evicted: Counter
     lives_ended: Counter
@@ -66,6 +73,10 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "lives_ended": frozenset({"maintenance"}),
     "store_faults": frozenset({"mworker", "maintenance"}),
     "redis_up": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
+    "redis_seconds": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
+    "job_seconds": frozenset({"mworker"}),
+    "events_dropped": frozenset({"eventpublisher"}),
+    "minions_present": frozenset({"maintenance"}),
 }
 
 
@@ -127,4 +138,16 @@ def new_metrics(role: str) -> Metrics:
             "store_faults", "salt_store_faults", "Keys in Redis that could not be read and were stepped over"
         ),
         redis_up=gauge("redis_up", "salt_redis_up", "1 while Redis answers"),
+        redis_seconds=gauge("redis_seconds", "salt_redis_seconds", "Round trip to Redis, measured when this is read"),
+        job_seconds=Histogram(
+            "salt_job_seconds",
+            "Time from the publication of a job to its last return",
+            (),
+            bounds=_JOB_SECONDS,
+            registry=served("job_seconds"),
+        ),
+        events_dropped=counter("events_dropped", "salt_events_dropped", "Events that a slow listener did not get"),
+        minions_present=gauge(
+            "minions_present", "salt_minions_present", "Minions that were heard of within presence_window"
+        ),
     )

@@ -73,7 +73,14 @@ class Role:
     def watch_redis(self, trouble: Callable[[], str | None]) -> None:
         """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis answers, else why not."""
         self.health.check("redis", trouble)
-        self.metrics.redis_up.set_function(lambda: 0.0 if trouble() else 1.0)
+
+        def asked() -> float:
+            started = time.monotonic()
+            up = 0.0 if trouble() else 1.0
+            self.metrics.redis_seconds.set(time.monotonic() - started)
+            return up
+
+        self.metrics.redis_up.set_function(asked)
 
     def watch_faults(self, faults: FaultsOfStore) -> None:
         """Logs each key in Redis that cannot be read, once, and counts how often one was stepped over."""

@@ -173,6 +173,7 @@ def presence(chores: Chores) -> None:
     options = chores.role.options
     now = frozenset(chores.store.presence.present(int((time.time() - options.presence_window) * 1000)))
     before, chores.present = chores.present, now
+    chores.role.metrics.minions_present.set(len(now))
     if not options.presence_events:
         return
     if before is not None and before != now:

@@ -18,6 +18,7 @@ from typing import Any
 
 import zmq
 
+from masterstore.errors import StoreError
 from masterstore.store import Store
 from services.kit.arguments import on_the_wire
 from services.kit.bus import EventSender
@@ -26,7 +27,7 @@ from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import rows_of
 from services.kit.served_files import file_server
-from services.kit.service import DRAIN_SECONDS, Role, run_role
+from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.reactor.event_return import follow
 from services.reactor.inbox import Inbox, InHand
 from services.reactor.pool import Pool, Worker
@@ -210,7 +211,8 @@ def _loop(role: Role) -> None:
     table = ReactorTable(rows_of(options.reactor), options.id)
     if options.reactor_niceness:
         os.nice(options.reactor_niceness)
-    store = Store.open(options.redis_url, client_name="reactor")
+    with unusable(StoreError):
+        store = Store.open(options.redis_url, client_name="reactor")
     role.watch_redis(store.trouble)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)

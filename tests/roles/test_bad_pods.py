@@ -24,7 +24,7 @@ pytestmark = pytest.mark.roles
 #: Longer than any test: a role that cannot start is asked meanwhile.
 PAUSE = {"config_error_pause": 120}
 
-REMEMBER = ("mworker", "publisher", "maintenance")
+REMEMBER = ("mworker", "publisher", "maintenance", "reactor")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from masterstore.lives import made_ms
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
 from services.mworker.commands.waiting import heard_of
@@ -49,6 +50,8 @@ def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
             result, ttl=options.keep_jobs_seconds, now_ms=now_ms, compress_above=options.compress_return_bytes
         )
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
+        if recorded.complete and recorded.first and (made := made_ms(result["jid"])):
+            desk.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
         if not recorded.known_job:
             desk.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 import zmq
 
@@ -56,6 +57,7 @@ def live(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Live]:
     monkeypatch.setattr(eventpublisher, "_TICK", 20)
+    monkeypatch.setattr(eventpublisher, "QUEUED_EVENTS", 50)
     role = new_role("eventpublisher", new_options(max_event_size=10_000))
     with running(role, eventpublisher._loop):
         yield Live(role, context, role_keys, eventually)
@@ -70,6 +72,23 @@ def test_messages_that_are_no_events_are_dropped_and_counted(live: Live) -> None
     event = listener.next(10)
     assert event is not None
     assert event[0] == "salt/auth"
+
+
+def test_what_a_slow_listener_loses_is_counted_and_others_get_it(live: Live) -> None:
+    slow, quick, raw = live.subscriber("slow/"), live.subscriber("end"), live.raw_sender()
+    frame = b"slow/x\n\n" + msgpack.packb({"x": b"x" * 20_000})
+
+    def lost() -> bool:
+        for _ in range(100):
+            raw.send(frame)
+        return live.metric("salt_events_dropped_total") > 0
+
+    live.eventually(lost)
+    raw.send(b"end\n\n\x80")
+    event = quick.next(10)
+    assert event is not None
+    assert event[0] == "end"
+    slow.close()
 
 
 def test_a_message_beyond_all_measure_ends_only_its_sender(live: Live) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from saltwire.jid import is_jid
+from saltwire.jid import is_jid, new_jid
 
 pytestmark = pytest.mark.redis
 
@@ -39,6 +40,17 @@ class TestReturn:
         assert worker.store.jobs.returns(JID)["web1"]["return"] is True
         assert len(worker.events) == 1
         assert worker.count("salt_job_returns_total", result="duplicate") == 1
+
+    def test_the_last_return_of_a_job_tells_how_long_it_took(self, worker: Worker) -> None:
+        jid = new_jid(time.time() - 3)
+        load = {"jid": jid, "fun": "test.ping", "arg": [], "tgt": "*", "tgt_type": "glob", "user": "x", "ret": ""}
+        worker.store.jobs.publish(load, ["web1", "web2"], request_id="r", ttl=60, now_ms=int(time.time() * 1000))
+        worker.minion().ask("_return", **self.ret(jid=jid))
+        assert worker.count("salt_job_seconds_count") == 0
+        for _ in range(2):
+            worker.minion("web2").ask("_return", **self.ret(jid=jid))
+        assert worker.count("salt_job_seconds_count") == 1
+        assert 3 <= worker.count("salt_job_seconds_sum") < 30
 
     def test_a_job_that_the_minion_began_gets_a_jid(self, worker: Worker) -> None:
         assert worker.minion().ask("_return", **self.ret(jid="req", fun="state.apply")) is None
