@@ -253,7 +253,9 @@ class MasterOptions(StateOptions, FileserverOptions):
         None, "regular expression of minion ids -> of mine functions that they may have; empty: all"
     )
     minion_data_cache: bool = option(True, "grains of minions are kept for targeting")
-    replay_window: int = option(300, "seconds of publications that a restarted publisher sends again")
+    replay_window: int = option(
+        300, "seconds for which a job is given to minions that missed it, and sent by a publisher that was away"
+    )
     max_request_bytes: int = option(64 * 1024 * 1024, "largest message that 4506 reads")
     max_event_size: int = option(1048576, "largest event in bytes; larger ones lose their largest values")
     request_deadline: int = option(60, "seconds that a request may wait for a worker and be worked on")
