@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Command] = {
     "import": Command("services.moving.main", "takes configuration and keys of a stock Salt master", "import_main"),
     "export": Command("services.moving.main", "writes them as a stock Salt master reads them", "export_main"),
     "node-labels": Command("services.minion.node_labels", "writes a Kubernetes node's labels as grains of its minion"),
+    "store": Command("services.storecheck.main", "looks through Redis for what is wrong, mends it, migrates it"),
     "completion": Command("services.cli.completion", "the script by which bash, zsh or fish completes the commands"),
     "complete": Command("services.cli.complete", "what may stand at the end of a command line; such scripts call it"),
     "health": Command("services.kit.probe", "asks the role on this machine whether it is ready"),

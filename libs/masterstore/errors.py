@@ -17,6 +17,7 @@ class StoreCorrupt(StoreError):
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"the key {key} in Redis cannot be read: {why}")
         self.key = key
+        self.why = why
 
 
 class JidTaken(StoreError):

@@ -17,6 +17,7 @@ from masterstore.minion_keys import MinionKeys
 from masterstore.presence import Presence
 from masterstore.publications import Publications
 from masterstore.runner_jobs import RunnerJobs
+from masterstore.schema import Schema
 from masterstore.sign_ins import SignIns
 
 
@@ -41,6 +42,7 @@ class Store:
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client)
         self.locks = Locks(client)
+        self.schema = Schema(client)
 
     @classmethod
     def open(cls, url: str, *, timeout: float = 2.0, client_name: str) -> Store:

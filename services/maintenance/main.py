@@ -13,6 +13,7 @@ import zmq
 
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.events import EventKeeper
+from masterstore.keys import SCHEMA_VERSION
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltwire import tags
@@ -43,6 +44,9 @@ _PATIENCE = 5.0
 
 #: Seconds between changes of the counts of keys by state.
 _COUNT_EVERY = 15.0
+
+#: Seconds between looks at the schema of Redis.
+_LOOK_AT_SCHEMA_EVERY = 3600.0
 
 #: A minion that works on a job is lost after so many presence windows without a word, but not before so many seconds.
 _SILENCES, _SHORTEST_SILENCE = 3, 600
@@ -123,6 +127,18 @@ def expire_jobs(chores: Chores) -> None:
         log.error(
             "the job cache has %d bytes, more than job_cache_bytes: what is left is waited for, or the next round's",
             held,
+        )
+
+
+def look_at_schema(chores: Chores) -> None:
+    """Says which version of the keys Redis is of, and what to do about another than this."""
+    said = chores.store.schema.begin()
+    if said < SCHEMA_VERSION:
+        text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"
+        chores.role.log.warning(text, said, SCHEMA_VERSION)
+    elif said > SCHEMA_VERSION:
+        chores.role.log.error(
+            "Redis is of schema %d, and this version knows %d: use the newer one", said, SCHEMA_VERSION
         )
 
 
@@ -230,6 +246,7 @@ TASKS: Mapping[str, Task] = {
     "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
     "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
+    "look_at_schema": Task(lambda options: _LOOK_AT_SCHEMA_EVERY, look_at_schema),
     "settle_jobs": Task(lambda options: options.loop_interval, settle_jobs),
     "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
     "presence": Task(lambda options: options.loop_interval, presence),

@@ -56,6 +56,9 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "job_budget.forget": lambda store: store.job_budget.forget(1, 1),
     "job_budget.evict": lambda store: store.job_budget.evict(1),
     "job_budget.drop": lambda store: store.job_budget.drop(JID),
+    "schema.version": lambda store: store.schema.version(),
+    "schema.begin": lambda store: store.schema.begin(),
+    "schema.say": lambda store: store.schema.say(),
     "jobs.load": lambda store: store.jobs.load(JID),
     "jobs.returns": lambda store: store.jobs.returns(JID),
     "jobs.returns of some": lambda store: store.jobs.returns(JID, ["a"]),
@@ -447,7 +450,7 @@ STEPS_OVER = {
 @pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("ping", "cache.drop_pillar")])
 def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: redis.Redis, verb: str) -> None:
     for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", f"salt:job:{JID}:life", "salt:jobs",
-                 "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a", "salt:signers",
+                 "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a", "salt:signers", "salt:schema",
                  "salt:jobs:due", "salt:jobs:bytes",
                   "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:keys:accepted",

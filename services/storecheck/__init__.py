@@ -1,0 +1,1 @@
+"""``saltern store``: the master's memory looked through, mended, migrated."""
