@@ -487,6 +487,7 @@ ROOMS: Mapping[str, Room] = {
             "lab",
             "maintenance",
             "moving",
+            "storecheck",
             "mworker",
             "publisher",
             "reactor",

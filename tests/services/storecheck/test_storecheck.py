@@ -206,7 +206,7 @@ def test_jobs_of_the_first_schema_are_brought_over(redis_url: str, run: Any, raw
         (JobFilter(functions=("cmd.*",)), [later, jid]),
         (JobFilter(users=("joe",), targets=("web*",)), [later, jid]),
         (JobFilter(states=("running",)), [jid]),
-        (JobFilter(results=("failed",)), [later]),
+        (JobFilter(success=False), [later]),
     ):
         assert [job.jid for job in store.found_jobs.page(wanted).jobs] == jids, wanted
     assert run("check")[0] == 0
