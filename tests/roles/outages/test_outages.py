@@ -1,0 +1,116 @@
+"""Each row of docs/operations/outages.md: something is away, and what it says there happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from masterstore.store import Store
+from services.kit.bus import pack
+from tests.chaos.field import Field
+from tests.roles.lab import STARTUP, Held, Lab, until
+from tests.roles.outages.table import OUTAGES, Outage
+
+pytestmark = pytest.mark.roles
+
+PAGE = Path(__file__).parents[3] / "docs" / "operations" / "outages.md"
+
+#: Seconds within which an operator is told that something is away.
+TOLD = 12.0
+
+#: Seconds for everybody to be back, and for what waited to be done.
+BACK = 20.0
+
+#: Reaction to an event that an outage is tried with.
+COUNT = "count:\n  local.test.echo:\n    - tgt: web2\n    - args:\n      - text: {{ data['what'] }}\n"
+
+
+class Ground(Field):
+    """One publisher, two workers, two minions, and a link between any two of them."""
+
+    def _replicas(self) -> list[str]:
+        return Lab._replicas(self)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    root = tmp_path_factory.mktemp("ground")
+    (sls := root / "count.sls").write_text(COUNT)
+    made = Ground(
+        root,
+        workers=2,
+        options={"reactor": [{"site/outage": [str(sls)]}], "worker_silence": 2, "auto_accept": True},
+    )
+    try:
+        made.start_all()
+        made.salt("*", "saltutil.sync_modules")
+        yield made
+    finally:
+        made.close()
+
+
+def test_the_page_is_the_table() -> None:
+    page = PAGE.read_text()
+    for row in OUTAGES:
+        assert row.line in page, f"{PAGE} lacks: {row.line}"
+    assert page.count("\n| ") - 1 == len(OUTAGES), "the page has a row that no test has"
+
+
+@pytest.mark.parametrize("number", range(len(OUTAGES)), ids=[row.what for row in OUTAGES])
+def test_an_outage(ground: Ground, number: int) -> None:
+    row, lab = OUTAGES[number], ground
+    held = Held(lab)
+    jid = held.publish()
+    row.begin(lab)
+    try:
+        waiting = None
+        if row.ping == "waits":
+            waiting = lab.started("salt", "-t", "15", "--out", "json", "--static", "web1", "test.ping")
+        elif row.ping == "works":
+            assert lab.salt("-t", "2", "web1", "test.ping") == {"web1": True}
+        else:
+            _is_refused(lab, row)
+        for name in row.unready:
+            until(lambda name=name: lab.probe(name)[0] == 503, BACK, f"{name} says that it is not ready")  # type: ignore[misc]
+            assert lab.probe(name, "/healthz")[0] == 200
+        if row.event is not None:
+            ground_store(lab).events.keep(pack("site/outage", {"what": f"number-{number}"}), 1000)
+        held.let_go()
+        until(lambda: not lab.jobbers(), BACK, "the job has ended on both minions")
+    finally:
+        row.end(lab)
+    until(lambda: sorted(lab.redis().hkeys(f"ret:{jid}")) == ["web1", "web2"], BACK, "its results are in the job cache")
+    if waiting is not None:
+        answer = lab.finished(waiting, BACK)
+        assert (answer.code, answer.data) == (0, {"web1": True}), answer
+    if row.event:
+        until(lambda: _answers(lab, number), BACK, "the event is answered")
+    lab.await_ready(*lab.roles, *lab.minions)
+    lab.pings()
+    assert lab.tracebacks() == []
+
+
+def _is_refused(lab: Ground, row: Outage) -> None:
+    """It ends soon, with an exit code and one line that says what is wrong."""
+    started = time.monotonic()
+    answer = lab.run("salt", "web1", "test.ping")
+    assert time.monotonic() - started < TOLD, answer
+    said = answer.out + answer.err
+    assert answer.code != 0, answer
+    assert row.ping in said, answer
+    assert "redis at redis://127.0.0.1" in said, answer
+    assert "Traceback" not in said, answer
+
+
+def ground_store(lab: Ground) -> Store:
+    """What a worker writes events to, by a road that no outage of the table closes."""
+    return Store.open(f"redis://127.0.0.1:{lab.port['redis']}/0", timeout=STARTUP, client_name="test")
+
+
+def _answers(lab: Ground, number: int) -> bool:
+    """Whether a reaction has published its job."""
+    server = lab.redis()
+    return any(f"number-{number}" in (server.get(name) or "") for name in server.scan_iter("load:*", count=1000))
