@@ -10,6 +10,7 @@ import redis
 
 from masterstore import job_scripts, keys, values
 from masterstore.client import Client, text
+from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.large_returns import is_large, packed, unpacked
 from masterstore.lives import Lives, made_ms
@@ -61,11 +62,12 @@ class Job:
 class Jobs(Lives):
     """Verbs on jobs. All raise StoreUnavailable when Redis is away."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
+        """``durability``: of what is acknowledged: publications and returns."""
         super().__init__(client)
-        self._publish = client.redis.register_script(job_scripts.PUBLISH)
-        self._return = client.redis.register_script(job_scripts.RETURN)
-        self._external = client.redis.register_script(job_scripts.EXTERNAL)
+        self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
+        self._return = ConfirmedScript(client, job_scripts.RETURN, durability)
+        self._external = ConfirmedScript(client, job_scripts.EXTERNAL, durability)
 
     def publish(
         self,

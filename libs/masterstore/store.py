@@ -5,6 +5,7 @@ from __future__ import annotations
 from masterstore.banks import Banks
 from masterstore.cache import Cache
 from masterstore.client import Client
+from masterstore.durability import Durability, trouble_with
 from masterstore.epochs import EpochStore
 from masterstore.errors import StoreError
 from masterstore.event_groups import EventGroups
@@ -24,11 +25,12 @@ from masterstore.sign_ins import SignIns
 class Store:
     """All verbs over one Redis. Opening it does not connect; every verb raises StoreUnavailable while Redis is away."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
         self._client = client
+        self._durability = durability
         #: What was found in Redis that cannot be read, and stepped over.
         self.faults = client.faults
-        self.jobs = Jobs(client)
+        self.jobs = Jobs(client, durability)
         self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
@@ -45,18 +47,28 @@ class Store:
         self.schema = Schema(client)
 
     @classmethod
-    def open(cls, url: str, *, timeout: float = 2.0, client_name: str) -> Store:
-        """A store behind any URL of ``masterstore.address``. ``timeout``: seconds for connecting and each answer."""
-        return cls(Client(url, timeout=timeout, client_name=client_name))
+    def open(
+        cls,
+        url: str,
+        *,
+        timeout: float = 2.0,
+        client_name: str,
+        durability: Durability = Durability(),  # noqa: B008 - it is frozen
+    ) -> Store:
+        """A store behind any URL of ``masterstore.address``. ``timeout``: seconds for connecting and each answer.
+
+        ``durability``: what publications and returns must have reached before they are acknowledged.
+        """
+        return cls(Client(url, timeout=timeout, client_name=client_name), durability)
 
     def ping(self) -> None:
         """Raises StoreUnavailable unless Redis answers."""
         self._client.call("ping")
 
     def trouble(self) -> str | None:
-        """None while Redis answers, else why not: what a probe says."""
+        """None while Redis answers, and can be as durable as asked for, else why not: what a probe says."""
         try:
             self.ping()
+            return trouble_with(self._client, self._durability)
         except StoreError as error:
             return str(error)
-        return None

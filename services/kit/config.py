@@ -197,6 +197,15 @@ class MasterOptions(StateOptions, FileserverOptions):
         "redis://127.0.0.1:6379/0",
         "redis://, rediss:// (TLS), unix:// or redis+sentinel://HOST,HOST/SERVICE/DB of the master's memory",
     )
+    redis_wait_replicas: int = option(
+        0, "replicas that must have a job or a return before it is acknowledged; 0: the master's own Redis is enough"
+    )
+    redis_wait_aof: bool = option(
+        False, "a job or return is acknowledged once it is on Redis' disk (WAITAOF, Redis 7.2); needs appendonly yes"
+    )
+    redis_wait_ms: int = option(
+        1500, "milliseconds that this may take (at most 1500); after that it is not acknowledged, and asked for again"
+    )
     key_dir: str = option(
         "", "directory of this role's keys, made by `saltern keygen`; empty: <config dir>/keys/<role>"
     )

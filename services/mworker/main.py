@@ -30,6 +30,7 @@ from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from services.mworker.desk import Desk
 from services.mworker.door import Door
+from services.mworker.durability import durability
 from services.mworker.later import LateReply
 from services.mworker.processes import Processes, TooManyRunners
 
@@ -45,7 +46,7 @@ def worker_name() -> bytes:
 def _loop(role: Role) -> None:
     link_keys = LinkKeys.load(role.keys)
     with unusable(StoreError):
-        store = Store.open(role.options.redis_url, client_name="mworker")
+        store = Store.open(role.options.redis_url, client_name="mworker", durability=durability(role.options))
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
     sender = EventSender(context, role.options, link_keys, keeper)

@@ -27,6 +27,7 @@ from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.jobs.watch import Watch
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import wanted_tags
+from services.mworker.durability import durability
 
 _LOG = logging.getLogger("saltern.runner")
 
@@ -270,7 +271,7 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     stack.callback(context.term)
-    store = Store.open(options.redis_url, client_name="runner")
+    store = Store.open(options.redis_url, client_name="runner", durability=durability(options))
     keeper = EventKeeper(store.events, wanted_tags(options), options.events_kept_count)
     sender = EventSender(context, options, keys, keeper)
     stack.callback(sender.close)

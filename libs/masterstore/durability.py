@@ -1,0 +1,101 @@
+"""What must have happened to a write before it is acknowledged: nothing more, replicas that have it, or disks.
+
+Without it Redis acknowledges what it has in memory and has given to its append-only file: a failover may lose what no replica had,
+a loss of power what was not synced. ``WAIT`` and ``WAITAOF`` (Redis 7.2) speak of all that their connection has written, so they go
+with the script in one request: no round trip more, but the time that replicas and disks take.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from masterstore.client import Client
+from masterstore.errors import StoreError, StoreUnavailable
+
+#: Version of Redis that knows WAITAOF.
+_WAITAOF_SINCE = (7, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What is waited for."""
+
+    #: Replicas that must have it.
+    replicas: int = 0
+    #: It must be on the disk of the master, and of so many replicas (``WAITAOF``).
+    disk: bool = False
+    #: Milliseconds after which it is not acknowledged. Less than a connection waits for an answer.
+    patience: int = 1000
+
+    @property
+    def command(self) -> tuple[str | int, ...]:
+        """What asks Redis to wait; empty where nothing is waited for."""
+        if self.disk:
+            return ("WAITAOF", 1, self.replicas, self.patience)
+        return ("WAIT", self.replicas, self.patience) if self.replicas else ()
+
+
+class ConfirmedScript:
+    """A script whose writes are waited for, called as redis-py's are. Raises redis' errors, StoreUnavailable, StoreError."""
+
+    def __init__(self, client: Client, script: str, durability: Durability) -> None:
+        self._client = client
+        self._script = client.redis.register_script(script)
+        self._durability = durability
+
+    def __call__(self, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        """What the script answers, once it is as durable as asked for."""
+        if not self._durability.command:
+            return self._script(keys=keys, args=args)
+        answer, confirmed = self._both("EVALSHA", self._script.sha, keys, args)
+        if isinstance(answer, redis.exceptions.NoScriptError):
+            answer, confirmed = self._both("EVAL", self._script.script, keys, args)
+        for one in (answer, confirmed):
+            if isinstance(one, Exception):
+                raise one if "WAITAOF" not in str(one) else StoreError(_too_old(self._client, str(one)))
+        self._check(confirmed)
+        return answer
+
+    def _both(self, verb: str, script: Any, keys: Sequence[str], args: Sequence[Any]) -> list[Any]:
+        """The script and the wait, on one connection."""
+        request = self._client.redis.pipeline(transaction=False)
+        request.execute_command(verb, script, len(keys), *keys, *args)  # type: ignore[no-untyped-call]
+        request.execute_command(*self._durability.command)  # type: ignore[no-untyped-call]
+        return request.execute(raise_on_error=False)
+
+    def _check(self, confirmed: Any) -> None:
+        wanted = self._durability
+        local, replicas = (int(part) for part in confirmed) if wanted.disk else (1, int(confirmed))
+        if local >= 1 and replicas >= wanted.replicas:
+            return
+        where = "on the master's disk" if local < 1 else f"on {replicas} of {wanted.replicas} replicas"
+        raise StoreUnavailable(
+            f"redis at {self._client.shown} does not confirm a write: {where} after {wanted.patience} ms"
+            " (redis_wait_replicas, redis_wait_aof)"
+        )
+
+
+def trouble_with(client: Client, durability: Durability) -> str | None:
+    """Why this Redis can never be as durable as asked for; None where it can. Raises StoreUnavailable, StoreError."""
+    if not durability.disk:
+        return None
+    with client.calling() as server:
+        version = str(server.info("server").get("redis_version", "0"))
+        kept = server.info("persistence").get("aof_enabled", 0)
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _WAITAOF_SINCE:
+        return _too_old(client, f"it is {version}")
+    if not kept:
+        return f"redis_wait_aof: redis at {client.shown} keeps no append-only file (appendonly no)"
+    return None
+
+
+def _too_old(client: Client, why: str) -> str:
+    return (
+        f"redis_wait_aof: redis at {client.shown} cannot wait for its disk: {why}."
+        " WAITAOF came with Redis 7.2; let Redis sync each write instead (appendfsync always) and leave redis_wait_aof out"
+    )

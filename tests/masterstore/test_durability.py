@@ -1,0 +1,97 @@
+"""What is acknowledged is as durable as asked for, or is not acknowledged."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from masterstore.durability import Durability
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.store import Store
+from tests.faults.redis_pair import RedisPair
+
+pytestmark = pytest.mark.redis
+
+JID = "20260101000000000000"
+LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": [], "user": "root"}
+RETURN = {"jid": JID, "id": "a", "fun": "test.ping", "return": True, "retcode": 0}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisPair]:
+    made = RedisPair(tmp_path_factory.mktemp("pair"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("durability", "command"),
+    [
+        (Durability(), ()),
+        (Durability(replicas=2, patience=500), ("WAIT", 2, 500)),
+        (Durability(disk=True), ("WAITAOF", 1, 0, 1000)),
+        (Durability(replicas=1, disk=True), ("WAITAOF", 1, 1, 1000)),
+    ],
+)
+def test_what_redis_is_asked(durability: Durability, command: tuple[str | int, ...]) -> None:
+    assert durability.command == command
+
+
+def test_a_job_is_acknowledged_once_a_replica_has_it(pair: RedisPair) -> None:
+    master = pair.master()
+    store = Store.open(pair.url, client_name="test", durability=Durability(replicas=1, patience=300))
+    assert store.trouble() is None
+    done = store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1)
+    (replica,) = (port for port in pair.nodes if port != master)
+    assert pair.client(replica).exists(f"load:{JID}") == 1
+    # Nobody has it but the master: it is recorded there, and not acknowledged.
+    pair.kill(replica, signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreUnavailable, match=r"does not confirm a write: on 0 of 1 replicas after 300 ms"):
+            store.jobs.record_return(RETURN, ttl=60)
+    finally:
+        pair.kill(replica, signal.SIGCONT)
+    # Who asks again is told once the replica has it, and the return is stored once.
+    again = store.jobs.record_return(RETURN, ttl=60)
+    assert not again.first
+    assert pair.client(replica).hexists(f"ret:{JID}", "a")
+    repeated = store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1)
+    assert (repeated.jid, repeated.created) == (done.jid, False)
+
+
+def test_scripts_that_redis_forgot_are_sent_again(pair: RedisPair) -> None:
+    store = Store.open(pair.url, client_name="test", durability=Durability(replicas=1))
+    store.jobs.record_return({**RETURN, "id": "b"}, ttl=60)
+    pair.client(pair.master()).script_flush()
+    assert store.jobs.record_return({**RETURN, "id": "c"}, ttl=60).first
+
+
+def test_a_redis_that_cannot_wait_for_its_disk_is_named(redis_url: str, raw: redis.Redis) -> None:
+    version = raw.info("server")["redis_version"]
+    store = Store.open(redis_url, client_name="test", durability=Durability(disk=True))
+    if tuple(int(part) for part in version.split(".")[:2]) < (7, 2):
+        said = (
+            r"redis_wait_aof: redis at .* cannot wait for its disk: .*WAITAOF came with Redis 7.2; .*appendfsync always"
+        )
+        assert f"it is {version}" in str(store.trouble())
+    else:
+        said = "appendonly"
+        assert "keeps no append-only file" in str(store.trouble())
+    with pytest.raises(StoreError, match=said):
+        store.jobs.record_return(RETURN, ttl=60)
+
+
+def test_a_redis_that_can_does(tmp_path_factory: pytest.TempPathFactory, raw: redis.Redis, redis_url: str) -> None:
+    version = raw.info("server")["redis_version"]
+    if tuple(int(part) for part in version.split(".")[:2]) < (7, 2):
+        pytest.skip(f"WAITAOF came with Redis 7.2; this is {version}")
+    raw.config_set("appendonly", "yes")
+    try:
+        store = Store.open(redis_url, client_name="test", durability=Durability(disk=True))
+        assert store.trouble() is None
+        assert store.jobs.record_return(RETURN, ttl=60).first
+    finally:
+        raw.config_set("appendonly", "no")
