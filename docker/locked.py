@@ -14,6 +14,26 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+#: services' extra ``tracing``: the option of that name, loaded where it is switched on.
+TRACING = (
+    "certifi",
+    "charset-normalizer",
+    "googleapis-common-protos",
+    "idna",
+    "opentelemetry-api",
+    "opentelemetry-exporter-http-transport",
+    "opentelemetry-exporter-otlp-common",
+    "opentelemetry-exporter-otlp-proto-common",
+    "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry-proto",
+    "opentelemetry-sdk",
+    "opentelemetry-semantic-conventions",
+    "protobuf",
+    "requests",
+    "typing-extensions",
+    "urllib3",
+)
+
 #: What a managed host runs. No redis: a managed host has no road to Redis. mako and jmespath are statecore's extra
 #: ``templates``: whoever runs an image cannot add them.
 MINION = (
@@ -27,6 +47,7 @@ MINION = (
     "pycparser",
     "pyyaml",
     "pyzmq",
+    *TRACING,
 )
 
 SETS: dict[str, tuple[str, ...]] = {

@@ -27,6 +27,7 @@ from services.kit.jobs.returns import retcode_of
 from services.kit.jobs.subset import draw
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer
+from services.kit.tracing import VARIABLE, Span, Tracing, parent_of
 
 
 def main() -> int:
@@ -47,10 +48,24 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         printer.say(yaml.safe_dump(shown(options), default_flow_style=False).rstrip("\n"))
         return Exit.OK
     printer.heed(request.arg)
+    tracing = Tracing(options.tracing, "salt-cli")
+    called = {"salt.fun": request.fun_name, "salt.tgt": str(request.tgt), "salt.tgt_type": request.tgt_type}
+    try:
+        with tracing.span("salt.cli.salt", parent_of(outside.env.get(VARIABLE)), "CLIENT", **called) as span:
+            code = _run(request, outside, options, printer, span)
+            if code:
+                span.fail(f"exit code {code}")
+            return code
+    finally:
+        tracing.close()
+
+
+def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer: Printer, span: Span) -> int:
+    flags = request.flags
     control = outside.control(options, config_dir=flags.config_dir)
     if flags.preview:
         return _preview(request, control, printer)
-    publish = partial(_publish, request, control, options, outside)
+    publish = partial(_publish, request, control, options, outside, span)
     if flags.asynchronous:
         job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
         if not job["jid"]:
@@ -156,6 +171,7 @@ def _publish(
     control: ControlClient,
     options: ClientOptions,
     outside: Outside,
+    span: Span,
     tgt: Any,
     tgt_type: str,
     fun: Any,
@@ -175,6 +191,7 @@ def _publish(
         user=outside.user(options),
         request_id=os.urandom(16).hex(),
         **(_delivery(request) if own else {"no_replay": True}),
+        **span.marked({}),
     )
     return job
 

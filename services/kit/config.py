@@ -92,6 +92,9 @@ class StateOptions(Values):
     decrypt_pillar_renderers: list[str] = option(["gpg"], "renderers that decrypt_pillar may name")
     master_tops: dict[str, Any] = option({}, "tops module -> its options; ext_nodes: the command of a node classifier")
     master_tops_first: bool = option(False, "states of master_tops come before those of the top file")
+    tracing: dict[str, Any] = option(
+        {}, "traces by OpenTelemetry: enabled, exporter, endpoint, ... (docs/operations/tracing.md)"
+    )
     module_settings: dict[str, Any] = option(
         {}, "settings of modules and returners by their dotted names; `redis.host: x` in a file says the same"
     )

@@ -24,6 +24,7 @@ from services.kit.config import ConfigError, MasterOptions, StateOptions, key_di
 from services.kit.health import Health
 from services.kit.logs import configure
 from services.kit.metrics import Metrics, new_metrics
+from services.kit.tracing import Tracing
 
 #: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
 DRAIN_SECONDS = 5.0
@@ -64,6 +65,7 @@ class Role:
     metrics: Metrics
     log: logging.Logger
     stop: Stop
+    tracing: Tracing
 
     def running(self) -> bool:
         """False once the process was asked to end. Counts as a turn of the loop."""
@@ -157,7 +159,8 @@ def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None
         with open_probes(name, options, stall_after=stall_after) as (health, metrics):
             log = logging.getLogger(f"saltern.{name}")
             keys = key_directory(options, name, arguments.config_dir)
-            role = Role(name, options, keys, health, metrics, log, catch_signals())
+            tracing = Tracing(options.tracing, f"saltern-{name}")
+            role = Role(name, options, keys, health, metrics, log, catch_signals(), tracing)
             # Until its loop turns it has not said what else it needs.
             health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
             log.info("%s starts", name)
@@ -166,6 +169,7 @@ def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None
             except ConfigError as error:
                 hold(role.health, role.stop, log, error, options.config_error_pause)
                 raise
+            tracing.close()
             log.info("%s ends", name)
     except ConfigError as error:
         print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from services.kit.tracing import Tracing
 from services.minion.journal import JobSteps
 from services.minion.pair import Pair
 from services.minion.spool import Spool
@@ -44,6 +45,7 @@ def work(
     notify: Pair,
     others: Callable[[Mapping[str, Any]], None],
     steps: JobSteps | None = None,
+    tracing: Tracing | None = None,
 ) -> None:
     """Runs the job of a publication and spools its return. To be called in the jobber's process.
 
@@ -60,7 +62,7 @@ def work(
         return
     # A job of the schedule may ask not to be seen among those that run.
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
-        result = run(runtime, load)
+        result = _traced(runtime, load, tracing)
         if load.get("return_job", True):
             spool.put(result)
             if steps and begun:
@@ -80,6 +82,18 @@ def work(
         # After the master's: a returner may take long, or fail.
         if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
             runtime.deliver(names, told)
+
+
+def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) -> dict[str, Any]:
+    """What the job returns; of one that is traced a piece of its trace."""
+    if tracing is None or load.get("own"):
+        return run(runtime, load)
+    traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}
+    with tracing.of_peer("salt.minion.exec", load, "SERVER", **traced) as span:
+        result = run(runtime, load)
+        if not result["success"]:
+            span.fail(f"retcode {result['retcode']}")
+        return span.marked(result)
 
 
 def _keep(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from services.kit.config import ConfigError, MinionOptions, load_minion
 from services.kit.logs import configure
 from services.kit.service import EX_CONFIG, catch_signals, hold, open_probes, role_arguments
+from services.kit.tracing import checked
 from services.minion.admission import Ended, NoMaster, Rejected, Turn
 from services.minion.affairs import Affairs
 from services.minion.channel import endpoint
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.random_startup_delay:
                 turn.wait(random.randint(0, options.random_startup_delay))
             try:
+                checked(options.tracing)
                 if several:
                     run_at_once(options, several, turn)
                 else:

@@ -34,6 +34,7 @@ import msgpack
 
 from saltwire.handshake import Credentials
 from services.kit.config import MinionOptions, as_opts, extension_directory
+from services.kit.tracing import Tracing
 from services.minion import jobber
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
@@ -110,6 +111,7 @@ class Zygote:
         self._others = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
         self._learned = Learned()
+        self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
         self._runtime = self._new_runtime({})
         #: Process -> load of its job.
@@ -185,8 +187,11 @@ class Zygote:
             return
         code = 1
         try:
-            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, self._others.send, steps)
+            jobber.work(
+                self._runtime, load, self._procs, self._spool, self._pair, self._others.send, steps, self._tracing
+            )
             self._learned.tell()
+            self._tracing.close()
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
             _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})

@@ -17,6 +17,7 @@ from saltwire.keys import PublicKey, derive_key_string
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
+from services.kit.tracing import Tracing
 from services.mworker.pillar_seal import pillar_seal
 from statecore.fileserver import FileServer
 from statecore.pillar.memory import PillarMemory
@@ -42,6 +43,7 @@ class Desk:
     log: logging.Logger
     #: Starts a runner in a process of its own; the second is told how the process ended, where it did not end well.
     start_runner: Callable[[Callable[[], None], Callable[[str], None]], None]
+    tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
     #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.

@@ -138,6 +138,7 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
         metrics=role.metrics,
         log=role.log,
         start_runner=processes.start,
+        tracing=role.tracing,
     )
 
 

@@ -144,7 +144,6 @@ class Publisher:
         return self._aes
 
     def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
-        options = self._role.options
         until = sent_until(stream_id, load)
         if time.time() * 1000 > until:
             self._role.log.warning(
@@ -152,6 +151,14 @@ class Publisher:
             )
             return
         job = {name: value for name, value in load.items() if name not in _PRIVATE}
+        traced = {"salt.jid": str(load.get("jid")), "salt.fun": str(load.get("fun"))}
+        with self._role.tracing.of_peer("salt.pub.send", load, "PRODUCER", **traced) as span:
+            self._send(stream_id, load, span.marked(job), until, aes)
+
+    def _send(
+        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], until: float, aes: Crypticle
+    ) -> None:
+        options = self._role.options
         payload = seal_job(
             job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
         )

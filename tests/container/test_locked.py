@@ -39,7 +39,8 @@ def _declared(*projects: str) -> list[str]:
     for project in projects:
         data = tomllib.loads((ROOT / project / "pyproject.toml").read_text())
         found += data["project"]["dependencies"]
-        found += data["project"].get("optional-dependencies", {}).get("templates", [])
+        for extra in data["project"].get("optional-dependencies", {}).values():
+            found += extra
     return [text for text in found if not text.startswith("saltern-")]
 
 

@@ -17,6 +17,7 @@ from services.kit.health import Health
 from services.kit.keygen import make_keys
 from services.kit.metrics import new_metrics
 from services.kit.service import Role, Stop
+from services.kit.tracing import Tracing
 from tests.ports import free_ports
 
 #: Seconds after which the wait for a role has failed.
@@ -71,7 +72,16 @@ def new_role(role_keys: Path) -> NewRole:
     def make(name: str, options: MasterOptions) -> Role:
         metrics = new_metrics(name)
         health = Health(name, metrics.registry)
-        return Role(name, options, role_keys / name, health, metrics, logging.getLogger(f"saltern.{name}"), Stop())
+        return Role(
+            name,
+            options,
+            role_keys / name,
+            health,
+            metrics,
+            logging.getLogger(f"saltern.{name}"),
+            Stop(),
+            Tracing({}, name),
+        )
 
     return make
 

@@ -50,7 +50,10 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     ``when_back_until`` (milliseconds since 1970). Asked twice with one ``request_id`` it answers the same JID and publishes once.
     Refuses with TargetError, InvocationError or JidError.
     """
-    return published(desk, client, fields, {})
+    with desk.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
+        answer = published(desk, client, fields, span.marked({}))
+        span.note(**{"salt.jid": str(answer["jid"]), "salt.minions": len(answer["minions"])})
+        return answer
 
 
 def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

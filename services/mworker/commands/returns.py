@@ -16,7 +16,7 @@ from services.mworker.desk import Desk
 _NEEDED = ("jid", "fun", "return")
 
 #: Fields of the message that are not part of the result.
-_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid"})
+_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
 
 #: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
 #: that is lost makes it send the return again, which must not be another job. Stock minions send no such field.
@@ -31,6 +31,13 @@ _DROPPED = False
 
 
 def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    """As ``_stored``, traced where the job is."""
+    traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
+    with desk.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
+        return _stored(desk, minion_id, load)
+
+
+def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
     if any(name not in load for name in _NEEDED):
         desk.log.warning(

@@ -21,6 +21,7 @@ from services.kit.config import MasterOptions
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
 from services.kit.service import Role, Stop
+from services.kit.tracing import Tracing
 from services.maintenance import main as maintenance
 from services.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
 from services.maintenance.scheduled import Due, ScheduledRunners
@@ -56,7 +57,16 @@ def round_of(url: str, tmp_path: Path, clock: Hands | None = None, **options: An
     metrics = new_metrics("maintenance")
     health = Health("maintenance", metrics.registry, stall_after=30)
     chosen = MasterOptions(redis_url=url, **options)
-    role = Role("maintenance", chosen, tmp_path, health, metrics, logging.getLogger("saltern.maintenance"), Stop())
+    role = Role(
+        "maintenance",
+        chosen,
+        tmp_path,
+        health,
+        metrics,
+        logging.getLogger("saltern.maintenance"),
+        Stop(),
+        Tracing({}, "maintenance"),
+    )
     fired: list[tuple[str, Mapping[str, Any]]] = []
 
     def fire(tag: str, data: Mapping[str, Any]) -> bool:
