@@ -17,18 +17,31 @@ from itertools import cycle, islice
 #: Above the ports of a lab (services/lab), below Linux' own (net.ipv4.ip_local_port_range).
 _PORTS = range(25_600, 32_600)
 
+#: For processes that are away for a while and must find their port again: nobody else takes ports of these.
+_KEPT = range(14_000, 18_000)
+
 #: Workers that have ports of their own; with more of them some share.
 _WORKERS = 10
 
 
 def free_ports(count: int) -> list[int]:
     """Different ports of loopback that nothing listens on."""
+    return _free_of(_own(), count)
+
+
+def kept_ports(count: int) -> list[int]:
+    """The same, of ports that no other test takes when nobody listens there for a while."""
+    start = random.randrange(len(_KEPT))
+    return _free_of(islice(cycle(_KEPT), start, start + len(_KEPT)), count)
+
+
+def _free_of(ports: Iterator[int], count: int) -> list[int]:
     with ExitStack() as held:
         found: list[int] = []
         while len(found) < count:
             probe = held.enter_context(socket.socket())
             with suppress(OSError):
-                probe.bind(("127.0.0.1", next(_own())))
+                probe.bind(("127.0.0.1", next(ports)))
                 found.append(probe.getsockname()[1])
         return found
 

@@ -23,7 +23,7 @@ from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
 from tests.conftest import redis_program
 from tests.faults.proxy import Link, Network
 from tests.interop.stock import StockMinion
-from tests.ports import free_port
+from tests.ports import kept_ports
 from tests.roles.lab import ROOT, Lab
 
 #: The job: says that it begins and ends in a journal of the minion's own, one line at a time, and knows nothing of Salt's JIDs.
@@ -88,12 +88,17 @@ class Field(Lab):
             assert self.oracle is not None
             self.stock_minions[minion] = StockMinion(minion, self.oracle, self, options)
 
+    def free_ports(self, count: int) -> list[int]:
+        """A role that is away for a while finds its port again."""
+        return kept_ports(count)
+
     def _replicas(self) -> list[str]:
         return [*super()._replicas(), "publisher2"]
 
     @cached_property
     def _second_publish_port(self) -> int:
-        return free_port()
+        (port,) = self.free_ports(1)
+        return port
 
     def _make_minion(self, minion: str, index: int) -> None:
         super()._make_minion(minion, index)

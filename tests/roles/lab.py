@@ -118,7 +118,7 @@ class Lab:
 
     def __post_init__(self) -> None:
         names = [*PORTS, "redis", *ROLES, *self._replicas(), *self.minions]
-        self.port = dict(zip(names, free_ports(len(names)), strict=True))
+        self.port = dict(zip(names, self.free_ports(len(names)), strict=True))
         self.tree = self.root / "srv"
         self.etc = self.root / "etc"
         shutil.copytree(ROOT / "examples" / "srv", self.tree)
@@ -145,6 +145,10 @@ class Lab:
         make_keys(self.etc / "keys")
         for index, minion in enumerate(self.minions):
             self._make_minion(minion, index)
+
+    def free_ports(self, count: int) -> list[int]:
+        """Ports for what this lab starts."""
+        return free_ports(count)
 
     def _replicas(self) -> list[str]:
         """Names of roles that there are a second time; ``port`` has a port for each."""
