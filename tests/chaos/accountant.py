@@ -24,6 +24,9 @@ AFTERMATH = 20.0
 #: The state of a job whose result is in the job cache.
 RETURNED = "returned"
 
+#: No job waits for these.
+_ASIDE = frozenset({"eventpublisher", "reactor", "maintenance", "cli"})
+
 #: How a minion loses what it runs.
 _DEADLY = frozenset({Kind.KILL, Kind.CRASH})
 
@@ -38,9 +41,11 @@ class Made:
     ended: float
 
     def touches(self, minion: str, minions: frozenset[str]) -> bool:
-        """Whether a job of this minion could feel it: what is another minion's own is not on its way."""
-        whose = self.victim.partition(TO)[0]
-        return whose == minion or whose not in minions
+        """Whether a job of this minion could feel it: what is another minion's own, or hears of jobs only, is not on its way."""
+        ends = self.victim.split(TO)
+        if any(end.rstrip("0123456789") in _ASIDE for end in ends):
+            return False
+        return ends[0] == minion or ends[0] not in minions
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,10 @@ class Word(enum.Enum):
 
 
 #: Words that say nothing bad.
-EXPLAINED = frozenset({Word.LATE_EXPLAINED, Word.INTERRUPTED, Word.STOCK_MISSED, Word.STOCK_AGAIN})
+EXPLAINED = (Word.LATE_EXPLAINED, Word.INTERRUPTED, Word.STOCK_MISSED, Word.STOCK_AGAIN)
+
+#: So many examples of each of these are shown.
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +160,12 @@ class Account:
         """What must not be."""
         return [one for one in self.findings if one.word not in EXPLAINED]
 
+    def _of(self, word: Word) -> list[Finding]:
+        return [one for one in self.findings if one.word is word]
+
     def count(self, word: Word) -> int:
         """How often it was found."""
-        return sum(one.word is word for one in self.findings)
+        return len(self._of(word))
 
     def last_line(self) -> str:
         """What a run is known by."""
@@ -164,6 +175,7 @@ class Account:
         counts = Counter(one.word.value for one in self.findings)
         rows = [f"{self.acknowledged} jobs acknowledged, {self.owed} results owed, {self.executed} executions"]
         rows += [f"{count} times {word}" for word, count in sorted(counts.items())]
+        rows += [str(one) for word in EXPLAINED for one in self._of(word)[:_SHOWN]]
         rows += [f"FOUND {one}" for one in self.broken]
         return "\n".join(rows)
 

@@ -91,6 +91,8 @@ CASES = (
     # Late.
     Case("late with nothing broken", Word.LATE, result=LATE),
     Case("late when another minion was away", Word.LATE, result=LATE, faults=(made("m2"), made("m2~master"))),
+    Case("late when the reactor was away", Word.LATE, result=LATE, faults=(made("reactor"),)),
+    Case("late when no events went out", Word.LATE, result=LATE, faults=(made("mworker2~eventpublisher", Kind.HOLD),)),
     Case("late long after a fault", Word.LATE, result=LATE, faults=(made("redis", began=1, ended=99.9 - AFTERMATH),)),
     Case("late before a fault", Word.LATE, result=LATE, faults=(made("redis", began=150, ended=160),)),
     Case("late when a role was away", Word.LATE_EXPLAINED, result=LATE, faults=(made("reqserver"),)),
