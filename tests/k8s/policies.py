@@ -140,7 +140,7 @@ def bounded(found: Sequence[Object]) -> Iterator[str]:
 
 def probed(found: Sequence[Object]) -> Iterator[str]:
     for pod in pods(found):
-        if pod.component in ONE_SHOT:
+        if pod.component in ONE_SHOT or pod.kind == "Job":
             continue
         for container in pod.containers(init=False):
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):

@@ -325,6 +325,11 @@ def test_other_components_keep_the_policies(name: str, tmp_path: Path) -> None:
     assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
 
 
+def test_the_template_of_an_operators_job_keeps_them_beside_a_master() -> None:
+    found = objects("overlays/lab") + objects("jobs/salt")
+    assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
+
+
 def test_every_component_is_used_somewhere() -> None:
     used = {*OTHERS, *functools.reduce(lambda all_, some: [*all_, *some], OTHERS.values(), [])}
     for name in OVERLAYS:

@@ -1,0 +1,55 @@
+"""The operators' pages say what the manifests say, and lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.k8s.policies import BROUGHT
+from tests.k8s.rendered import K8S, OVERLAYS, ROOT, overlay, pods
+
+PAGES = ROOT / "docs" / "operations"
+
+#: Factors of Kubernetes' quantities, to MiB.
+_MIB = {"Mi": 1, "Gi": 1024}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for page in sorted(PAGES.rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8")):
+            if "://" not in target:
+                yield page, target
+
+
+@pytest.mark.parametrize(("page", "target"), list(links()), ids=lambda value: getattr(value, "name", value))
+def test_links_lead_somewhere(page: Path, target: str) -> None:
+    assert (page.parent / target).exists()
+
+
+def test_every_part_is_named() -> None:
+    text = (PAGES / "kubernetes.md").read_text("utf-8")
+    names = [path.name for path in (K8S / "components").iterdir() if path.name != "release"]
+    for name in (*OVERLAYS, *names):
+        assert f"`{name}`" in text, name
+    secrets = (PAGES / "secrets.md").read_text("utf-8")
+    assert all(f"`{name}`" in secrets for name in BROUGHT)
+
+
+def test_the_table_of_what_a_role_takes_is_what_manifests_ask_for() -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| \d+ \|[ \d]*\| (\d+) \| (\d+) \|", (PAGES / "capacity.md").read_text("utf-8"), re.MULTILINE
+    )
+    said = {name: (int(request), int(limit)) for name, request, limit in rows}
+    asked = {}
+    for pod in pods(overlay("lab")):
+        given = pod.spec["containers"][0]["resources"]
+        asked[pod.component] = (_mib(given["requests"]["memory"]), _mib(given["limits"]["memory"]))
+    assert said == {name: asked[name] for name in said}
+    assert len(said) == 8
+
+
+def _mib(quantity: str) -> int:
+    return int(quantity[:-2]) * _MIB[quantity[-2:]]
