@@ -59,7 +59,8 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "what an orchestration is told: ID of a state, or __all__ -> JSON (kill, duration)"),
     KeySpec("own_job", "salt:own:<minion>:<id>", "string", "keep_jobs_seconds", "mworker", "mworker", "TTL", "JID that a return got of a job that the minion began itself, by the minion's own id of it"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
-    KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last, and milliseconds of its last sign of life; *: any of them"),
+    KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last; *: any of them"),
+    KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> milliseconds of its last sign of life"),
     KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags somebody wants to read later: number, and tag and data as on the bus"),
     KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event of the stream"),
     KeySpec("events_wanted", "salt:events:wanted", "hash", "none: one entry a reader", "reactor", "mworker, maintenance", "the number of readers; what is a day old counts no more", "reader -> JSON of the tag globs that it wants, and when it said so"),
@@ -98,6 +99,7 @@ MINIONS = "minions"
 RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
+PUBLISHER_SIGNS = "salt:publisher:signs"
 EVENTS = "salt:events"
 EVENTS_COUNT = "salt:events:count"
 EVENTS_WANTED = "salt:events:wanted"

@@ -14,8 +14,8 @@ from masterstore.errors import StoreCorrupt
 #: The stream id before all others.
 BEGINNING = "0-0"
 
-#: A cursor as it is written: a stream id, and when its publisher gave the last sign of life.
-_CURSOR = re.compile(r"(?P<id>(?P<ms>\d{1,18})-\d{1,18})(?: (?P<sign>\d{1,18}))?")
+#: A stream id. Nothing more may be in a cursor: publishers of an earlier version read it, too, while a master is upgraded.
+_CURSOR = re.compile(r"(?P<ms>\d{1,18})-\d{1,18}")
 
 
 class Publications:
@@ -50,26 +50,37 @@ class Publications:
     def cursor(self, publisher: str) -> str | None:
         """What this publisher sent last; None when it never sent anything, or another hand wrote something else there."""
         saved = self._client.call("hget", keys.CURSORS, publisher)
-        found = _CURSOR.fullmatch(text(saved or b""))
-        return found["id"] if found else None
+        cursor = text(saved or b"")
+        return cursor if _CURSOR.fullmatch(cursor) else None
 
-    def save_cursors(self, publishers: Sequence[str], stream_id: str, now_ms: int) -> None:
-        """Remembers what was sent last under these names, and that they live."""
-        self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, f"{stream_id} {now_ms}"))
+    def save_cursors(self, publishers: Sequence[str], stream_id: str) -> None:
+        """Remembers what was sent last under these names."""
+        self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, stream_id))
+
+    def give_sign(self, publisher: str, now_ms: int) -> None:
+        """This publisher lives."""
+        self._client.call("hset", keys.PUBLISHER_SIGNS, publisher, now_ms)
 
     def forget_cursors(self, before_ms: int, but: str) -> list[str]:
-        """Drops cursors of publishers (except ``but``) that gave no sign of life since then; their names, sorted."""
+        """Drops what is known of publishers (except ``but``) of whom nothing was heard since then; their names, sorted."""
         saved = {text(name): text(value) for name, value in self._client.call("hgetall", keys.CURSORS).items()}
-        old = sorted(name for name, value in saved.items() if name != but and _last_sign(value) < before_ms)
+        signs = {text(name): text(value) for name, value in self._client.call("hgetall", keys.PUBLISHER_SIGNS).items()}
+        last = {name: max(_sent_at(saved.get(name, "")), _number(signs.get(name, ""))) for name in saved | signs}
+        old = sorted(name for name, at in last.items() if name != but and at < before_ms)
         if old:
             self._client.call("hdel", keys.CURSORS, *old)
+            self._client.call("hdel", keys.PUBLISHER_SIGNS, *old)
         return old
 
 
-def _last_sign(cursor: str) -> int:
-    """Milliseconds since 1970. Before there were signs of life, a cursor was a stream id alone: then its time."""
+def _sent_at(cursor: str) -> int:
+    """Milliseconds since 1970 of what was sent last; 0 for what is no cursor."""
     found = _CURSOR.fullmatch(cursor)
-    return int(found["sign"] or found["ms"]) if found else 0
+    return int(found["ms"]) if found else 0
+
+
+def _number(text_of_it: str) -> int:
+    return int(text_of_it) if text_of_it.isdecimal() else 0
 
 
 def _entry(entry: Any) -> tuple[str, dict[str, Any]]:

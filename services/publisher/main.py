@@ -120,7 +120,7 @@ class Publisher:
 
     def _save_cursor(self) -> None:
         if self._cursor is not None:
-            self._store.publications.save_cursors((self._name, _ANY), self._cursor, int(time.time() * 1000))
+            self._store.publications.save_cursors((self._name, _ANY), self._cursor)
 
     def _give_sign(self) -> None:
         """Now and then, whether or not there was something to send; and forgets publishers that give none.
@@ -130,7 +130,7 @@ class Publisher:
         if time.monotonic() < self._next_sign:
             return
         self._next_sign = time.monotonic() + _SIGN_SECONDS
-        self._save_cursor()
+        self._store.publications.give_sign(self._name, int(time.time() * 1000))
         longest = max(_FORGOTTEN_AFTER, self._role.options.replay_window)
         gone = self._store.publications.forget_cursors(int((time.time() - longest) * 1000), _ANY)
         if gone:

@@ -65,7 +65,8 @@ def everything(store: Store) -> None:
     store.runner_jobs.begin("r2", {**load, "jid": BEGUN}, "master", ttl=1000)
     store.runner_jobs.alive(BEGUN, "here")
     store.runner_jobs.tell(BEGUN, "vim", {"kill": True}, ttl=1000)
-    store.publications.save_cursors(["publisher-1"], "1-1", 1)
+    store.publications.save_cursors(["publisher-1"], "1-1")
+    store.publications.give_sign("publisher-1", 1)
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.cache.set_grains("a", {"os": "Debian"})
@@ -149,7 +150,8 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
             raw.pexpire(name, 0)
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
-    assert left == {"minions", "publications", "cursors", "minion_keys", "keys_version", "grains", "pillar", "changed", "version",
+    assert left == {"minions", "publications", "cursors", "publisher_signs",
+                    "minion_keys", "keys_version", "grains", "pillar", "changed", "version",
                     "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
                     "job_bytes", "schema", "events", "events_count", "events_wanted",
                     "event_group", "event_readers", "dead_events"}  # fmt: skip
@@ -195,6 +197,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "orders": keys.orders(JID),
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
+        "publisher_signs": keys.PUBLISHER_SIGNS,
         "minion_keys": keys.minion_keys("accepted"),
         "keys_version": keys.KEYS_VERSION,
         "grains": keys.GRAINS,

@@ -70,24 +70,33 @@ def test_a_wait_longer_than_the_timeout_of_the_connection(redis_url: str, raw: r
 
 def test_each_publisher_has_a_place_of_its_own(store: Store, second: Store, raw: redis.Redis) -> None:
     add(raw, "5-0", "7-0")
-    store.publications.save_cursors(["one"], "5-0", 1)
-    second.publications.save_cursors(["two", "*"], "7-0", 1)
+    store.publications.save_cursors(["one"], "5-0")
+    second.publications.save_cursors(["two", "*"], "7-0")
     assert (second.publications.cursor("one"), store.publications.cursor("two")) == ("5-0", "7-0")
-    store.publications.save_cursors(["one"], "7-0", 2)
+    store.publications.save_cursors(["one"], "7-0")
     assert second.publications.cursor("one") == "7-0"
     # Reading takes nothing away.
     assert len(store.publications.follow(BEGINNING, 1)) == len(second.publications.follow(BEGINNING, 1)) == 2
 
 
+def test_a_place_is_a_stream_id_and_nothing_else(store: Store, raw: redis.Redis) -> None:
+    """Publishers of an earlier version read it while a master is upgraded, or goes back."""
+    store.publications.save_cursors(["one"], "5-0")
+    assert raw.hgetall("salt:publisher:cursors") == {b"one": b"5-0"}
+
+
 def test_places_of_publishers_that_are_gone_are_forgotten(store: Store, raw: redis.Redis) -> None:
     for name, sign in (("old", 10), ("new", 30), ("*", 10)):
-        store.publications.save_cursors([name], "5-0", sign)
-    # As they were written before there were signs of life, and by another hand.
+        store.publications.save_cursors([name], "5-0")
+        store.publications.give_sign(name, sign)
+    # As an earlier version leaves them, which gives no sign; and as another hand does.
     raw.hset("salt:publisher:cursors", mapping={"plain-old": "19-0", "plain-new": "21-0", "odd": b"\xff"})
+    raw.hset("salt:publisher:signs", mapping={"never-sent": "12", "odder": b"\xff"})
     assert store.publications.cursor("plain-new") == "21-0"
     assert store.publications.cursor("odd") is None
-    assert store.publications.forget_cursors(20, "*") == ["odd", "old", "plain-old"]
+    assert store.publications.forget_cursors(20, "*") == ["never-sent", "odd", "odder", "old", "plain-old"]
     assert sorted(raw.hkeys("salt:publisher:cursors")) == [b"*", b"new", b"plain-new"]
+    assert sorted(raw.hkeys("salt:publisher:signs")) == [b"*", b"new"]
     assert store.publications.forget_cursors(20, "*") == []
 
 

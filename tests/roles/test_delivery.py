@@ -90,7 +90,7 @@ def test_a_minion_that_was_deaf_asks(lab: Lab) -> None:
     jid = publish(lab, "web1", "test.echo", "unsent")
     newest = lab.redis().xrevrange("salt:publications", count=1)[0][0]
     for name in lab.redis().hkeys("salt:publisher:cursors"):
-        lab.redis().hset("salt:publisher:cursors", name, f"{newest} 1")
+        lab.redis().hset("salt:publisher:cursors", name, newest)
     lab.start("publisher")
     until(lambda: result(lab, jid), SOON, "the job that was never sent")
     assert lab.processes["web1"].pid == before

@@ -41,6 +41,10 @@ ROWS: dict[str, set[str]] = {
     "nothing behind": set(),
 }
 
+#: A new reactor reads what workers keep in Redis for it, and workers of the last release keep nothing: workers are upgraded first,
+#: and the reactor goes back first (docs/operations). Its reactions are not asked for where an event may be an old worker's.
+UNHEARD = {"reactor ahead", "one worker behind", "workers behind"}
+
 #: What a row runs: a state of each minion, and an event that the reactor answers with a job.
 SMALL = """\
 small:
@@ -121,7 +125,8 @@ def test_a_job_flows_among_two_versions(mixed: MixedLab, row: str) -> None:
             mixed.salt("*", "event.send", "upgrade/step")
         return all(store.get(f"{minion}:test.echo") not in (None, last[minion]) for minion in MINIONS)
 
-    until(answered, SOON, "the reactor's jobs are answered")
+    if row not in UNHEARD:
+        until(answered, SOON, "the reactor's jobs are answered")
     if earlier and row.rpartition(" ")[0] in READERS:
         assert sorted(mixed.runner("jobs.lookup_jid", earlier)) == list(MINIONS)
     assert mixed.dead() == {}, mixed.logs()
@@ -136,6 +141,7 @@ def test_each_process_runs_the_version_that_its_row_says(mixed: MixedLab) -> Non
 
 def test_every_role_has_its_rows() -> None:
     assert {*ROLES, "mworker2", "cli"} == EVERYTHING
+    assert ROWS.keys() > UNHEARD
     assert len(ROWS) == 2 * len(PARTS) + 2
 
 
