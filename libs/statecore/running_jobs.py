@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+
+_LOG = logging.getLogger(__name__)
 
 #: Field of a proc file that tells its writer from a later process of the same number.
 _BORN = "__born__"
@@ -27,12 +30,18 @@ class ProcDirectory:
 
     @contextlib.contextmanager
     def record(self, load: Mapping[str, Any]) -> Iterator[None]:
-        """The job counts as running in this process while the block runs."""
+        """The job counts as running in this process while the block runs. Where that cannot be written it runs unseen."""
         path = self._directory / str(load["jid"])
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         own = {"pid": os.getpid(), _BORN: birth(os.getpid())}
-        temporary.write_bytes(msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace"))
-        temporary.rename(path)
+        packed = msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace")
+        try:
+            temporary.write_bytes(packed)
+            temporary.rename(path)
+        except OSError as error:
+            _LOG.warning("%s: %s; the job is not among those that run", path, error.strerror)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
         try:
             yield
         finally:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgpack
+
 from services.kit.tracing import Tracing
 from services.minion.journal import JobSteps
 from services.minion.pair import Pair
@@ -45,12 +47,14 @@ def work(
     notify: Pair,
     others: Callable[[Mapping[str, Any]], None],
     steps: JobSteps | None = None,
+    at_once: Callable[[Mapping[str, Any]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
     """Runs the job of a publication and spools its return. To be called in the jobber's process.
 
     ``others`` takes what other masters of the minion are to have, too: returns of its own jobs. ``steps``: the job is in the
-    journal, where it has begun before it executes, or does not execute here.
+    journal, where it has begun before it executes, or does not execute here. ``at_once`` sends a result to the master that
+    cannot be spooled: a minion with a full disk is one to be helped.
     """
     # A group of its own: a signal to the job reaches the commands that it started.
     os.setpgid(0, 0)
@@ -64,7 +68,7 @@ def work(
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
         result = _traced(runtime, load, tracing)
         if load.get("return_job", True):
-            spool.put(result)
+            _leave(result, spool, at_once)
             if steps and begun:
                 steps.end(begun, load["jid"])
             if load.get("own"):
@@ -94,6 +98,16 @@ def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) 
         if not result["success"]:
             span.fail(f"retcode {result['retcode']}")
         return span.marked(result)
+
+
+def _leave(result: Mapping[str, Any], spool: Spool, at_once: Callable[[Mapping[str, Any]], None] | None) -> None:
+    try:
+        spool.put(result)
+    except OSError as error:
+        if at_once is None:
+            raise
+        _LOG.error("the return is sent without having been spooled: %s", error, extra={"jid": result.get("jid")})
+        at_once(msgpack.unpackb(spool.packed(result), strict_map_key=False))
 
 
 def _keep(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:

@@ -152,11 +152,13 @@ class Journal:
         return found
 
     def end(self, entry: Entry) -> None:
-        """The job is over: its result is in the spool."""
-        if entry.jid not in self._seen:
-            self._seen.add(entry.jid)
+        """The job is over: its result is in the spool. Where no line can be written about it, its file is kept."""
         self._in_hand.discard(entry.jid)
-        entry.path.unlink(missing_ok=True)
+        if self._seen.add(entry.jid):
+            entry.path.unlink(missing_ok=True)
+        elif entry.step is not Step.ENDED:
+            with contextlib.suppress(OSError):
+                entry.path.rename(self._directory / f"{entry.jid}.{Step.ENDED.value}")
 
     def load(self, entry: Entry) -> dict[str, Any] | None:
         """What was published; None where the file is gone or damaged (then it says so)."""

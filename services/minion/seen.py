@@ -33,6 +33,7 @@ class SeenJobs:
             _LOG.warning("%s: %s; jobs of before this start may run a second time", path, error.strerror)
         self._jids = deque(lines, maxlen=self._limit)
         self._lines = len(lines)
+        self._failed = False
 
     def __contains__(self, jid: str) -> bool:
         return jid in self._jids
@@ -41,18 +42,25 @@ class SeenJobs:
         """The JID that was added last; empty where there is none."""
         return [self._jids[-1]] if self._jids else []
 
-    def add(self, jid: str) -> None:
-        """The job is over. What cannot be written is said, and stops nothing."""
-        self._jids.append(jid)
+    def add(self, jid: str) -> bool:
+        """The job is over. False where that could not be written, which is said once and stops nothing; it may be tried again."""
+        if jid not in self._jids:
+            self._jids.append(jid)
         try:
             if self._lines >= self._limit * _SLACK:
                 self._write_anew()
             else:
                 with self._path.open("a", encoding="ascii") as file:
-                    file.write(f"{jid}\n")
+                    # What failed may have left a part of a line.
+                    file.write(f"\n{jid}\n" if self._failed else f"{jid}\n")
                 self._lines += 1
         except OSError as error:
-            _LOG.warning("%s: %s; after a restart the job may run a second time", self._path, error.strerror)
+            if not self._failed:
+                _LOG.warning("%s: %s; a job may run a second time after a restart", self._path, error.strerror)
+            self._failed = True
+            return False
+        self._failed = False
+        return True
 
     def _write_anew(self) -> None:
         temporary = self._path.with_name(f".{self._path.name}")

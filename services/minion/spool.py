@@ -45,6 +45,12 @@ class Spool:
 
     def put(self, load: Mapping[str, Any]) -> Path:
         """Stores a return durably; it is there in full or not at all. Raises OSError (disk full)."""
+        path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
+        self._write(path, self.packed(load))
+        return path
+
+    def packed(self, load: Mapping[str, Any]) -> bytes:
+        """The return as msgpack, or, of one that is too large, words that say so."""
         packed = _packed(load)
         if 0 < self._most < len(packed):
             why = f"more than max_return_bytes of the minion ({self._most})"
@@ -52,9 +58,7 @@ class Spool:
                 "the return of %s is %d bytes, %s", load.get("fun"), len(packed), why, extra={"jid": load.get("jid")}
             )
             packed = _packed(unsent(load, len(packed), why))
-        path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
-        self._write(path, packed)
-        return path
+        return packed
 
     def give_up(self, path: Path, why: str) -> None:
         """Puts a return that tells why in place of one that the master does not take. Raises OSError (disk full)."""
@@ -66,11 +70,16 @@ class Spool:
 
     def _write(self, path: Path, packed: bytes) -> None:
         temporary = self._directory / f".{path.name}.{os.getpid()}"
-        with temporary.open("wb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
+        try:
+            with temporary.open("wb") as file:
+                file.write(packed)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(path)
+        except OSError:
+            # A part of it would take the place that others need.
+            temporary.unlink(missing_ok=True)
+            raise
 
     def waiting(self) -> list[Path]:
         """Unacknowledged returns, oldest first."""

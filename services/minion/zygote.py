@@ -187,9 +187,8 @@ class Zygote:
             return
         code = 1
         try:
-            jobber.work(
-                self._runtime, load, self._procs, self._spool, self._pair, self._others.send, steps, self._tracing
-            )
+            ways = (self._others.send, steps, self._send_now, self._tracing)
+            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, *ways)
             self._learned.tell()
             self._tracing.close()
             code = 0
@@ -198,6 +197,11 @@ class Zygote:
         finally:
             logging.shutdown()
             os._exit(code)
+
+    def _send_now(self, load: Mapping[str, Any]) -> None:
+        """To the master, in a jobber. Raises ChannelError."""
+        with Channel(self._options, self._identity, self._credentials) as channel:
+            channel.ask(load)
 
     def _watch(self, wanted: bool) -> None:
         if not wanted or self._watcher:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 from collections.abc import Mapping, Sequence
@@ -261,3 +262,26 @@ def test_a_return_is_kept_where_the_minion_is_to_keep_it(tmp_path: Path) -> None
     kept = kept_files.load(tmp_path / "minion_jobs" / load()["jid"] / "return.p")
     assert (kept["return"], kept["id"], kept["jid"]) == (True, "web1", load()["jid"])
     assert "cmd" not in kept
+
+
+def test_where_nothing_can_be_written_the_result_is_sent_at_once(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    procs, spool = ProcDirectory(tmp_path / "proc"), Spool(tmp_path / "spool")
+    pid = os.fork()
+    if not pid:
+        try:
+            # As a full disk: files can be made, and nothing goes into them.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+            told = [lambda ret: None, None, lambda ret: os.write(write, json.dumps(ret).encode())]
+            work(Functions(test_ping={1, 2}), load(), procs, spool, Pair(theirs), *told)  # type: ignore[arg-type]
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    ret = json.loads(os.read(read, 9999))
+    assert (ret["jid"], ret["return"], ret["retcode"]) == (load()["jid"], [1, 2], 0)
+    assert [*(tmp_path / "spool").iterdir(), *(tmp_path / "proc").iterdir()] == []
+    for number in (read, write):
+        os.close(number)
+    ours.close()
+    theirs.close()

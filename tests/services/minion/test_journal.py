@@ -145,6 +145,26 @@ def test_where_nothing_can_be_written_the_job_may_run_all_the_same(
     assert "without a journal" in caplog.text
 
 
+def test_what_ended_on_a_full_disk_is_known_after_a_restart(tmp_path: Path) -> None:
+    journal, jobber = Journal(tmp_path, 10), JobSteps(tmp_path)
+    for jid in (JID, OTHER):
+        journal.receive(job(jid))
+    begun = jobber.begin(JID)
+    assert begun is not None
+    jobber.end(begun, JID)
+    (tmp_path / "jids").mkdir()
+    (other,) = journal.look()
+    journal.end(other)
+    assert sorted(path.name for path in (tmp_path / "journal").iterdir()) == [f"{JID}.ended", f"{OTHER}.ended"]
+    again = Journal(tmp_path, 10)
+    assert JID in again
+    assert OTHER in again
+    (tmp_path / "jids").rmdir()
+    assert again.look() == []
+    assert (tmp_path / "jids").read_text().split() == [JID, OTHER]
+    assert list((tmp_path / "journal").iterdir()) == []
+
+
 def test_the_newest_that_is_known(tmp_path: Path) -> None:
     journal = Journal(tmp_path, 10)
     assert journal.latest() == ""
