@@ -29,6 +29,13 @@ def test_links_lead_somewhere(page: Path, target: str) -> None:
     assert (page.parent / target).exists()
 
 
+def test_the_index_names_every_page() -> None:
+    index = (PAGES / "README.md").read_text("utf-8")
+    assert [
+        page.name for page in PAGES.glob("*.md") if page.name != "README.md" and f"]({page.name})" not in index
+    ] == []
+
+
 def test_every_part_is_named() -> None:
     text = (PAGES / "kubernetes.md").read_text("utf-8")
     names = [path.name for path in (K8S / "components").iterdir() if path.name != "release"]
