@@ -46,7 +46,8 @@ RESULT = "up 14 days, 2:11, 3 users, load average: 0.08, 0.03, 0.01; " * 3
 #: KEYS: none: names are made from what is given. ARGV: ttl, then for each job jid, ms, fun, minion, user, failed, load, return.
 _FILL = f"""
 local ttl = tonumber(ARGV[1])
-local function put(index, ms, jid) redis.call('ZADD', index, ms, jid); redis.call('EXPIRE', index, ttl) end
+local indexes = {{}}
+local function put(index, ms, jid) redis.call('ZADD', index, ms, jid); indexes[index] = true end
 for at = 2, #ARGV, 8 do
   local jid, ms, fun, minion, user = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local failed, load, ret = ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
@@ -72,6 +73,7 @@ for at = 2, #ARGV, 8 do
   put('{keys.INDEX}tgt:' .. minion, ms, jid)
   put('{keys.INDEX}result:' .. (failed == '0' and 'ok' or 'failed'), ms, jid)
 end
+for index in pairs(indexes) do redis.call('EXPIRE', index, ttl) end
 """
 
 #: The same of Salt's own keys alone, as its Redis returner writes them. KEYS and ARGV as above.

@@ -24,7 +24,7 @@ from pathlib import Path
 import redis
 
 from bench.job_cache import FUNCTIONS, MINIONS, STEP_MS, MadeJob, fill, jobs
-from masterstore import keys, values
+from masterstore import job_scripts, keys, values
 from masterstore.job_filter import JobFilter
 from masterstore.lives import made_ms
 from masterstore.store import Store
@@ -186,7 +186,7 @@ def _one_by_one(store: Store, made: list[MadeJob]) -> None:
 
 def _scripts(store: Store, made: list[MadeJob]) -> None:
     """What many workers at once would ask of Redis: the script of each return, many in one go."""
-    script = store.jobs._return
+    script, sha = store.jobs._return, store._client.redis.script_load(job_scripts.RETURN)
     calls: list[tuple[list[str], list[str | int]]] = []
 
     def kept(keys: list[str], args: list[str | int]) -> tuple[int, int, int, int, list[bytes]]:
@@ -200,7 +200,7 @@ def _scripts(store: Store, made: list[MadeJob]) -> None:
             _one_by_one(store, made[at : at + PIPELINE])
             pipe = store._client.redis.pipeline(transaction=False)
             for names, arguments in calls:
-                pipe.evalsha(script.sha, len(names), *names, *arguments)
+                pipe.evalsha(sha, len(names), *names, *arguments)
             pipe.execute()
     finally:
         store.jobs._return = script

@@ -94,7 +94,8 @@ class JobFinder:
         low = "-inf" if wanted.after_ms is None else str(wanted.after_ms)
         high = "+inf" if wanted.before_ms is None else f"({wanted.before_ms}"
         lead, others = self._smallest_first(server, fields, low, high)
-        size = min(max(wanted.limit + 1, _FEWEST), _MOST)
+        # Where several fields must hold, many of those that one has are not meant.
+        size = min(max(wanted.limit + 1, _FEWEST) * (_GROWS**2 if others else 1), _MOST)
         start = self._place(server, wanted.cursor)
         for jids in _walk(server, lead, low, high, start, size):
             yield _of_minions(server, _held_by_all(server, jids, others), wanted.minions)
@@ -226,12 +227,12 @@ def _of_minions(server: redis.Redis, jids: list[str], minions: Sequence[str]) ->
     pipe = server.pipeline(transaction=False)
     for name in minions:
         pipe.zmscore(keys.index("minion", name), jids)
-    for jid in jids:
-        pipe.smismember(keys.job_minions(jid), list(minions))
-    answers = pipe.execute()
-    scores, expected = answers[: len(minions)], answers[len(minions) :]
-    return [
-        jid
-        for place, jid in enumerate(jids)
-        if any(expected[place]) or any(score[place] is not None for score in scores)
-    ]
+    scores = pipe.execute()
+    narrow = {jid for place, jid in enumerate(jids) if any(score[place] is not None for score in scores)}
+    wide = [jid for jid in jids if jid not in narrow]
+    if wide:
+        pipe = server.pipeline(transaction=False)
+        for jid in wide:
+            pipe.smismember(keys.job_minions(jid), list(minions))
+        narrow.update(jid for jid, expected in zip(wide, pipe.execute(), strict=True) if any(expected))
+    return [jid for jid in jids if jid in narrow]
