@@ -45,7 +45,7 @@ _PATIENCE = 30.0
 _ENVIRONMENT = "base"
 
 #: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
-_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "RetryAfter"})
+_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
 
 
 @dataclass
