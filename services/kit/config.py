@@ -285,6 +285,10 @@ class MasterOptions(StateOptions, FileserverOptions):
     event_return_whitelist: list[str] = option([], "tag globs of events for event_return; empty: all")
     event_return_blacklist: list[str] = option([], "tag globs of events that event_return does not get")
     ext_job_cache: str = option("", "returner that minions send every return to, besides the master")
+    master_job_cache: str = option(
+        "local_cache",
+        "a returner on the master that has jobs and returns, too; local_cache, redis: Redis alone has them",
+    )
     returner_dirs: list[str] = option([], "directories of users' returners, on the master")
     reactor_tries: int = option(
         3, "how often an event is tried whose reactions fail; then it is kept for `salt-run reactor.dead`"

@@ -11,6 +11,12 @@ import yaml
 from saltwire import tags
 from services.kit.config import ConfigError, MasterOptions
 
+#: Tags of jobs and returns, that a job cache of the site's own is made of.
+JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
+
+#: Values of ``master_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
+_REDIS = ("local_cache", "redis", "")
+
 #: Tag glob -> files, in the order in which they were configured; a glob may come twice.
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -41,8 +47,14 @@ def is_files(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value))
 
 
+def has_own_cache(options: MasterOptions) -> bool:
+    """Whether jobs go to a returner of the site's, too."""
+    return options.master_job_cache not in _REDIS
+
+
 def wanted_tags(options: MasterOptions) -> list[str]:
     """Tag globs of all events that are to be kept, as far as this configuration says. Raises ConfigError."""
     reactor = [glob for row in rows_of(options.reactor) for glob in row]
     returned = (options.event_return_whitelist or ["*"]) if options.event_return else []
-    return sorted({*options.events_kept, *reactor, *returned, tags.REACTOR_ORDERS + "*"})
+    cached = JOB_TAGS if has_own_cache(options) else ()
+    return sorted({*options.events_kept, *reactor, *returned, *cached, tags.REACTOR_ORDERS + "*"})

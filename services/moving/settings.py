@@ -107,7 +107,6 @@ _INSTEAD: Mapping[str, str] = {
     "syndic_*": "there are no syndics here",
     "order_masters": "there are no syndics here",
     "cluster_*": "one master has as many roles as it needs",
-    "master_job_cache": "the job cache is Redis",
     "ssh_*": "there is no salt-ssh here",
     "engines": "what is to run beside a master is a process of its own",
     "winrepo_*": "there are no Windows minions here",
@@ -131,7 +130,6 @@ _INSTEAD: Mapping[str, str] = {
 _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
     "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
     "file_client": (("remote",), "of minions alone", "a master has its own files"),
-    "master_job_cache": (("local_cache", "redis"), "the job cache is Redis", _INSTEAD["master_job_cache"]),
     "order_masters": ((False,), "as here", _INSTEAD["order_masters"]),
     "ipv6": ((False, None), "as here", _INSTEAD["ipv6"]),
     "preserve_minion_cache": ((False,), "as here", "salt-key --preserve-minions=True says it for one deletion"),

@@ -25,10 +25,10 @@ from services.kit.bus import EventSender
 from services.kit.config import MasterOptions, as_opts
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
-from services.kit.reactor_rows import rows_of
+from services.kit.reactor_rows import has_own_cache, rows_of
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
-from services.reactor.event_return import follow
+from services.reactor import event_return, job_cache
 from services.reactor.inbox import Inbox, InHand
 from services.reactor.pool import Pool, Worker
 from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
@@ -226,14 +226,16 @@ def _loop(role: Role) -> None:
     )
     reactor = Reactor(role, runtime, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
     ended = threading.Event()
-    returning = threading.Thread(
-        target=follow,
-        args=(options, partial(runtime_of, options), ended),
-        name="event-return",
-        daemon=True,
-    )
-    if options.event_return:
-        returning.start()
+    followers = [
+        threading.Thread(target=work, args=(options, partial(runtime_of, options), ended), name=name, daemon=True)
+        for name, work, wanted in (
+            ("event-return", event_return.follow, bool(options.event_return)),
+            ("job-cache", job_cache.follow, has_own_cache(options)),
+        )
+        if wanted
+    ]
+    for one in followers:
+        one.start()
     try:
         while role.running():
             inbox.turn(reactor.react)
@@ -243,8 +245,8 @@ def _loop(role: Role) -> None:
         inbox.close()
         if left or inbox.in_hand:
             role.log.warning("%d events are left to the next reactor", inbox.in_hand)
-        if returning.ident is not None:
-            returning.join(DRAIN_SECONDS)
+        for one in followers:
+            one.join(DRAIN_SECONDS)
         sender.close()
         context.term()
 

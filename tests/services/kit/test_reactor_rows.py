@@ -44,6 +44,8 @@ def test_what_is_no_table_says_so(tmp_path: Path, text: str | None, said: str) -
         ({"reactor": [{"a/*": "/one.sls"}, {"b": []}], "events_kept": ["c/*"]}, ["a/*", "b", "c/*", ORDERS]),
         ({"event_return": "mine"}, ["*", ORDERS]),
         ({"event_return": ["mine"], "event_return_whitelist": ["x/*"]}, [ORDERS, "x/*"]),
+        ({"master_job_cache": "mine"}, ["salt/job/*/new", "salt/job/*/ret/*", ORDERS]),
+        ({"master_job_cache": "redis"}, [ORDERS]),
         # Without a returner nobody gets them.
         ({"event_return_whitelist": ["x/*"]}, [ORDERS]),
     ],
