@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ class Field(Lab):
     oracle: Path | None = None
     #: Words that start a role or a minion in place of the usual ones: how a promise is broken on purpose.
     broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Minions that lose what they know of their jobs when they are killed.
+    forgetful: frozenset[str] = frozenset()
     network: Network = field(default_factory=Network)
     links: dict[str, list[Link]] = field(default_factory=dict)
     stock_minions: dict[str, StockMinion] = field(default_factory=dict)
@@ -218,6 +221,9 @@ class Field(Lab):
 
     def relaunch(self, name: str) -> None:
         """Starts it again, without waiting until it is ready."""
+        if name in self.forgetful:
+            shutil.rmtree(self.cache(name) / "journal")
+            (self.cache(name) / "jids").unlink(missing_ok=True)
         if name == "redis":
             self.launch_redis()
         else:

@@ -9,7 +9,7 @@ import pytest
 from tests.chaos import broken
 from tests.chaos.accountant import Word
 from tests.chaos.field import Field
-from tests.chaos.plan import Ask, Plan, Way
+from tests.chaos.plan import Ask, Fault, Kind, Plan, Way
 from tests.chaos.run import chaos, muster
 
 pytestmark = [pytest.mark.roles, pytest.mark.chaos]
@@ -29,7 +29,28 @@ PLAN = Plan(
 )
 
 
-@pytest.fixture(scope="module")
+#: Jobs of one minion, each begun less than a second after the other; then it is killed: it has not told yet that it has the last.
+KILLED = Plan(
+    0,
+    3.0,
+    (Fault(2.0, 0.5, HONEST, Kind.KILL),),
+    tuple(
+        Ask(number * 0.3, f"wiped{number}", HONEST, "glob", frozenset({HONEST}), 3.0, 0, Way.CONTROL)
+        for number in range(1, 7)
+    ),
+)
+
+
+@pytest.fixture
+def wiped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
+    """A minion whose journal does not outlive it."""
+    root = tmp_path_factory.mktemp("wiped") / "lab"
+    made = Field(root, minions=(HONEST,), workers=1, forgetful=frozenset({HONEST}))
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
     """A worker that forgets, and a minion that runs twice."""
     made = Field(
@@ -58,3 +79,14 @@ def test_what_is_lost_and_what_runs_twice_is_found(arena: Field) -> None:
     # Of what was not stored the master says no more than that it is waited for.
     assert len(found.findings) == len(twice) + len(lost), found.findings
     assert found.last_line() == f"acknowledged {JOBS}, lost {len(lost)}, run twice {JOBS}"
+
+
+def test_a_minion_that_forgets_its_jobs_is_found(wiped: Field) -> None:
+    said: list[str] = []
+    muster(wiped, said.append)
+    found, ended = chaos(wiped, KILLED, 15.0, said.append)
+    assert ended == []
+    words = {one.word for one in found.broken}
+    assert Word.TWICE in words, (said, found.findings)
+    # Of what it had told of nobody knows any more; jobs of before are strays, as nobody counts those.
+    assert words <= {Word.TWICE, Word.LOST, Word.FOREIGN, Word.STRAY}, (said, found.findings)
