@@ -24,6 +24,7 @@ import yaml
 
 from services.kit.fileserver_options import FileserverOptions
 from services.kit.option_fields import Values, option
+from services.kit.worker_options import WorkerOptions
 from statecore.nearest import close_matches
 
 #: C speed where libyaml is there; the pure loader reads the same language.
@@ -177,7 +178,7 @@ class StateOptions(Values):
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class MasterOptions(StateOptions, FileserverOptions):
+class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     """Options of every master role and of the commands that speak to them (file ``master``)."""
 
     id: str = option("master", "name of the master in events and of its runner jobs")
@@ -270,8 +271,6 @@ class MasterOptions(StateOptions, FileserverOptions):
     )
     max_request_bytes: int = option(64 * 1024 * 1024, "largest message that 4506 reads")
     max_event_size: int = option(1048576, "largest event in bytes; larger ones lose their largest values")
-    request_deadline: int = option(60, "seconds that a request may wait for a worker and be worked on")
-    worker_silence: int = option(4, "seconds without a pulse after which a worker is given up and its request goes on")
     loop_interval: int = option(60, "seconds between the rounds of maintenance")
     presence_events: bool = option(False, "salt/presence events are fired each loop_interval")
     presence_window: int = option(180, "seconds since its last request for which a minion counts as present")

@@ -23,6 +23,9 @@ class Metrics:
     request_seconds: Histogram
     requests_queued: Gauge
     requests_requeued: Counter
+    requests_refused: Counter
+    requests_handed_back: Counter
+    request_wait_seconds: Histogram
     workers: Gauge
     workers_busy: Gauge
     dropped: Counter
@@ -54,6 +57,9 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "request_seconds": frozenset({"mworker"}),
     "requests_queued": frozenset({"reqserver"}),
     "requests_requeued": frozenset({"reqserver"}),
+    "requests_refused": frozenset({"reqserver"}),
+    "requests_handed_back": frozenset({"reqserver"}),
+    "request_wait_seconds": frozenset({"reqserver"}),
     "workers": frozenset({"reqserver"}),
     "workers_busy": frozenset({"reqserver"}),
     "dropped": frozenset({"reqserver", "eventpublisher"}),
@@ -107,12 +113,27 @@ def new_metrics(role: str) -> Metrics:
             bounds=_SECONDS,
             registry=served("request_seconds"),
         ),
-        requests_queued=gauge("requests_queued", "salt_requests_queued", "Requests that wait for a worker"),
+        requests_queued=gauge(
+            "requests_queued", "salt_requests_queued", "Requests that wait for a worker, by pool", "pool"
+        ),
         requests_requeued=counter(
             "requests_requeued", "salt_requests_requeued", "Requests given to another worker because one died"
         ),
-        workers=gauge("workers", "salt_workers", "Workers that the reqserver knows"),
-        workers_busy=gauge("workers_busy", "salt_workers_busy", "Workers that hold a request"),
+        requests_refused=counter(
+            "requests_refused", "salt_requests_refused", "Requests that no worker answered, by reason", "reason"
+        ),
+        requests_handed_back=counter(
+            "requests_handed_back", "salt_requests_handed_back", "Requests that were opened in another pool than theirs"
+        ),
+        request_wait_seconds=Histogram(
+            "salt_request_wait_seconds",
+            "Time until a worker has a request, by pool",
+            ("pool",),
+            bounds=_SECONDS,
+            registry=served("request_wait_seconds"),
+        ),
+        workers=gauge("workers", "salt_workers", "Workers that the reqserver knows, by pool", "pool"),
+        workers_busy=gauge("workers_busy", "salt_workers_busy", "Workers that hold a request, by pool", "pool"),
         dropped=counter("dropped", "salt_messages_dropped", "Messages that could not be understood, by port", "port"),
         jobs_published=counter("jobs_published", "salt_jobs_published", "Jobs sent to minions"),
         returns=counter("returns", "salt_job_returns", "Returns stored, by what became of them", "result"),

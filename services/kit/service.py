@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import faulthandler
 import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,22 +141,39 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
         time.sleep(_HELD_TURN)
 
 
-def role_arguments(name: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The few options that every role takes on its command line."""
+def role_arguments(
+    name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
+) -> argparse.Namespace:
+    """The few options that every role takes on its command line; ``flags`` as of ``run_role``."""
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
     parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
     parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
+    for flag, (option, meaning) in (flags or {}).items():
+        parser.add_argument(flag, dest=option, metavar="NAME", default=None, help=meaning)
     return parser.parse_args(argv)
 
 
-def run_role(name: str, loop: Callable[[Role], None], argv: Sequence[str] | None = None) -> int:
-    """Runs a master role until it is asked to end. Returns the exit code: 0 ended, 78 configuration unusable."""
-    arguments = role_arguments(name, argv)
+def run_role(
+    name: str,
+    loop: Callable[[Role], None],
+    argv: Sequence[str] | None = None,
+    *,
+    flags: Mapping[str, tuple[str, str]] | None = None,
+    longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline,
+) -> int:
+    """Runs a master role until it is asked to end. Returns the exit code: 0 ended, 78 configuration unusable.
+
+    ``flags``: what this role takes on its command line besides, each with the option that it overrides and what it means.
+    ``longest``: seconds that the loop may be busy with one thing.
+    """
+    arguments = role_arguments(name, argv, flags)
     try:
         options = load_master(arguments.config_dir)
+        given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
+        options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
         configure(name, arguments.log_level or options.log_level, options.log_format)
         # A worker may hold one request up to its deadline without turning.
-        stall_after = 2.0 * options.request_deadline
+        stall_after = 2.0 * longest(options)
         with open_probes(name, options, stall_after=stall_after) as (health, metrics):
             log = logging.getLogger(f"saltern.{name}")
             keys = key_directory(options, name, arguments.config_dir)

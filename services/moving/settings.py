@@ -17,7 +17,9 @@ _NOT_SALTS = frozenset(
         *("eventpublisher_host", "ext_pillar_timeout", "health_host", "health_port", "internal_interface"),
         *("jinja_time_limit", "key_dir", "log_format", "max_pending_keys", "max_request_bytes", "module_settings"),
         *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host"),
-        *("request_deadline", "user", "worker_silence", "workers_port"),
+        *("request_deadline", "request_deadlines", "max_waiting_bytes", "max_waiting_requests"),
+        *("minion_requests_at_once", "user", "worker_max_requests", "worker_max_rss", "worker_pool"),
+        *("worker_silence", "worker_threads", "workers_port"),
     )
 )
 
@@ -33,7 +35,6 @@ _GONE = "roles have no use for it"
 #: Glob for names -> why an option is not needed here. The first that fits counts.
 _NOT_NEEDED: Mapping[str, str] = {
     "worker_threads": _PROCESSES,
-    "worker_pools*": _PROCESSES,
     "*_niceness": _PROCESSES,
     "max_open_files": _PROCESSES,
     "master_*mworker*": _PROCESSES,

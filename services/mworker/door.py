@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
@@ -16,43 +17,84 @@ from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
 from saltwire.pillar_transfer import seal_pillar
 from services.kit.control import ControlError, ok, refused
+from services.kit.worker_pools import ONE_POOL, Pools
 from services.mworker import signin
 from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy
 from services.mworker.commands.control import functions_of
 from services.mworker.commands.pillar import compile_for
 from services.mworker.desk import Desk
 from services.mworker.later import Later, LateReply
+from services.mworker.watch import Watch
 
 #: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
 BAD_LOAD = packb("bad load")
+
+#: Commands of minions that are not rows of MINION_COMMANDS.
+UNLISTED = frozenset({"_auth", "ping", "_pillar"})
 
 #: Commands whose success says nothing about Redis.
 _WITHOUT_STORE = frozenset({"ping", "runner"})
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The request is of another pool; nothing was done about it."""
+
+    pool: str
+
+
+class _OtherPool(Exception):
+    """Ends the work on a request before it begins."""
+
+    def __init__(self, pool: str) -> None:
+        super().__init__(pool)
+        self.pool = pool
+
+
 class Door:
     """Opens requests, checks who may, calls the handler, seals answers."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, pools: Pools = ONE_POOL, watch: Watch | None = None) -> None:
+        """``watch``: told what is worked on."""
         self._desk = desk
+        self._pools = pools
+        self._watch = watch or Watch({}, desk.options.request_deadline)
+        #: The pool that looks into the request which is worked on; empty where it is known to be right here.
+        self._looking = ""
         #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
         self._tokens: dict[Any, Any] = {}
         self._away = False
 
-    def answer(self, side: bytes, client: str, payload: bytes) -> bytes | LateReply:
-        """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``)."""
+    def answer(self, side: bytes, client: str, payload: bytes, pool: str = "") -> bytes | LateReply | Elsewhere:
+        """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``).
+
+        ``pool``: where it may be of another pool than this one, that is said instead.
+        """
         started = time.monotonic()
         reply: bytes | LateReply
-        if side == b"control":
-            cmd, outcome, reply = self._control(client, payload)
-        else:
-            cmd, outcome, reply = self._minion(payload)
+        self._looking = pool
+        self._watch.begin()
+        try:
+            if side == b"control":
+                cmd, outcome, reply = self._control(client, payload)
+            else:
+                cmd, outcome, reply = self._minion(payload)
+        except _OtherPool as other:
+            return Elsewhere(other.pool)
+        finally:
+            self._watch.end()
         if self._away and outcome == "ok" and cmd not in _WITHOUT_STORE:
             self._away = False
             self._desk.log.warning("redis is back")
         self._desk.metrics.requests.labels(cmd, outcome).inc()
         self._desk.metrics.request_seconds.labels(cmd).observe(time.monotonic() - started)
         return reply
+
+    def _begin(self, cmd: str) -> None:
+        """The command is known. Raises _OtherPool where it is not for this pool to work on it."""
+        if self._looking and (pool := self._pools.of(cmd)) != self._looking:
+            raise _OtherPool(pool)
+        self._watch.cmd = cmd
 
     def _minion(self, payload: bytes) -> tuple[str, str, bytes | LateReply]:
         cmd = "unknown"
@@ -63,7 +105,10 @@ class Door:
             opened = self._open(envelope)
             named = str(opened.load.get("cmd"))
             cmd = named if named in MINION_COMMANDS or named == "_pillar" else "unknown"
+            self._begin(named)
             return cmd, "ok", self._command(cmd, opened)
+        except _OtherPool:
+            raise
         except PeerFault as fault:
             self._desk.log.debug("a request was refused: %s", fault)
             return cmd, "refused", fault.reply or BAD_LOAD
@@ -80,6 +125,7 @@ class Door:
         if not isinstance(load, dict):
             raise PeerFault("the load of a clear request must be a map", reply=packb("payload and load must be a dict"))
         # Administration does not exist on this port (design: security); ping is what failover minions ask.
+        self._begin(str(load.get("cmd")))
         if load.get("cmd") == "_auth":
             return "_auth", "ok", signin.answer(self._desk, envelope.version, load)
         if load.get("cmd") == "ping":
@@ -156,8 +202,11 @@ class Door:
                     refused("UnknownCommand", f"there is no control command '{named}'; there are {known}"),
                 )
             cmd = named
+            self._begin(cmd)
             self._authorise(client, row.policy, fields)
             return cmd, "ok", ok(row.handler(self._desk, client, fields))
+        except _OtherPool:
+            raise
         except ControlError as error:
             return cmd, "refused", refused(error.name, error.message)
         except StoreUnavailable as error:

@@ -1,14 +1,16 @@
 """A worker: takes a request from the reqserver, answers it, is ready for the next.
 
 One loop, one request at a time; more throughput is more workers. A second thread sends a pulse while a request is worked
-on, so that a dead worker and a busy one can be told apart.
+on, so that a dead worker and a busy one can be told apart, and ends the process when the loop is stuck (``watch``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,20 +24,27 @@ from masterstore.store import Store
 from services.kit import tree_check
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
+from services.kit.deadlines import read_deadlines
 from services.kit.links import LinkKeys, connect
 from services.kit.masterkeys import MasterKeys
 from services.kit.reactor_rows import wanted_tags
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
-from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from services.kit.worker_pools import own_pool, read_pools, unknown_commands
+from services.kit.workerlink import ANSWER, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from services.mworker.desk import Desk
-from services.mworker.door import Door
+from services.mworker.door import UNLISTED, Door, Elsewhere
 from services.mworker.durability import durability
 from services.mworker.later import LateReply
 from services.mworker.processes import Processes, TooManyRunners
+from services.mworker.watch import EX_HUNG, Watch, Wear, arm, disarm
 
 #: Milliseconds that a late answer has to leave.
 _LATE_LINGER = 10_000
+
+#: Milliseconds that a hung worker waits until the reqserver has heard of it.
+_HUNG_WAIT = 1_000
 
 
 def worker_name() -> bytes:
@@ -43,7 +52,17 @@ def worker_name() -> bytes:
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}".encode()
 
 
+class Recycled(Exception):
+    """The worker ends to begin anew, drained."""
+
+
 def _loop(role: Role) -> None:
+    pools = read_pools(role.options)
+    pool = own_pool(role.options, pools).encode()
+    for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
+        role.log.warning("worker_pools: %s", line)
+    watch = Watch(read_deadlines(role.options), role.options.request_deadline)
+    wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
     link_keys = LinkKeys.load(role.keys)
     with unusable(StoreError):
         store = Store.open(role.options.redis_url, client_name="mworker", durability=durability(role.options))
@@ -52,7 +71,7 @@ def _loop(role: Role) -> None:
     sender = EventSender(context, role.options, link_keys, keeper)
     processes = Processes()
     desk = _desk(role, store, sender, processes)
-    door = Door(desk)
+    door = Door(desk, pools, watch)
     name = worker_name()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.ROUTING_ID, name)
@@ -65,30 +84,39 @@ def _loop(role: Role) -> None:
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store)
+    worn = ""
     try:
-        with _pulse(context, role, link_keys, name):
-            link.send(READY)
+        with _pulse(context, role, link_keys, name, watch):
+            link.send_multipart([READY, pool])
             while role.running():
                 if link.poll(int(PULSE_SECONDS * 1000)):
                     _work(link, door, partial(_answer_later, link, role, link_keys, processes))
                 else:
-                    link.send(READY)
+                    link.send_multipart([READY, pool])
                 processes.reap()
+                # Runners are children of this process: it does not leave them.
+                if not processes.pids and (worn := wear.out(watch.count, time.monotonic())):
+                    break
         link.send(BYE)
         processes.drain(DRAIN_SECONDS)
     finally:
         link.close()
         sender.close()
         context.term()
+    if worn:
+        role.log.info("begins anew after %s", worn)
+        raise Recycled
 
 
 def _work(link: zmq.Socket[bytes], door: Door, later: Callable[[bytes, LateReply], None]) -> None:
     kind, *rest = link.recv_multipart()
-    if kind == WORK and len(rest) == 4:
-        ticket, side, client, payload = rest
-        answer = door.answer(side, client.decode(), payload)
+    if kind == WORK and len(rest) in (4, 5):
+        ticket, side, client, payload, *pool = rest
+        answer = door.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
         if isinstance(answer, LateReply):
             later(ticket, answer)
+        elif isinstance(answer, Elsewhere):
+            link.send_multipart([ELSEWHERE, ticket, answer.pool.encode()])
         else:
             link.send_multipart([ANSWER, ticket, answer])
 
@@ -152,10 +180,14 @@ def _wait_for_store(role: Role, store: Store) -> None:
 
 
 @contextlib.contextmanager
-def _pulse(context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes) -> Iterator[None]:
-    """Says once a second that this worker lives, whatever its loop is busy with."""
+def _pulse(
+    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watch: Watch
+) -> Iterator[None]:
+    """Says once a second that this worker lives, whatever its loop is busy with, and ends it when that is for too long."""
     ended = threading.Event()
-    thread = threading.Thread(target=_beat, args=(context, role, keys, name, ended.wait), name="pulse", daemon=True)
+    thread = threading.Thread(
+        target=_beat, args=(context, role, keys, name, watch, ended.wait), name="pulse", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -165,18 +197,49 @@ def _pulse(context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, 
 
 
 def _beat(
-    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, wait: Callable[[float], bool]
+    context: zmq.Context[zmq.Socket[bytes]],
+    role: Role,
+    keys: LinkKeys,
+    name: bytes,
+    watch: Watch,
+    wait: Callable[[float], bool],
 ) -> None:
     beat = context.socket(zmq.DEALER)
     beat.setsockopt(zmq.LINGER, 0)
     connect(beat, "workers", role.options, keys)
+    arm()
     while not wait(PULSE_SECONDS):
+        arm()
+        if stuck := watch.overdue(time.monotonic()):
+            _end_hung(beat, role.log, name, stuck, watch)
         with contextlib.suppress(zmq.Again):
             # An absent reqserver needs no pulse.
             beat.send_multipart([PULSE, name], zmq.NOBLOCK)
+    disarm()
     beat.close()
+
+
+def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watch: Watch) -> None:
+    """Tells whom it concerns and where the loop is, then ends the process, whatever its other threads do."""
+    where = watch.where()
+    with contextlib.suppress(zmq.Again):
+        beat.send_multipart([HUNG, name], zmq.NOBLOCK)
+        # Heard of or not: after its silence the request goes on, too.
+        beat.poll(_HUNG_WAIT)
+    log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watch.cmd})
+    os._exit(EX_HUNG)
+
+
+def _longest(options: MasterOptions) -> float:
+    return Watch(read_deadlines(options), options.request_deadline).longest()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``saltern mworker``."""
-    return run_role("mworker", _loop, argv)
+    flags = {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}
+    try:
+        return run_role("mworker", _loop, argv, flags=flags, longest=_longest)
+    except Recycled:
+        # In place of this process, which keeps its id: what started it has nothing to do.
+        sys.stderr.flush()
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

