@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from saltwire.busy import PATIENT, check_busy
 from saltwire.crypticle import NONCE_CHARS, Crypticle
 from saltwire.errors import AuthenticationError, PeerFault, SignatureError
 from saltwire.ids import is_minion_id
@@ -77,9 +78,9 @@ def parse_request(payload: bytes) -> Envelope:
     )
 
 
-def clear_request(load: Mapping[str, Any], *, version: int = VERSION) -> bytes:
-    """A request that needs no session."""
-    return packb({"enc": "clear", "load": dict(load), "version": version})
+def clear_request(load: Mapping[str, Any], *, version: int = VERSION, patient: bool = False) -> bytes:
+    """A request that needs no session. ``patient``: its sender understands busy answers (busy)."""
+    return packb({"enc": "clear", "load": dict(load), "version": version} | ({PATIENT: True} if patient else {}))
 
 
 def open_request(
@@ -158,6 +159,8 @@ class ClientSession:
             "id": self.minion_id,
             "enc_algo": self.enc_algo,
             "sig_algo": self.sig_algo,
+            # Salt's masters look at the keys that they know alone.
+            PATIENT: True,
         }
         return packb(outer), nonce
 
@@ -165,8 +168,9 @@ class ClientSession:
         """The value of an answer.
 
         Raises AuthenticationError for what is no ciphertext (``bad load``: sign in again, retry once), NonceError for an
-        answer to another request.
+        answer to another request, Busy for a master that is full.
         """
+        check_busy(reply)
         sealed = octets(unpackb(reply))
         if sealed is None:
             raise AuthenticationError(f"the master answered {unpackb(reply)!r}")

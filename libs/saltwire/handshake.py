@@ -272,7 +272,7 @@ class SignIn:
             load["token"] = master_pub.encrypt(self._token, enc_algo)
         if autosign_grains:
             load["autosign_grains"] = dict(autosign_grains)
-        self._request = clear_request(load)
+        self._request = clear_request(load, patient=True)
 
     def request(self) -> bytes:
         """The payload to send."""

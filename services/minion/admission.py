@@ -75,7 +75,9 @@ class Admission:
         pause = float(self._options.acceptance_wait_time)
         told = None
         while True:
-            answer = sign_in_once(self._requests, self._options, self._identity, self._options.grains, self._waits())
+            answer = sign_in_once(
+                self._requests, self._options, self._identity, self._options.grains, self._waits(), self._turn.wait
+            )
             if answer.credentials is not None:
                 _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
                 return answer.credentials

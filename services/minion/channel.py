@@ -13,6 +13,7 @@ from typing import Any
 
 import zmq
 
+from saltwire.busy import Busy, check_busy
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault, SignatureError
@@ -46,10 +47,12 @@ def sign_in_once(
     identity: Identity,
     grains: Mapping[str, Any],
     waits: Iterator[float] | None = None,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Answer:
     """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned.
 
-    ``waits``: the seconds after which it is sent again, where the caller has something to look at in between.
+    ``waits``: the seconds after which it is sent again, where the caller has something to look at in between; ``pause``: waits
+    where the master is busy and says for how long.
 
     Raises ConfigError for options that no sign-in can be made of.
     """
@@ -71,6 +74,7 @@ def sign_in_once(
 
     def ours(reply: bytes) -> bool:
         """An answer to another request on this socket has another nonce, or is no sign-in's at all: it is passed over."""
+        check_busy(reply)
         answer = machine.feed(reply)
         if answer.outcome is Outcome.BAD:
             refused.append(answer)
@@ -80,14 +84,25 @@ def sign_in_once(
 
     refused: list[Answer] = []
     try:
-        each = itertools.repeat(float(options.auth_timeout), options.auth_tries)
-        socket.ask(machine.request(), waits or each, ours)
+        each = iter([float(options.auth_timeout)] * options.auth_tries)
+        _patiently(lambda: socket.ask(machine.request(), waits or each, ours), pause)
     except NoAnswer as error:
         return refused[-1] if refused else Answer(Outcome.BAD, str(error))
     answer = found[0]
     if answer.credentials is not None:
         identity.trust(answer.credentials.master_pub)
     return answer
+
+
+def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sleep) -> None:
+    """Asks until there is an answer other than that the master is busy. Raises what ``ask`` raises, NoAnswer at last."""
+    while True:
+        try:
+            ask()
+            return
+        except Busy as busy:
+            # All who were refused together do not come back together.
+            pause(busy.retry_after * random.uniform(1.0, 2.0))
 
 
 def session_of(options: MinionOptions, identity: Identity, credentials: Credentials) -> ClientSession:
@@ -217,19 +232,27 @@ class Channel:
         box: list[Any] = []
 
         def wanted(reply: bytes) -> bool:
+            check_busy(reply)
             with contextlib.suppress(NonceError):
                 box.append(open_reply(reply))
                 return True
             return False
 
-        left = float(self._options.request_channel_timeout * self._options.request_channel_tries)
-        self._socket.ask(payload, iter([left]) if once else self._waits(left), wanted)
+        waits = self._once() if once else self._waits()
+        _patiently(lambda: self._socket.ask(payload, waits, wanted))
         return box[0]
 
-    def _waits(self, left: float) -> Iterator[float]:
-        """Pauses between sends, up to ``left`` seconds in all."""
+    def _waits(self) -> Iterator[float]:
+        """Pauses between sends, up to request_channel_timeout, request_channel_tries times, from now."""
+        ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
+            left = ends - time.monotonic()
             if left <= 0:
                 return
             yield min(wait * random.uniform(0.9, 1.1), left)
-            left -= wait
+
+    def _once(self) -> Iterator[float]:
+        """The same time without another send, but where a busy master has not taken the first."""
+        ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
+        while (left := ends - time.monotonic()) > 0:
+            yield left

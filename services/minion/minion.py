@@ -19,6 +19,7 @@ from typing import Any
 import msgpack
 import zmq
 
+from saltwire.busy import Busy
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError, NonceError, PeerFault
@@ -281,6 +282,10 @@ class Minion:
         try:
             answer = self._session.open(reply, self._nonce)
         except NonceError:
+            return
+        except Busy as busy:
+            _LOG.info("a return was not taken: %s", busy)
+            self._outbox.refused(now, busy.retry_after)
             return
         except AuthenticationError as error:
             _LOG.info("a return was not taken: %s", error)

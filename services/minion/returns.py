@@ -144,6 +144,11 @@ class Outbox:
         self._failures += 1
         self._due = now + pause
 
+    def refused(self, now: float, retry_after: float) -> None:
+        """The master is full and says after how many seconds to ask again: nothing else goes out before, either."""
+        self.in_flight = None
+        self._due = now + retry_after * random.uniform(1.0, 2.0)
+
     def overdue(self, now: float) -> bool:
         """Whether the answer to what is in flight is no longer waited for."""
         return self.in_flight is not None and now > self._deadline

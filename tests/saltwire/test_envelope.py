@@ -158,6 +158,7 @@ def test_the_form_of_a_request(session: ClientSession, minion_key: PrivateKey) -
         "load": None,
         "version": 3,
         "id": "a",
+        "patient": True,
         "enc_algo": "OAEP-SHA1",
         "sig_algo": "PKCS1v15-SHA1",
     }

@@ -221,3 +221,17 @@ def test_a_large_return_has_longer_for_its_answer(box: Outbox) -> None:
     assert box.next_request(0.0) is not None
     assert not box.overdue(23.0)
     assert box.overdue(31.0)
+
+
+def test_a_busy_master_is_left_alone_for_as_long_as_it_says_and_no_two_minions_as_long(box: Outbox) -> None:
+    put(box, "1")
+    pauses = []
+    for number in range(20):
+        began = 1000.0 * number
+        assert box.next_request(began) is not None
+        box.refused(began, 5.0)
+        assert box.next_request(began + 4.9) is None
+        pauses.append(next(tenth / 10 for tenth in range(49, 120) if box.next_request(began + tenth / 10)))
+        box.refused(began, 0.0)
+    assert all(5.0 <= pause <= 10.1 for pause in pauses)
+    assert len(set(pauses)) > 3, "minions that were refused together do not come back together"

@@ -16,7 +16,9 @@ from masterstore.errors import StoreCorrupt
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession, clear_request
 from saltwire.errors import AuthenticationError
+from saltwire.handshake import SignIn
 from saltwire.pack import packb, unpackb
+from services.kit.worker_pools import Pools
 from services.mworker import door as door_module
 from services.mworker.commands import (
     CONTROL_COMMANDS,
@@ -26,6 +28,7 @@ from services.mworker.commands import (
     MinionCommand,
     MinionPolicy,
 )
+from services.mworker.door import Door, Elsewhere
 
 pytestmark = pytest.mark.redis
 
@@ -293,3 +296,36 @@ def test_the_two_sides_have_no_command_in_common() -> None:
 def test_requests_are_timed(worker: Worker) -> None:
     worker.door.answer(b"minion", "", clear_request({"cmd": "ping"}))
     assert worker.count("salt_master_request_seconds_count", cmd="ping") == 1
+
+
+# ----------------------------------------------------------------------------------------------------------------------- pools
+
+
+def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
+    new_worker: Callable[..., Worker],
+) -> None:
+    worker = new_worker()
+    minion = worker.minion()
+    pools = Pools({"returns": 1, "rest": 1}, {"_return": "returns", "publish": "returns", "_auth": "returns"}, "rest")
+    door = Door(worker.desk, pools)
+    jid = "20261121120000000000"
+    payload, nonce = minion.session.seal(
+        {"cmd": "_return", "jid": jid, "fun": "test.ping", "return": True}, time.time()
+    )
+    order = msgpack.packb({"cmd": "publish", "fun": "test.ping", "tgt": "*"})
+    sign_in = SignIn("new", worker.keys[1], None).request()
+    for side, client, message in ((b"minion", "", payload), (b"control", "cli", order), (b"minion", "", sign_in)):
+        assert door.answer(side, client, message, "rest") == Elsewhere("returns")
+    assert worker.store.jobs.returns(jid) == {}
+    assert worker.tags() == []
+    assert worker.store.minion_keys.state_of("new") is None
+    assert worker.count("salt_master_requests_handled_total", cmd="_return", outcome="ok") == 0
+    # In its own pool, and where nobody says that it may be of another, it is done.
+    assert minion.session.open(door.answer(b"minion", "", payload, "returns"), nonce) is None
+    assert worker.store.jobs.returns(jid)["web1"]["return"] is True
+    assert isinstance(door.answer(b"control", "cli", order), bytes)
+
+
+def test_what_cannot_be_opened_is_refused_in_any_pool(worker: Worker) -> None:
+    door = Door(worker.desk, Pools({"returns": 1, "rest": 1}, {"_return": "returns"}, "rest"))
+    assert door.answer(b"minion", "", b"garbage", "returns") == BAD_LOAD

@@ -1,0 +1,219 @@
+"""Workers in pools, workers that hang, wear out or are too few, and minions that ask for too much."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from saltwire.busy import Busy, check_busy
+from saltwire.crypticle import Crypticle
+from saltwire.envelope import ClientSession
+from saltwire.handshake import SignIn
+from saltwire.keys import PrivateKey, PublicKey
+from saltwire.zmq.req import RequestSocket
+from services.mworker.watch import EX_HUNG
+from tests.roles.conftest import NewLab
+from tests.roles.lab import SOON, Lab, until
+
+pytestmark = pytest.mark.roles
+
+POOLS = {
+    "auth": {"worker_count": 1, "commands": ["_auth"]},
+    "pillar": {"worker_count": 2, "commands": ["_pillar"]},
+    "default": {"worker_count": 1, "commands": ["*"]},
+}
+
+#: A pillar that never comes to an end as long as a file is there, which it takes away.
+HANGING = """\
+#!py
+import os, time
+
+def run():
+    try:
+        os.rename({flag!r}, {flag!r} + "-taken")
+    except OSError:
+        return {{"hung": False}}
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture(scope="module")
+def pooled(module_labs: NewLab) -> Lab:
+    """Four workers in three pools."""
+    lab = module_labs(
+        workers=4, options={"worker_pools": POOLS, "request_deadlines": {"_pillar": 2}, "max_waiting_requests": 1000}
+    )
+    flag = str(lab.root / "hang")
+    (lab.tree / "pillar" / "hanging.sls").write_text(HANGING.format(flag=flag))
+    top = lab.tree / "pillar" / "top.sls"
+    top.write_text(top.read_text().replace("    - defaults\n", "    - defaults\n    - hanging\n"))
+    lab.start_all()
+    return lab
+
+
+def by_pool(lab: Lab, metric: str) -> dict[str, float]:
+    lines = lab.probe("reqserver", "/metrics")[1].splitlines()
+    found = (line for line in lines if line.startswith(f"{metric}{{"))
+    return {line.split('"')[1]: float(line.rsplit(" ", 1)[1]) for line in found}
+
+
+def test_workers_are_spread_over_the_pools_and_all_requests_are_answered(pooled: Lab) -> None:
+    lab = pooled
+    until(lambda: by_pool(lab, "salt_workers") == {"auth": 1, "default": 1, "pillar": 2}, SOON, "all workers")
+    lab.pings()
+    for minion, pillar in lab.salt("*", "pillar.items").items():
+        assert pillar["hung"] is False, minion
+    run = lab.salt("*", "state.apply")
+    assert all(result["result"] for states in run.values() for result in states.values())
+    assert lab.metric("reqserver", "salt_requests_handed_back_total") > 0
+
+
+def test_a_hung_worker_ends_by_itself_and_its_request_is_answered_by_another(pooled: Lab) -> None:
+    lab = pooled
+    workers = {name: lab.processes[name] for name in lab.roles if name.startswith("mworker")}
+    requeued = lab.metric("reqserver", "salt_requests_requeued_total")
+    (lab.root / "hang").touch()
+    asked = lab.started("salt", "-t", "30", "--out", "json", "--static", "web1", "pillar.items")
+    until(lambda: (lab.root / "hang-taken").exists(), SOON, "the pillar hangs")
+    # Others are not in its way: there is a pool for them.
+    began = time.monotonic()
+    assert lab.salt("web2", "test.ping") == {"web2": True}
+    took = time.monotonic() - began
+    until(lambda: [name for name, one in workers.items() if one.poll() is not None], SOON, "the hung worker has ended")
+    (name,) = [name for name, one in workers.items() if one.poll() is not None]
+    assert workers[name].returncode == EX_HUNG
+    answer = lab.finished(asked)
+    assert answer.data["web1"]["hung"] is False, answer
+    assert lab.metric("reqserver", "salt_requests_requeued_total") == requeued + 1
+    said = lab.log(name)
+    assert "this worker hangs and ends: _pillar takes" in said
+    assert "hanging.sls" in said, "where it is stuck"
+    assert "hangs and ends: its log says where" in lab.log("reqserver")
+    assert took < 10.0
+    del lab.processes[name]
+    lab.start(name)
+    lab.await_ready(name)
+    until(lambda: by_pool(lab, "salt_workers")["pillar"] == 2, SOON, "it is back in its pool")
+    lab.pings()
+
+
+def test_a_worker_of_a_pool_that_is_none_does_not_start(pooled: Lab) -> None:
+    answer = pooled.run("saltern", "mworker", "-c", str(pooled.etc), "--pool", "pilar")
+    assert answer.code == 78
+    said = "worker_pool: worker_pools has no pool 'pilar', but auth, default, pillar; the nearest is 'pillar'"
+    assert said in answer.err
+
+
+class Flood:
+    """A minion of the lab that asks without waiting for answers."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], lab: Lab, minion: str) -> None:
+        self.socket = RequestSocket(context, f"tcp://127.0.0.1:{lab.port['ret_port']}")
+        pki = lab.root / "minions" / minion / "pki"
+        key = PrivateKey.from_pem((pki / "minion.pem").read_bytes())
+        master = PublicKey.from_pem((pki / "minion_master.pub").read_text())
+        machine = SignIn(minion, key, master)
+        answer = machine.feed(self.socket.ask(machine.request(), iter([5.0])))
+        assert answer.credentials is not None, answer
+        assert answer.credentials.session is not None
+        self._session = ClientSession(minion, Crypticle(answer.credentials.session), key)
+
+    def send(self, count: int) -> None:
+        for _ in range(count):
+            payload, _ = self._session.seal({"cmd": "_file_list", "saltenv": "base", "prefix": ""}, time.time())
+            self.socket.send(payload)
+
+    def answers(self) -> tuple[int, int]:
+        """How many answers came so far, and how many of them say that the master is busy."""
+        count = busy = 0
+        while (reply := self.socket.receive(0.5)) is not None:
+            count += 1
+            try:
+                check_busy(reply)
+            except Busy:
+                busy += 1
+        return count, busy
+
+
+@pytest.fixture
+def flood(pooled: Lab) -> Iterator[Flood]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    try:
+        yield Flood(context, pooled, "web1")
+    finally:
+        context.destroy(linger=0)
+
+
+def test_a_minion_that_floods_the_master_keeps_nobody_else_waiting(pooled: Lab, flood: Flood) -> None:
+    lab = pooled
+    refused = lab.metric("reqserver", "salt_requests_refused_total")
+    flood.send(3000)
+    began = time.monotonic()
+    assert lab.salt("web2", "test.ping") == {"web2": True}
+    took = time.monotonic() - began
+    count, busy = flood.answers()
+    # A tenth of what may wait is one minion's; the rest was told to come back.
+    assert count == 3000
+    assert busy > 1000
+    assert lab.metric("reqserver", "salt_requests_refused_total") == refused + busy
+    assert took < 10.0
+    lab.pings()
+
+
+@pytest.fixture(scope="module")
+def narrow(module_labs: NewLab) -> Lab:
+    """One worker that begins anew every 6 requests, and room for two that wait."""
+    lab = module_labs(
+        minions=("web1",), options={"max_waiting_requests": 2, "worker_max_requests": 6, "worker_silence": 60}
+    )
+    lab.start_all()
+    return lab
+
+
+def test_a_worn_worker_begins_anew_between_two_requests(narrow: Lab) -> None:
+    lab = narrow
+    pid = lab.processes["mworker"].pid
+    for _ in range(3):
+        lab.pings()
+    until(
+        lambda: lab.log("mworker").count("begins anew after 6 requests (worker_max_requests)") > 1,
+        SOON,
+        "two new lives",
+    )
+    assert lab.processes["mworker"].pid == pid
+    lab.pings()
+
+
+def test_a_full_master_says_so_at_once_and_is_asked_again_later(narrow: Lab) -> None:
+    lab = narrow
+    worker = lab.processes["mworker"]
+    worker.send_signal(signal.SIGSTOP)
+    jobs: list[Any] = []
+    try:
+        # One that the worker holds, two that wait.
+        jobs += [lab.started("salt", "-t", "30", "--out", "json", "--static", "*", "test.ping") for _ in range(3)]
+        until(lambda: lab.metric("reqserver", "salt_requests_queued") == 2, SOON, "two wait")
+        began = time.monotonic()
+        answer = lab.run("salt", "*", "test.ping")
+        assert time.monotonic() - began < 5.0, "at once"
+        assert (answer.code, answer.out) == (1, "")
+        assert "ERROR: the master is busy: too many requests wait already; try again in 5 s" in answer.err
+        called = lab.started("salt-call", "-c", str(lab.root / "minions" / "web1"), "--out", "json", "pillar.items")
+        until(lambda: lab.metric("reqserver", "salt_requests_refused_total") >= 2, SOON, "a minion is refused, too")
+    finally:
+        worker.send_signal(signal.SIGCONT)
+    assert [lab.finished(job).data for job in jobs] == [{"web1": True}] * 3
+    # The minion has waited, and was answered.
+    assert lab.finished(called).code == 0
+
+
+def test_minions_outlive_their_master_being_full(narrow: Lab) -> None:
+    narrow.pings()
+    assert narrow.tracebacks() == []
+    assert Path(f"/proc/{narrow.processes['web1'].pid}").exists()
