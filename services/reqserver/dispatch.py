@@ -121,7 +121,7 @@ class Dispatcher:
     #: Whose turn it is among the lines that a pool's workers serve.
     _turns: dict[str, int] = field(init=False)
     #: Pool -> the lines that its workers serve.
-    _serves: Mapping[str, Sequence[tuple[str | None, Side]]] = field(init=False)
+    _serves: Mapping[str, Sequence[tuple[str | None, Side, Line]]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.crew = Crew(self.pools, self.at_once)
@@ -130,7 +130,7 @@ class Dispatcher:
         unopened = [None] if self.pools.several else []
         self._serves = {
             pool: [
-                (of, side)
+                (of, side, self.waiting.line(of, side))
                 for of in (pool, *unopened, *(other for other in self.crew.order if other != pool))
                 for side in (Side.CONTROL, Side.MINION)
             ]
@@ -373,8 +373,7 @@ class Dispatcher:
         start = self._turns[pool]
         for step in range(len(kinds)):
             place = (start + step) % len(kinds)
-            of, side = kinds[place]
-            line = self.waiting.line(of, side)
+            of, side, line = kinds[place]
             if not line or (of not in (pool, None) and not self._stands_in(of, line, now)):
                 continue
             request = self.waiting.take(line, partial(self.crew.may, pool, side))

@@ -68,7 +68,11 @@ class Line:
 
     def add(self, request: Request) -> None:
         """Behind the sender's others; a sender who had none waits for all other senders once."""
-        self._turns.setdefault(request.sender, deque()).append(request)
+        requests = self._turns.get(request.sender)
+        if requests is None:
+            self._turns[request.sender] = deque((request,))
+        else:
+            requests.append(request)
 
     def add_first(self, request: Request) -> None:
         """It has had its turn: the next one that is taken."""
@@ -104,7 +108,8 @@ class Waiting:
     """All lines. A pool of None holds what no worker has looked into."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str | None, Side], Line] = {}
+        self._of_minions: dict[str | None, Line] = {}
+        self._of_operators: dict[str | None, Line] = {}
         #: Nothing is overdue before.
         self._earliest = math.inf
         self._looked = -math.inf
@@ -113,7 +118,9 @@ class Waiting:
         self.bytes = 0
 
     def __iter__(self) -> Iterator[Request]:
-        return (request for line in self._lines.values() for request in line)
+        return (
+            request for lines in (self._of_minions, self._of_operators) for line in lines.values() for request in line
+        )
 
     def depth(self, pool: str | None) -> int:
         """How many wait for this pool."""
@@ -121,7 +128,11 @@ class Waiting:
 
     def line(self, pool: str | None, side: Side) -> Line:
         """Where requests of this kind wait."""
-        return self._lines.setdefault((pool, side), Line())
+        lines = self._of_operators if side is Side.CONTROL else self._of_minions
+        found = lines.get(pool)
+        if found is None:
+            found = lines[pool] = Line()
+        return found
 
     def add(self, request: Request, *, first: bool = False) -> None:
         """Begins to wait; ``first``: it did before, and is the next that is taken."""
