@@ -19,7 +19,7 @@ from saltwire.pillar_transfer import seal_pillar
 from services.kit.control import ControlError, ok, refused
 from services.kit.worker_pools import ONE_POOL, Pools
 from services.mworker import signin
-from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy
+from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
 from services.mworker.commands.control import functions_of
 from services.mworker.commands.pillar import compile_for
 from services.mworker.desk import Desk
@@ -161,8 +161,7 @@ class Door:
         if row is None:
             return seal_reply(opened, {})
         try:
-            # What must not happen twice is known by its message.
-            more = {"nonce": opened.nonce} if row.policy is MinionPolicy.PEER else {}
+            more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._desk, opened.id, opened.load | more)
         except (StoreError, PeerFault):
             # Not sealed: a minion takes a sealed answer to a return for an acknowledgement.

@@ -68,6 +68,8 @@ class MinionCommand:
 
     policy: MinionPolicy
     handler: MinionHandler
+    #: The handler is given the message's nonce: by it, it knows what it did already and must not do twice.
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class ControlCommand:
 
 #: Protocol section 7.1. ``_pillar`` has a reply of its own making (section 7.2) and is answered by ``door``.
 MINION_COMMANDS: Mapping[str, MinionCommand] = {
-    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return),
+    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, once=True),
     "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event),
     "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs),
     "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list),
@@ -98,10 +100,10 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "_mine_delete": MinionCommand(MinionPolicy.OWN, mine.delete),
     "_mine_flush": MinionCommand(MinionPolicy.OWN, mine.flush),
     "_register_resources": MinionCommand(MinionPolicy.OWN, events.register_resources),
-    "minion_pub": MinionCommand(MinionPolicy.PEER, peers.pub),
+    "minion_pub": MinionCommand(MinionPolicy.PEER, peers.pub, once=True),
     "pub_ret": MinionCommand(MinionPolicy.OWN, peers.pub_ret),
-    "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish),
-    "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner),
+    "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish, once=True),
+    "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner, once=True),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
     # Our own minions', beside the protocol.
     "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),

@@ -19,7 +19,8 @@ _NEEDED = ("jid", "fun", "return")
 _MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
 
 #: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
-#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field.
+#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field: their message's nonce
+#: stands for it, so that what is handed to another worker is no other job.
 _OWN = "req"
 _OWN_ID = "own_jid"
 
@@ -46,7 +47,7 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         return _DROPPED
     result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
     if result["jid"] in (_OWN, _UNKEPT):
-        outcome = _store_own(desk, minion_id, result, str(load.get(_OWN_ID) or ""))
+        outcome = _store_own(desk, minion_id, result, _own_id(load))
     elif not is_jid(result["jid"]):
         desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
         return _DROPPED
@@ -75,7 +76,7 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
     """Gives the result a JID, the same each time that it comes, and keeps it if it is to be kept; what became of it."""
     kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
     jid = new_jid(time.time())
-    result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if is_jid(own_id) else jid
+    result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
     if result["jid"] != jid and (not kept or desk.store.jobs.returns(result["jid"], [minion_id])):
         return "duplicate"
     if not kept:
@@ -84,6 +85,11 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
     above = desk.options.compress_return_bytes
     desk.store.jobs.store_external(result["jid"], _load_of(result, minion_id), result, ttl=ttl, compress_above=above)
     return "external"
+
+
+def _own_id(load: Mapping[str, Any]) -> str:
+    own = str(load.get(_OWN_ID) or "")
+    return own if is_jid(own) else str(load.get("nonce") or "")
 
 
 def _load_of(result: Mapping[str, Any], minion_id: str) -> dict[str, Any]:
