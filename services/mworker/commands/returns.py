@@ -19,8 +19,8 @@ _NEEDED = ("jid", "fun", "return")
 _MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
 
 #: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
-#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field: their message's nonce
-#: stands for it, so that what is handed to another worker is no other job.
+#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field: their message's
+#: nonce stands for it, so that what is handed to another worker is no other job.
 _OWN = "req"
 _OWN_ID = "own_jid"
 
