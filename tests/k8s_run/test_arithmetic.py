@@ -15,7 +15,6 @@ from tests.k8s_run.arithmetic import Load
 SINGLE = {
     "reqserver": "workers and operators connect to one; minions and commands ask again until the next one answers",
     "eventpublisher": "one bus for all; who waits for an event asks the job cache at last",
-    "reactor": "two would react twice",
     "cli": "where operators type",
 }
 
@@ -26,14 +25,17 @@ LEAST = {
     ("ha", "front"): (2, 1),
     ("ha", "mworker"): (3, 2),
     ("ha", "maintenance"): (2, 1),
+    ("ha", "reactor"): (2, 1),
     ("lab", "publisher"): (1, 0),
     ("lab", "front"): (1, 0),
     ("lab", "mworker"): (3, 0),
     ("lab", "maintenance"): (1, 0),
+    ("lab", "reactor"): (1, 0),
     ("external-redis", "publisher"): (1, 0),
     ("external-redis", "front"): (1, 0),
     ("external-redis", "mworker"): (3, 2),
     ("external-redis", "maintenance"): (1, 0),
+    ("external-redis", "reactor"): (1, 0),
 }
 
 Object = dict[str, Any]
