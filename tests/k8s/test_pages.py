@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.k8s.policies import BROUGHT
-from tests.k8s.rendered import K8S, OVERLAYS, ROOT, overlay, pods
+from tests.k8s.policies import BROUGHT, POLICIES
+from tests.k8s.rendered import K8S, OVERLAYS, ROOT, kustomized, of_kind, overlay, pods
 
 PAGES = ROOT / "docs" / "operations"
 
@@ -43,6 +45,29 @@ def test_every_part_is_named() -> None:
         assert f"`{name}`" in text, name
     secrets = (PAGES / "secrets.md").read_text("utf-8")
     assert all(f"`{name}`" in secrets for name in BROUGHT)
+
+
+def test_the_overlay_that_is_shown_can_be_applied(tmp_path: Path) -> None:
+    """As it stands, beside the others; the release's component is what k8s/pin-images prints."""
+    shown = re.findall(r"```yaml\n(.*?)```", (PAGES / "kubernetes.md").read_text("utf-8"), re.DOTALL)
+    assert len(shown) == 1
+    shutil.copytree(K8S, tmp_path / "k8s")
+    release, mine = tmp_path / "k8s" / "components" / "release", tmp_path / "k8s" / "overlays" / "mine"
+    release.mkdir()
+    mine.mkdir()
+    component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nimages: [{name: saltern/mworker, newTag: '7'}]\n"
+    (release / "kustomization.yaml").write_text(component)
+    (mine / "kustomization.yaml").write_text(shown[0])
+    (mine / "60-mine.conf").write_text("keep_jobs_seconds: 7200\n")
+    found = list(yaml.load_all(kustomized(mine), Loader=yaml.CSafeLoader))
+    assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
+    (worker,) = [pod for pod in pods(found) if pod.component == "mworker"]
+    container = worker.spec["containers"][0]
+    assert (container["name"], container["image"]) == ("mworker", "saltern/mworker:7")
+    assert container["resources"]["limits"]["memory"] == "1Gi"
+    text = yaml.safe_dump(of_kind(found, "ConfigMap"))
+    assert "git.example.org" in text
+    assert "keep_jobs_seconds: 7200" in text
 
 
 def test_the_table_of_what_a_role_takes_is_what_manifests_ask_for() -> None:
