@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import base64
+import ipaddress
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from services.kit import keysecrets
 from services.kit.keygen import main, make_keys
@@ -159,6 +166,45 @@ def test_outside_a_cluster_it_says_so(capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert main(["--in-cluster"]) == 1
     assert "this is not a pod of a cluster" in capsys.readouterr().err
+
+
+def test_a_pod_finds_the_api_by_its_mounted_files(api: Api, tmp_path: Path) -> None:
+    """Over TLS, with the cluster's own authority, and the token that is mounted."""
+    certificate, key = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    api.socket = context.wrap_socket(api.socket, server_side=True)
+    for name, text in (("token", "the-token\n"), ("namespace", "saltern"), ("ca.crt", certificate.read_text())):
+        (tmp_path / name).write_text(text)
+    env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT_HTTPS": str(api.server_port)}
+    cluster = Cluster.of_this_pod(env, tmp_path)
+    assert cluster.get(f"{PREFIX}/nothing") is None
+    assert len(keysecrets.into_cluster(cluster, MAKE)) == len(NAMES)
+    # Another authority's cluster is not spoken to.
+    (tmp_path / "other").mkdir()
+    other, _ = self_signed(tmp_path / "other")
+    (tmp_path / "ca.crt").write_text(other.read_text())
+    with pytest.raises(ClusterError, match="CERTIFICATE_VERIFY_FAILED"):
+        Cluster.of_this_pod(env, tmp_path).get(f"{PREFIX}/nothing")
+
+
+def self_signed(directory: Path) -> tuple[Path, Path]:
+    """Files of a certificate for this machine, and of its key."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "cluster")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(
+            name, name, private.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
+        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(private, hashes.SHA256())
+    )
+    pem, key = directory / "server.pem", directory / "server.key"
+    pem.write_bytes(made.public_bytes(Encoding.PEM))
+    key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return pem, key
 
 
 def test_a_pod_without_a_token_is_told(tmp_path: Path) -> None:
