@@ -395,6 +395,9 @@ class MinionOptions(StateOptions):
         300,
         "seconds for which a job waits that was not begun when the minion was killed, where the master does not say",
     )
+    replay_interval: int | float = option(
+        120, "seconds after which a minion asks for what it missed without a reason, a sign of life too; 0: never"
+    )
     replay_delay: int | float = option(
         3, "seconds over which minions that reconnect spread their question for what they missed"
     )

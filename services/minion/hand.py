@@ -48,10 +48,6 @@ class JobsInHand:
     def __contains__(self, jid: str) -> bool:
         return jid in self._journal
 
-    def latest(self) -> str:
-        """The newest JID that was taken in; empty: none."""
-        return self._journal.latest()
-
     def take(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
         """What to tell the preloaded process, so that it runs this publication; None: it is refused, and returns that."""
         jid = str(job["jid"])

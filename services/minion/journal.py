@@ -8,7 +8,8 @@ A job in hand is a file of ``<state>/journal`` that holds its load; its name is 
 
 A step is a rename, so that it is taken by one process or not at all: of two jobbers that want to begin one job the second finds
 no file. ``began`` is on the disk before the job executes: after a power cut too it is not run again. Jobs that ended are the
-last lines of ``<state>/jids``; the file of the job goes when its line is there.
+last lines of ``<state>/jids``; the file of the job goes when its line is there. ``<state>/asked`` is the moment until which the
+minion knows what was published.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class Journal:
     def __init__(self, state: Path, remembered: int) -> None:
         """``remembered``: how many JIDs (option minion_jid_queue_hwm); at least as many as a publisher may send again."""
         self._directory = state / "journal"
+        self._asked = state / "asked"
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self._directory.glob(".*"):
             writer = path.name.rpartition(".")[2]
@@ -109,9 +111,24 @@ class Journal:
         """Whether a job is in hand."""
         return bool(self._in_hand)
 
-    def latest(self) -> str:
-        """The newest JID that is known; empty: none."""
-        return max((*self._in_hand, *self._seen.newest(), ""))
+    def asked_until(self) -> int:
+        """Until when it is known what was published, milliseconds since 1970 by the master's clock; 0: not at all."""
+        try:
+            return int(self._asked.read_text("ascii"))
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            _LOG.warning("%s cannot be read: %s; the master is asked for all that may still run", self._asked, error)
+            return 0
+
+    def keep_asked_until(self, ms: int) -> None:
+        """Remembers it over restarts. What cannot be written is asked for once more."""
+        temporary = self._asked.with_name(f".{self._asked.name}")
+        try:
+            temporary.write_text(f"{ms}\n", "ascii")
+            temporary.replace(self._asked)
+        except OSError as error:
+            _LOG.debug("%s: %s", self._asked, error.strerror)
 
     def receive(self, load: Mapping[str, Any]) -> bool:
         """The job is in hand. False where it cannot be written down: it is remembered, and may be run without a journal."""

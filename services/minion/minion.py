@@ -90,8 +90,9 @@ class Minion:
         self._others = OtherMasters(masters, options)
         self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
-        self._jobs = JobsInHand(options, Journal(state, options.minion_jid_queue_hwm), self._spool)
-        self._missed = Missed(float(options.replay_delay))
+        self._journal = Journal(state, options.minion_jid_queue_hwm)
+        self._jobs = JobsInHand(options, self._journal, self._spool)
+        self._missed = Missed(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
         self._connection: Connection | None = None
         self._connected = 0
         affairs.speak_through(self._send_events)
@@ -212,15 +213,15 @@ class Minion:
         if self._connection is not None and (times := self._connection.times()) != self._connected:
             self._connected = times
             self._missed.deaf(now)
-        # What is for this minion is known by its pillar and grains.
         if ours and self._subject is not None and self._missed.wants(now):
-            self._outbox.events.append(self._missed.question(self._jobs.latest()))
+            self._outbox.events.append(self._missed.question())
 
     def _take_missed(self, answer: Any) -> None:
         for job in self._missed.answered(answer, time.monotonic()):
             if str(job["jid"]) not in self._jobs:
                 _LOG.info("missed a job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
                 self._take_job(job)
+        self._journal.keep_asked_until(self._missed.known_until)
 
     def _run_due(self) -> None:
         """Jobs of the minion's own, which need its pillar like all others."""
@@ -364,7 +365,6 @@ class Minion:
             self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
             self._know()
             if first:
-                # As stock minions do (protocol section 7.1).
                 self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
                 _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
 

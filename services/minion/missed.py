@@ -2,6 +2,9 @@
 
 Decided without I/O. A fleet that loses its master comes back at once: each minion waits for a moment of its own, and asks once,
 however many reasons there were meanwhile. A stock master is never asked.
+
+It also asks now and then without a reason: what a full queue let drop nobody notices, and a minion that says nothing for longer
+than the master's ``presence_window`` counts as away.
 """
 
 from __future__ import annotations
@@ -9,10 +12,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from saltwire.jid import is_jid, jid_time
+from saltwire.jid import is_jid
 
 #: The request. Masters that do not say at the sign-in that they know it never see it.
 COMMAND = "_missed"
@@ -20,8 +22,8 @@ COMMAND = "_missed"
 #: Seconds that a new connection has at least until its subscription has arrived at the publisher.
 _SETTLED = 0.3
 
-#: Jobs need not have come in the order of their JIDs: so much before the last that was seen is asked for, too.
-_SLACK = timedelta(seconds=60)
+#: Clocks of the master's workers may differ: so much of what an earlier answer had is asked for again.
+_SLACK_MS = 60_000
 
 
 @dataclass
@@ -30,49 +32,69 @@ class Missed:
 
     #: Seconds over which a fleet spreads its questions (option replay_delay).
     spread: float
+    #: Seconds after which it asks without a reason, about; 0: never (option replay_interval).
+    every: float = 0.0
     draw: Callable[[float, float], float] = random.uniform
     _due: float | None = None
     _asked: bool = False
-    #: What is asked for next is the rest of an answer.
-    _paging: bool = False
+    #: Milliseconds since 1970 by the master's clock: what was published before, an earlier answer had. Outlives the process.
+    known_until: int = 0
+    #: What is asked for next is the rest of an answer: from where, and when its first part was given.
     _from: int = 0
+    _first: int = 0
+    _again: float | None = None
 
     def deaf(self, now: float) -> None:
         """The minion may have missed something until now."""
+        if self._again is None:
+            self._put_off(now)
         if self._due is None:
             self._due = now + _SETTLED + self.draw(0, self.spread)
 
     def wants(self, now: float) -> bool:
         """Whether to ask now; then it has asked, and waits for the answer."""
-        if self._asked or self._due is None or now < self._due:
+        if self._asked or not (_is_over(self._due, now) or _is_over(self._again, now)):
             return False
         self._due, self._asked = None, True
+        self._put_off(now)
         return True
 
-    def question(self, latest: str) -> dict[str, Any]:
-        """The request; ``latest`` is the newest JID that was seen."""
-        if not self._paging:
-            self._from = after(latest)
-        return {"cmd": COMMAND, "after": self._from}
+    def _put_off(self, now: float) -> None:
+        self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
+
+    def question(self) -> dict[str, Any]:
+        """The request."""
+        return {"cmd": COMMAND, "after": self._from or self.known_until}
 
     def answered(self, answer: Any, now: float) -> list[dict[str, Any]]:
-        """The jobs of an answer ``{"jobs": [...], "next": ms}``. ``next``: from there are more; asked for at once."""
-        self._asked = self._paging = False
+        """The jobs of an answer ``{"jobs": [...], "next": ms, "now": ms}``. ``next``: from there are more, asked for at once.
+
+        With the last part ``known_until`` moves: to be kept once the jobs are in hand.
+        """
+        self._asked = False
+        asked_from, self._from = self._from or self.known_until, 0
         if not isinstance(answer, Mapping):
+            self._first = 0
             return []
-        following = answer.get("next")
-        if isinstance(following, int) and following > self._from:
-            self._from, self._paging, self._due = following, True, now
+        self._first = self._first or _number(answer.get("now"))
+        following = _number(answer.get("next"))
+        if following > asked_from:
+            self._from, self._due = following, now
+        else:
+            # Also back, with a clock that was set back: asking for more than is missed costs little.
+            self.known_until = max(0, self._first - _SLACK_MS) if self._first else self.known_until
+            self._first = 0
         jobs = answer.get("jobs")
         return [job for job in jobs if _is_job(job)] if isinstance(jobs, list) else []
 
 
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _is_over(moment: float | None, now: float) -> bool:
+    return moment is not None and now >= moment
+
+
 def _is_job(job: Any) -> bool:
     return isinstance(job, dict) and all(name in job for name in ("tgt", "jid", "fun", "arg")) and is_jid(job["jid"])
-
-
-def after(latest: str) -> int:
-    """Milliseconds since 1970 after which jobs may have been missed, by the newest JID that was seen; 0: any."""
-    if not is_jid(latest):
-        return 0
-    return max(0, int((jid_time(latest) - _SLACK).timestamp() * 1000))

@@ -38,10 +38,6 @@ class SeenJobs:
     def __contains__(self, jid: str) -> bool:
         return jid in self._jids
 
-    def newest(self) -> list[str]:
-        """The JID that was added last; empty where there is none."""
-        return [self._jids[-1]] if self._jids else []
-
     def add(self, jid: str) -> bool:
         """The job is over. False where that could not be written, which is said once and stops nothing; it may be tried again."""
         if jid not in self._jids:

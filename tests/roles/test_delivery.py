@@ -72,6 +72,7 @@ def ran(lab: Lab, jid: str, fun: str, minion: str = "web1") -> int:
 
 
 def test_a_minion_that_was_down_runs_what_it_missed(lab: Lab) -> None:
+    until((lab.cache("web1") / "asked").exists, SOON, "it has asked before")
     lab.kill("web1")
     jids = [publish(lab, "web*", "test.echo", f"missed-{number}") for number in range(3)]
     lab.start("web1")

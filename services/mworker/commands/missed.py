@@ -25,7 +25,8 @@ _MOST_SIGNS = 1000
 def missed(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """``after`` (milliseconds since 1970) -> jobs of this minion since then that it has not taken and may still run, oldest first.
 
-    ``next``: from where to ask for more; 0: that is all. Each load has ``replay_until``. Raises StoreUnavailable.
+    ``next``: from where to ask for more; 0: that is all. ``now``: the time of the answer by this clock. Each load has
+    ``replay_until``. Raises StoreUnavailable.
     """
     after = load.get("after")
     now_ms = int(time.time() * 1000)
@@ -42,7 +43,8 @@ def missed(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any
     if jobs:
         desk.log.info("missed %d jobs", len(jobs), extra={"minion": minion_id})
     rest = found[len(jobs) :]
-    return {"jobs": jobs, "next": max(0, made_ms(str(rest[0]["jid"])) - 1) if rest else 0}
+    following = max(0, made_ms(str(rest[0]["jid"])) - 1) if rest else 0
+    return {"jobs": jobs, "next": following, "now": now_ms}
 
 
 def job_signs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:

@@ -165,13 +165,19 @@ def test_what_ended_on_a_full_disk_is_known_after_a_restart(tmp_path: Path) -> N
     assert list((tmp_path / "journal").iterdir()) == []
 
 
-def test_the_newest_that_is_known(tmp_path: Path) -> None:
+def test_until_when_it_has_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal = Journal(tmp_path, 10)
-    assert journal.latest() == ""
-    journal.remember(JID)
-    assert journal.latest() == JID
-    journal.receive(job(OTHER))
-    assert (journal.latest(), Journal(tmp_path, 10).latest()) == (OTHER, OTHER)
+    assert journal.asked_until() == 0
+    journal.keep_asked_until(5)
+    journal.keep_asked_until(7)
+    assert Journal(tmp_path, 10).asked_until() == 7
+    (tmp_path / "asked").write_bytes(b"\xff")
+    with caplog.at_level(logging.WARNING):
+        assert journal.asked_until() == 0
+    assert str(tmp_path / "asked") in caplog.text
+    (tmp_path / "asked").unlink()
+    (tmp_path / "asked").mkdir()
+    journal.keep_asked_until(9)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.minion.missed import Missed, after
+from services.minion.missed import Missed
 
 JID = "20260101000000000001"
 JOB = {"tgt": "*", "jid": JID, "fun": "test.ping", "arg": []}
@@ -46,15 +46,6 @@ def test_a_fleet_spreads_its_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("latest", "milliseconds"),
-    [("", 0), ("nothing", 0), ("19700101000030000000", 0), (JID, 1_767_225_600_000 - 60_000)],
-)
-def test_it_asks_from_a_little_before_the_last_job(latest: str, milliseconds: int) -> None:
-    assert after(latest) == milliseconds
-    assert Missed(0).question(latest) == {"cmd": "_missed", "after": milliseconds}
-
-
-@pytest.mark.parametrize(
     ("answer", "jobs"),
     [
         ({"jobs": [JOB], "next": 0}, [JOB]),
@@ -73,15 +64,51 @@ def test_whatever_the_master_answers(missed: Missed, answer: Any, jobs: list[Any
     assert not missed.wants(99.0)
 
 
-def test_the_rest_of_a_long_answer_is_asked_for_at_once(missed: Missed) -> None:
+def asked(missed: Missed, answer: dict[str, Any]) -> int:
+    """From when it asks, and is answered so."""
     missed.deaf(0.0)
     assert missed.wants(9.0)
-    assert missed.question("")["after"] == 0
-    missed.answered({"jobs": [JOB], "next": 500}, 9.0)
+    question = missed.question()
+    missed.answered(answer, 9.0)
+    assert set(question) == {"cmd", "after"}
+    return int(question["after"])
+
+
+def test_the_rest_of_a_long_answer_is_asked_for_at_once(missed: Missed) -> None:
+    hour = 3_600_000
+    assert asked(missed, {"jobs": [JOB], "next": 500, "now": hour}) == 0
+    assert missed.wants(9.0), "without a pause"
+    assert missed.question()["after"] == 500
+    missed.answered({"jobs": [JOB], "next": 900, "now": 2 * hour}, 9.0)
+    assert missed.known_until == 0, "until all is here"
     assert missed.wants(9.0)
-    assert missed.question(JID)["after"] == 500
-    missed.answered({"jobs": [JOB], "next": 500}, 9.0)
-    assert not missed.wants(99.0), "an answer that leads nowhere is the last one"
-    missed.deaf(100.0)
-    assert missed.wants(199.0)
-    assert missed.question("")["after"] == 0
+    missed.answered({"jobs": [JOB], "next": 0, "now": 3 * hour}, 9.0)
+    assert not missed.wants(99.0)
+    assert missed.known_until == hour - 60_000, "when the first part was given"
+
+
+def test_an_answer_that_leads_nowhere_is_the_last_one(missed: Missed) -> None:
+    assert asked(missed, {"next": 500}) == 0
+    assert missed.wants(9.0)
+    missed.answered({"next": 500}, 9.0)
+    assert not missed.wants(99.0)
+
+
+def test_what_an_answer_had_is_not_asked_for_again(missed: Missed) -> None:
+    assert asked(missed, {"jobs": [], "next": 0, "now": 1_000_000}) == 0
+    assert asked(missed, {"jobs": [], "now": "x"}) == 940_000
+    assert asked(missed, {"jobs": [], "now": 65_000}) == 940_000, "a clock that was set back"
+    assert asked(missed, {"jobs": []}) == 5_000
+    assert Missed(0, known_until=7).question()["after"] == 7, "after a restart"
+
+
+def test_it_asks_now_and_then_without_a_reason() -> None:
+    missed = Missed(3.0, every=100.0, draw=lambda low, high: high)
+    assert not missed.wants(1e9), "it has not been connected yet"
+    missed.deaf(0.0)
+    asked = []
+    for second in range(1, 500):
+        if missed.wants(float(second)):
+            asked.append(second)
+            missed.answered({"jobs": []}, float(second))
+    assert asked == [4, 104, 204, 304, 404]
