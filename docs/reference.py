@@ -157,7 +157,7 @@ def names_page() -> str:
         "log_levels": sorted(LOG_LEVELS),
         "options": options,
         "outputters": sorted(OUTPUTTERS),
-        "runners": sorted(RUNNERS),
+        "runners": sorted({*RUNNERS, *run.HERE}),
     }
     return json.dumps(names, indent=1) + "\n"
 

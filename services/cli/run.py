@@ -6,6 +6,7 @@ What shows something as it goes on runs here: ``state.event`` the event bus, ``j
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,14 @@ examples:
 Exit codes: 0 done; 1 the runner failed or the master refused (an unknown function, say), or the runner's own retcode;
 64 wrong command line; 69 the master does not answer; 78 wrong configuration. Ctrl-C leaves the runner running: 0.
 """
+
+
+#: Functions that run in this command, and what ``-d`` says of them.
+HERE: Mapping[str, str] = {
+    "jobs.export": export_jobs.__doc__ or "",
+    "jobs.watch": JobWatcher.__doc__ or "",
+    "state.event": watch_events.__doc__ or "",
+}
 
 
 def main() -> int:
@@ -83,7 +92,7 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
         return Exit.OK
     result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout)
     if flags.doc:
-        return _show_documentation(result, printer)
+        return _show_documentation(result, flags.words, printer)
     if not flags.quiet:
         _show(result["return"], printer)
     return exit_code(result)
@@ -126,10 +135,14 @@ def _show(value: Any, printer: Printer) -> None:
     printer.show(value, "highstate" if printer.options.out == "highstate" else out)
 
 
-def _show_documentation(result: Mapping[str, Any], printer: Printer) -> int:
+def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer: Printer) -> int:
     docs = result["return"]
     if not isinstance(docs, Mapping):
         raise CommandError(str(docs))
+    here = {
+        fun: inspect.cleandoc(text) for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")
+    }
+    docs = {**docs, **here}
     for fun in sorted(docs):
         printer.say(f"{fun}:\n{docs[fun]}")
     return exit_code(result)

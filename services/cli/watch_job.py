@@ -29,7 +29,10 @@ _RESULTS = 100
 
 
 class JobWatcher:
-    """One job on one screen."""
+    """``jobs.watch JID``: follows a job from any terminal until nobody is waited for: with a bar, else with lines.
+
+    The exit code is 0 when every minion returned success, else 1. Ctrl-C leaves the job alone.
+    """
 
     def __init__(
         self,

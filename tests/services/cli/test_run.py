@@ -130,6 +130,18 @@ def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture
     assert (fake.sent("runner")[0]["fun"], fake.sent("runner")[0]["arg"]) == ("sys.doc", ["a"])
 
 
+def test_documentation_of_what_runs_here(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    fake = master(JOB, [(0, *done({"jobs.active": "Jobs that run."}))])
+    assert run.run(["-d", "jobs"], fake.outside()) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if line.startswith("jobs.")] == [
+        "jobs.active:",
+        "jobs.export:",
+        "jobs.watch:",
+    ]
+    assert "follows a job from any terminal" in out
+
+
 def test_master_away(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(["x.y"], master({"runner": ControlTimeout("tcp://m:4507", 10)}).outside()) == 69
     assert "tcp://m:4507" in capsys.readouterr().err
