@@ -1,8 +1,8 @@
 """The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
 
 The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
-publisher stopped is remembered in Redis; started again, it goes on from there, and while minions come back in its first
-seconds it sends what it sent since the start once more for each of them (minions drop what they have seen, by serial and JID).
+publisher stopped is remembered in Redis; started again, it goes on from there. What it sent in the last seconds it sends once
+more when minions come, from its own last life or from another publisher (they drop what they have seen, by serial and JID).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import socket
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ _COMEBACK_SECONDS = 12.0
 #: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
 _LATE_MS = 10_000
 
-#: Jobs kept for minions that come back; a publisher that was away for longer has more urgent news than these.
+#: The newest jobs that are kept for minions that come back.
 _COMEBACK_JOBS = 1000
 
 #: Target types whose minions are known by name, so that a filtered publication can name them (protocol section 1.2).
@@ -63,9 +64,8 @@ class Publisher:
         self._epoch = -1
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
-        self._started = time.monotonic()
-        #: Until when it may be sent (milliseconds since 1970), and its frames.
-        self._sent: list[tuple[float, list[bytes]]] = []
+        #: When it was sent (monotonic), until when it may be sent (milliseconds since 1970), and its frames.
+        self._sent: deque[tuple[float, float, list[bytes]]] = deque(maxlen=_COMEBACK_JOBS)
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
             self._pub.setsockopt(name, value)
@@ -167,13 +167,15 @@ class Publisher:
         self._welcome()
         for frames in _frames(payload, load, filtering=options.zmq_filtering):
             self._pub.send_multipart(frames)
-            if time.monotonic() - self._started < _COMEBACK_SECONDS and len(self._sent) < _COMEBACK_JOBS:
-                self._sent.append((until, frames))
+            self._sent.append((time.monotonic(), until, frames))
         self._role.metrics.jobs_published.inc()
         self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
 
     def _welcome(self) -> None:
-        """Counts subscriptions; in the first seconds, sends the jobs since the start again for who comes back."""
+        """Counts subscriptions; sends the jobs of the last seconds again for who comes back.
+
+        Not only after a start of this publisher: in a rollout minions come from another one, which ends when this one runs.
+        """
         came = False
         while True:
             try:
@@ -182,11 +184,11 @@ class Publisher:
                 break
             came = came or frame[:1] == b"\x01"
             self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
-        if time.monotonic() - self._started > _COMEBACK_SECONDS:
-            self._sent.clear()
-        elif came:
+        while self._sent and time.monotonic() - self._sent[0][0] > _COMEBACK_SECONDS:
+            self._sent.popleft()
+        if came:
             now_ms = time.time() * 1000
-            for until, frames in self._sent:
+            for _, until, frames in self._sent:
                 if now_ms <= until:
                     self._pub.send_multipart(frames)
 

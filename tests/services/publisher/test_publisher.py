@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -321,6 +322,22 @@ def test_what_must_not_run_late_is_not_sent_late(fleet: Fleet, monkeypatch: pyte
     minion = fleet.minion(publisher)
     fleet.publish("in its time", replay_until_ms=int(later + 60) * 1000)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["in its time"]
+
+
+def test_who_comes_from_another_publisher_gets_what_was_sent_meanwhile(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollout: this publisher runs for a while when the one that ends lets its minions go."""
+    publisher = fleet.publisher()
+    fleet.minion(publisher)
+    fleet.publish("old")
+    publisher.turn()
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60, time=time.time, sleep=time.sleep)
+    monkeypatch.setattr(publisher_module, "time", later)
+    fleet.publish("meanwhile")
+    publisher.turn()
+    minion = fleet.minion(publisher)
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
