@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Iterator
 
 import kubernetes_validate
+import kubernetes_validate.utils
 import pytest
 
 from tests.k8s.rendered import OVERLAYS, objects, overlay
@@ -14,6 +17,16 @@ VERSIONS = ("1.30", "1.33", "1.37")
 
 #: Kinds of others' APIs, whose schemas are theirs.
 FOREIGN = ("monitoring.coreos.com/v1",)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_once() -> Iterator[None]:
+    """The validator reads megabytes of definitions for each object; here each file is read once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            kubernetes_validate.utils, "schema_contents", functools.cache(kubernetes_validate.utils.schema_contents)
+        )
+        yield
 
 
 def test_there_are_overlays() -> None:
