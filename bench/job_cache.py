@@ -6,6 +6,7 @@ Jobs have one minion each, and one return. tests/bench holds a made job against 
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -143,9 +144,16 @@ def jobs(first: int, count: int, begin: datetime) -> list[MadeJob]:
 def fill(server: redis.Redis, first: int, count: int, begin: datetime, *, ttl: int, plain: bool = False) -> None:
     """Makes so many jobs. ``plain``: only Salt's own keys, as its Redis returner does."""
     script = server.register_script(_FILL_PLAIN if plain else _FILL)
-    for at in range(first, first + count, _BATCH):
-        arguments: list[str | int] = [ttl]
-        for job in jobs(at, min(_BATCH, first + count - at), begin):
-            arguments += [job.jid, made_ms(job.jid), job.fun, job.minion, job.user, int(job.failed)]
-            arguments += [json.dumps(job.load()), json.dumps(job.ret())]
-        script(args=arguments)
+    # While Redis writes one batch the next is made.
+    with ThreadPoolExecutor(1) as writer:
+        written: Future[object] | None = None
+        for at in range(first, first + count, _BATCH):
+            arguments: list[str | int] = [ttl]
+            for job in jobs(at, min(_BATCH, first + count - at), begin):
+                arguments += [job.jid, made_ms(job.jid), job.fun, job.minion, job.user, int(job.failed)]
+                arguments += [json.dumps(job.load()), json.dumps(job.ret())]
+            if written is not None:
+                written.result()
+            written = writer.submit(script, args=arguments)
+        if written is not None:
+            written.result()
