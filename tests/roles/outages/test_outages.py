@@ -90,7 +90,7 @@ def test_an_outage(ground: Ground, number: int) -> None:
     if row.event:
         until(lambda: _answers(lab, number), BACK, "the event is answered")
     lab.await_ready(*lab.roles, *lab.minions)
-    lab.pings()
+    assert lab.dead() == {}, lab.logs()
     assert lab.tracebacks() == []
 
 
