@@ -7,6 +7,7 @@
                           ELSEWHERE  ticket  pool       the request is of another pool, and nothing was done about it
                           PULSE      worker             the named worker is busy and alive (from a socket of its own)
                           HUNG       worker             the named worker is over its deadline and ends (from the same socket)
+                          AWAY       why                not ready yet, and why (repeated): it cannot reach what it needs
                           BYE                           ends
     reqserver -> worker   WORK       ticket  side  client  payload  [pool]
                           HUNG                          it was heard (to who said it)
@@ -21,6 +22,7 @@ READY = b"R"
 ANSWER = b"A"
 LATER = b"L"
 PULSE = b"P"
+AWAY = b"D"
 BYE = b"B"
 ELSEWHERE = b"E"
 HUNG = b"H"

@@ -31,7 +31,7 @@ from services.kit.reactor_rows import wanted_tags
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.kit.worker_pools import own_pool, read_pools, unknown_commands
-from services.kit.workerlink import ANSWER, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from services.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from services.mworker.desk import Desk
 from services.mworker.door import UNLISTED, Door, Elsewhere
@@ -83,7 +83,7 @@ def _loop(role: Role) -> None:
     if why := tree_check.trouble(role.options):
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
-    _wait_for_store(role, store)
+    _wait_for_store(role, store, link)
     worn = ""
     try:
         with _pulse(context, role, link_keys, name, watch):
@@ -170,12 +170,16 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
     )
 
 
-def _wait_for_store(role: Role, store: Store) -> None:
+def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
+    """Until Redis answers, the reqserver is told why there is no worker: operators who ask are told the same."""
     told = False
     while role.running() and (why := store.trouble()):
         if not told:
             role.log.error("%s; waiting for it", why)
             told = True
+        with contextlib.suppress(zmq.Again):
+            # An absent reqserver need not know.
+            link.send_multipart([AWAY, why.encode()], zmq.NOBLOCK)
         time.sleep(PULSE_SECONDS / 2)
 
 

@@ -18,7 +18,7 @@ from services.kit.deadlines import read_deadlines
 from services.kit.links import Doorkeeper, LinkKeys, bind
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.kit.worker_pools import read_pools
-from services.kit.workerlink import ANSWER, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from services.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
 from services.reqserver import peek
 from services.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
 from services.reqserver.waiting import Request, Side
@@ -38,6 +38,9 @@ _MEASURE_SECONDS = 0.2
 
 #: Seconds between two warnings that requests are refused: in a flood each one would be a line.
 _TOLD_SECONDS = 10.0
+
+#: Seconds for which a worker is believed that says why it cannot begin: it waits for Redis as long as a connection does.
+_AWAY_SECONDS = 6.0
 
 #: What the metrics call the pool of requests that no worker has looked into.
 _UNOPENED = "unopened"
@@ -63,6 +66,8 @@ class Server:
             at_once=options.minion_requests_at_once,
         )
         self._next_measure = self._next_told = 0.0
+        #: When a worker said that it cannot begin, and why.
+        self._away = (-_AWAY_SECONDS, "")
         self._waits = {pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names}
         self._minions = _router(context, options.max_request_bytes)
         # Protocol section 1.1: an identity that reconnects replaces its old connection, idle peers are noticed.
@@ -161,6 +166,9 @@ class Server:
             self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
             self._workers.send_multipart([name, HUNG])
             return self._dispatcher.hung(rest[0], now)
+        if kind == AWAY and rest:
+            self._away = (now, rest[0].decode(errors="replace"))
+            return []
         if kind == BYE:
             return self._dispatcher.bye(name, now)
         return self._drop("workers_port", frames)
@@ -186,7 +194,7 @@ class Server:
                         self._answer(
                             request.side,
                             request.route,
-                            control.refused("NoWorker", f"the master cannot answer now: {why}"),
+                            control.refused("NoWorker", f"the master cannot answer now: {self._kept_away() or why}"),
                         )
 
     def _hand(self, worker: bytes, request: Request, look: str) -> None:
@@ -226,7 +234,13 @@ class Server:
 
     def _check_workers(self) -> str | None:
         # A pool without a worker is no reason to send minions elsewhere: the others stand in.
-        return None if self._dispatcher.crew else "no worker is connected to workers_port"
+        return None if self._dispatcher.crew else self._kept_away() or "no worker is connected to workers_port"
+
+    def _kept_away(self) -> str | None:
+        """What keeps workers from beginning, as they say themselves; None where one has begun, or none is there."""
+        said, why = self._away
+        fresh = time.monotonic() - said < _AWAY_SECONDS
+        return f"no worker can begin: {why}" if fresh and not self._dispatcher.crew else None
 
     def _measure(self, now: float) -> None:
         metrics, dispatcher = self._role.metrics, self._dispatcher
