@@ -17,10 +17,9 @@ import redis
 
 from masterstore import keys
 from masterstore.client import Client, text
-from masterstore.errors import StoreCorrupt
 from masterstore.job_filter import JobFilter, is_glob, load_matches
 from masterstore.jobs import Job, Jobs
-from masterstore.life import Life, read
+from masterstore.life import Life
 from masterstore.lives import made_ms
 
 #: JIDs that are read at once: at first what a page needs; more and more where few of them are meant, and never so many that Redis
@@ -68,7 +67,7 @@ class JobFinder:
             cursor = page.cursor
 
     def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
-        """{JID: {minion: its life}} of jobs with meta, in one round trip. Raises StoreCorrupt."""
+        """{JID: {minion: its life}} of jobs with meta, in one round trip."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for job in jobs:
@@ -77,13 +76,9 @@ class JobFinder:
             answers = pipe.execute()
         found = {}
         for job, minions, written in zip(jobs, answers[::2], answers[1::2], strict=True):
-            base = made_ms(job.jid)
             created = job.meta.get("created", "")
-            born = int(created) if created.isdecimal() else base
-            try:
-                found[job.jid] = {text(name): read(text(written.get(name, b"")), base, born) for name in minions}
-            except ValueError as error:
-                raise StoreCorrupt(keys.life(job.jid), str(error)) from error
+            born = int(created) if created.isdecimal() else made_ms(job.jid)
+            found[job.jid] = self._jobs.read_lives(job.jid, minions, written, born)
         return found
 
     def _candidates(self, server: redis.Redis, wanted: JobFilter) -> Iterator[list[str]]:

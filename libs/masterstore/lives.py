@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from masterstore import keys, life_scripts, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
-from masterstore.life import LETTERS, UNDELIVERED, Life, State, read
+from masterstore.life import LETTERS, UNDELIVERED, Life, State, born, read
 
 #: Milliseconds that a first sign of a job may take: it may lie in a spool, or be on its way.
 SIGN_GRACE_MS = 60_000
@@ -54,7 +54,7 @@ class Lives:
         self._missed, self._resend = register(life_scripts.MISSED), register(life_scripts.RESEND)
 
     def life(self, jid: str) -> dict[str, Life]:
-        """{minion: its life} of every minion that the job expects; empty for an unknown job. Raises StoreCorrupt."""
+        """{minion: its life} of every minion that the job expects; empty for an unknown job."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.smembers(keys.job_minions(jid))
@@ -62,14 +62,23 @@ class Lives:
             pipe.hget(keys.job(jid), "created")
             expected, lives, created = pipe.execute()
         base = made_ms(jid)
-        try:
-            born = int(created) if created else base
-        except ValueError as error:
-            raise StoreCorrupt(keys.job(jid), f"created is no number: {text(created)!r}") from error
-        try:
-            return {text(minion): read(text(lives.get(minion, b"")), base, born) for minion in sorted(expected)}
-        except ValueError as error:
-            raise StoreCorrupt(keys.life(jid), str(error)) from error
+        at = int(created) if created and created.isdigit() else base
+        if created and not created.isdigit():
+            self._client.faults.report(keys.job(jid), f"created is no number: {text(created)!r}")
+        return self.read_lives(jid, expected, lives, at)
+
+    def read_lives(
+        self, jid: str, expected: Iterable[bytes], written: Mapping[bytes, bytes], created_ms: int
+    ) -> dict[str, Life]:
+        """{minion: its life} of what Redis gave. One that cannot be read is a fault, and as if nothing had been heard."""
+        base, found = made_ms(jid), {}
+        for minion in sorted(expected):
+            try:
+                found[text(minion)] = read(text(written.get(minion, b"")), base, created_ms)
+            except ValueError as error:
+                self._client.faults.report(keys.life(jid), str(error))
+                found[text(minion)] = born(created_ms)
+        return found
 
     def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[Stepped]:
         """What a minion says of its jobs, in this order; the answers too. One round trip, and a sign of presence.
