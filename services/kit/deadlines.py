@@ -12,9 +12,9 @@ from services.kit.config import ConfigError, MasterOptions
 
 #: Command -> seconds. Others have ``request_deadline``.
 DEADLINES: Mapping[str, int] = {
-    # One signature and a few words with Redis. Who waits has asked anew after five seconds.
-    "_auth": 10,
-    "ping": 10,
+    # One signature and a few words with Redis, which may be two seconds each while it fails over. Who waits has asked anew after five.
+    "_auth": 20,
+    "ping": 20,
     # One step in Redis each; the largest return takes a second.
     "_return": 30,
     "_minion_event": 30,

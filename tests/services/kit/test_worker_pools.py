@@ -86,7 +86,7 @@ def test_commands_that_are_none_are_told() -> None:
 
 def test_deadlines_are_times() -> None:
     assert read_deadlines(MasterOptions(request_deadlines={"_pillar": 7}))["_pillar"] == 7
-    assert read_deadlines(MasterOptions())["_auth"] == 10
+    assert read_deadlines(MasterOptions())["_auth"] == 20
     with pytest.raises(ConfigError, match="_pillar must be a whole number of seconds from 1 up, not 0"):
         read_deadlines(MasterOptions(request_deadlines={"_pillar": 0}))
 
