@@ -12,7 +12,7 @@ from services.kit.config import ConfigError, MasterOptions
 
 #: Command -> seconds. Others have ``request_deadline``.
 DEADLINES: Mapping[str, int] = {
-    # One signature and a few words with Redis, which may be two seconds each while it fails over. Who waits has asked anew after five.
+    # One signature and a few words with Redis, two seconds each while it fails over. Who waits has asked anew after five.
     "_auth": 20,
     "ping": 20,
     # One step in Redis each; the largest return takes a second.
