@@ -185,7 +185,7 @@ class Run:
             at_work = (missing[0], self._unfinished(), self._arena.spooled())
             if state != (missing, at_work):
                 state, still_since = (missing, at_work), now
-            patience = _STILL if not any(at_work) and not missing[1] else 5 * _STILL
+            patience = _STILL if not any(at_work) and not missing[1] else 3 * _STILL
             if not any(at_work) and still_since is not None and now - still_since > patience:
                 break
             pause.wait(_LOOK / 4)
