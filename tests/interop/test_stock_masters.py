@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -205,6 +208,24 @@ def test_a_failure_is_a_failure(away: Away) -> None:
 def failed(fun: str, data: Mapping[str, Any]) -> bool:
     """Whether this is the return of a failure of the function."""
     return data["fun"] == fun and not data["success"]
+
+
+def test_a_killed_job_has_an_end_and_nothing_of_ours_is_asked(away: Away) -> None:
+    """The journal is the minion's own; what it missed, and how its jobs go on, a stock master is never asked or told."""
+    said = away.master.run("salt", "--async", TREE, "test.sleep", "60").out
+    jid = said.split()[-1]
+    journal = away.lab.cache(TREE) / "journal"
+    (entry,) = until(lambda: list(journal.glob(f"{jid}.began.*")), STARTUP, "the job runs")
+    # Longer than a second: a master of ours would have been told.
+    until(lambda: time.time() - entry.stat().st_mtime > 2, STARTUP, "the job runs for a while")
+    away.lab.kill(TREE)
+    os.kill(int(entry.name.split(".")[-2]), signal.SIGKILL)
+    away.lab.start(TREE)
+    found = until(lambda: away.master.runner("jobs.lookup_jid", jid), STARTUP, "an end of the killed job")
+    assert found[TREE].startswith("JobKilled: the minion was killed while it ran this job")
+    away.lab.await_ready(TREE)
+    away.await_pings()
+    assert "not exposed" not in (away.lab.root / "stock-master.log").read_text(errors="replace")
 
 
 def test_they_keep_up_with_rotated_keys(away: Away) -> None:
