@@ -41,6 +41,25 @@ class TestReturn:
         assert len(worker.events) == 1
         assert worker.count("salt_job_returns_total", result="duplicate") == 1
 
+    def test_a_large_one_is_kept_compressed_and_told_whole(self, new_worker: Callable[..., Worker]) -> None:
+        worker = new_worker(compress_return_bytes=2000)
+        for jid in (JID, "req"):
+            assert worker.minion().ask("_return", **self.ret(jid=jid, **{"return": "x" * 5000})) is None
+            kept = worker.events[-1][1]["jid"]
+            assert worker.events[-1][1]["return"] == "x" * 5000
+            assert worker.store.jobs.returns(kept)["web1"]["return"] == "x" * 5000
+            assert int(worker.store.jobs.meta(kept)["bytes"]) < 2000
+        assert worker.count("salt_job_returns_total", result="first") == 1
+
+    def test_a_late_one_is_stored_and_counted_so(self, worker: Worker) -> None:
+        now_ms = int(time.time() * 1000)
+        load = {"jid": JID, "fun": "test.ping", "tgt": "*"}
+        worker.store.jobs.publish(load, ["web1"], request_id="r", ttl=60, now_ms=now_ms)
+        assert worker.store.jobs.cancel(JID, None, now_ms) == ["web1"]
+        assert worker.minion().ask("_return", **self.ret()) is None
+        assert worker.store.jobs.returns(JID)["web1"]["return"] is True
+        assert worker.count("salt_job_returns_total", result="late") == 1
+
     def test_the_last_return_of_a_job_tells_how_long_it_took(self, worker: Worker) -> None:
         jid = new_jid(time.time() - 3)
         load = {"jid": jid, "fun": "test.ping", "arg": [], "tgt": "*", "tgt_type": "glob", "user": "x", "ret": ""}
