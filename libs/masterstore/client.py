@@ -58,7 +58,8 @@ class Client:
         try:
             self.redis = _connected(url, options)
         except ValueError as error:
-            raise StoreError(f"redis_url {self.shown}: {error}; write redis://HOST:PORT/DB") from error
+            hint = "" if "write " in str(error) else "; write redis://HOST:PORT/DB"
+            raise StoreError(f"redis_url {self.shown}: {error}{hint}") from error
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[redis.Redis]:
