@@ -111,13 +111,20 @@ class Cluster:
     def close(self) -> None:
         """Removes all that runs and was made."""
         for pod in [pod for pods in self.pods.values() for pod in pods]:
-            self.podman("pod", "rm", "--force", "--time", "1", pod, check=False)
+            # podman 4.3 gives up where a container ends by itself while it is stopped: it is asked again.
+            until(lambda pod=pod: self._removed(pod), 60, f"pod {pod} removed")
         for workload in self.workloads.values():
             for pod in workload.pods:
                 for claim in adapter.claims(workload, pod):
                     self.podman("volume", "rm", "--force", claim["metadata"]["name"], check=False)
         self.podman("network", "rm", "--force", self.network, check=False)
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def _removed(self, pod: str) -> bool:
+        self.podman("pod", "rm", "--force", "--time", "1", "--ignore", pod, check=False)
+        return (
+            subprocess.run([str(self.program), "pod", "exists", pod], capture_output=True, check=False).returncode == 1
+        )
 
     # ------------------------------------------------------------------------------------------------------------------- looks
 
