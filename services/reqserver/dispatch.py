@@ -316,8 +316,6 @@ class Dispatcher:
 
     def _sent_again(self, request: Request) -> bool:
         """Whether it waits already: a sign-in of the same minion, which counts no more, or the very same message."""
-        if request.side is Side.CONTROL:
-            return False
         own = self.waiting.line(request.pool, request.side).of(request.sender)
         if len(own) > _LOOKED_THROUGH:
             return False
