@@ -208,7 +208,7 @@ def test_a_full_master_says_so_at_once_and_is_asked_again_later(narrow: Lab) -> 
         until(lambda: lab.metric("reqserver", "salt_requests_refused_total") >= 2, SOON, "a minion is refused, too")
     finally:
         worker.send_signal(signal.SIGCONT)
-    # On a slow machine the minion's own requests may have had one of the two places, and the one worker takes a while to begin anew.
+    # On a slow machine the minion's own requests may have one of the two places, and the worker takes a while to begin anew.
     answers = [lab.finished(job) for job in jobs]
     assert all(
         one.data == {"web1": True} if one.code == 0 else one.err.startswith("ERROR: the master ") for one in answers
