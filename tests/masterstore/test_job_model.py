@@ -268,13 +268,14 @@ class Jobs(RuleBasedStateMachine):
 
 def broken(store: Store, moves: Mapping[State, tuple[State, ...]]) -> None:
     """Puts another table into the scripts of a store."""
-    for name, script in list(vars(store.jobs).items()):
-        if isinstance(script, Script):
-            text = script.script if isinstance(script.script, str) else script.script.decode()
-            assert life.lua() in text
-            setattr(
-                store.jobs, name, store.jobs._client.redis.register_script(text.replace(life.lua(), life.lua(moves)))
-            )
+    for part in vars(store.jobs).values():
+        for script in [part, *vars(part).values()] if hasattr(part, "__dict__") else []:
+            if isinstance(script, Script):
+                text = script.script if isinstance(script.script, str) else script.script.decode()
+                assert life.lua() in text
+                changed = store.jobs._client.redis.register_script(text.replace(life.lua(), life.lua(moves)))
+                script.script, script.sha = changed.script, changed.sha
+                store.jobs._client.redis.script_load(script.script)
 
 
 SETTINGS = settings(
