@@ -86,7 +86,8 @@ def joined(
     """A socket to a port of the lab; ``keys`` are options of CurveZMQ, ``watch`` the events that ``events`` tells."""
     with context.socket(kind) as one:
         one.setsockopt(zmq.LINGER, 0)
-        one.setsockopt(zmq.RECONNECT_IVL, 20)
+        # Who is watched tries once: events that nobody reads fill the monitor, and libzmq waits for ever when it is ended.
+        one.setsockopt(zmq.RECONNECT_IVL, -1 if watch else 20)
         for name, value in (keys or {}).items():
             one.setsockopt(name, value)
         if watch:
