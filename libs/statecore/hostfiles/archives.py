@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.errors import CommandError
+from statecore.hostfiles import tar_members
 from statecore.rooted_path import located
 
 #: Name endings -> format.
@@ -164,11 +165,12 @@ def _untar(path: Path, target: Path, strip: int) -> list[str]:
             name = _stripped(member.name, strip)
             if name:
                 link = _stripped(member.linkname, strip) if member.islnk() else member.linkname
-                wanted.append(member.replace(name=name, linkname=link, deep=False))
+                wanted.append(tar_members.renamed(member, name, link))
         for member in wanted:
-            tarfile.data_filter(member, str(target))
+            tar_members.admitted(member, str(target))
         for member in wanted:
-            _take(archive, tarfile.data_filter(member, str(target)), target)
+            # Again: a link may have been made since.
+            _take(archive, tar_members.admitted(member, str(target)), target)
         for member in reversed(wanted):
             # Last, and the deepest first: a directory may be one that nothing can be put into.
             if member.isdir():
