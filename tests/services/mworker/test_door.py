@@ -214,7 +214,7 @@ class TestControl:
             (
                 msgpack.packb({}),
                 "UnknownCommand",
-                "no control command 'None'; there are job_returns, known, ping, publish",
+                "no control command 'None'; there are failed_of, find_jobs, job_returns, job_status, known, ping, publish",
             ),
             (msgpack.packb({"cmd": "_auth"}), "UnknownCommand", "'_auth'"),
             (msgpack.packb({"cmd": ["ping"]}), "UnknownCommand", "there are"),
