@@ -106,6 +106,21 @@ class Lives:
             minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
         return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
 
+    def called_off(self, jids: Sequence[str]) -> set[str]:
+        """Those of the jobs that were called off on any minion."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for jid in jids:
+                pipe.hget(keys.job(jid), State.CANCELLED.value)
+            counts = pipe.execute(raise_on_error=False) if jids else []
+        found = set()
+        for jid, count in zip(jids, counts, strict=True):
+            if isinstance(count, Exception):
+                self._client.faults.report(keys.job(jid), str(count))
+            elif count is not None and count.strip(b"0"):
+                found.add(jid)
+        return found
+
     def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
         """Leads a job on these minions to a state; those that the table let."""
         done: list[str] = []

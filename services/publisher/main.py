@@ -65,7 +65,8 @@ class Publisher:
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
         #: When it was sent (monotonic), until when it may be sent (milliseconds since 1970), and its frames.
-        self._sent: deque[tuple[float, float, list[bytes]]] = deque(maxlen=_COMEBACK_JOBS)
+        #: When it was sent, until when it may be, its JID, its frames.
+        self._sent: deque[tuple[float, float, str, list[bytes]]] = deque(maxlen=_COMEBACK_JOBS)
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
             self._pub.setsockopt(name, value)
@@ -167,7 +168,7 @@ class Publisher:
         self._welcome()
         for frames in _frames(payload, load, filtering=options.zmq_filtering):
             self._pub.send_multipart(frames)
-            self._sent.append((time.monotonic(), until, frames))
+            self._sent.append((time.monotonic(), until, str(load.get("jid")), frames))
         self._role.metrics.jobs_published.inc()
         self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
 
@@ -188,9 +189,18 @@ class Publisher:
             self._sent.popleft()
         if came:
             now_ms = time.time() * 1000
-            for _, until, frames in self._sent:
-                if now_ms <= until:
+            late = [(jid, frames) for _, until, jid, frames in self._sent if now_ms <= until]
+            called_off = self._called_off(sorted({jid for jid, _ in late}))
+            for jid, frames in late:
+                if jid not in called_off:
                     self._pub.send_multipart(frames)
+
+    def _called_off(self, jids: Sequence[str]) -> set[str]:
+        """Jobs that are not sent again. While Redis is away nobody calls one off."""
+        try:
+            return self._store.jobs.called_off(jids)
+        except StoreUnavailable:
+            return set()
 
     def _wait_for_store(self, error: StoreUnavailable) -> None:
         if not self._away:

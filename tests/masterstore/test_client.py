@@ -45,6 +45,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.own_jid": lambda store: store.jobs.own_jid("a", JID, JID, ttl=60),
     "jobs.life": lambda store: store.jobs.life(JID),
     "jobs.sign": lambda store: store.jobs.sign("a", [(JID, "started", 1)], 1),
+    "jobs.called_off": lambda store: store.jobs.called_off([JID]),
     "jobs.cancel": lambda store: store.jobs.cancel(JID, None, 1),
     "jobs.move": lambda store: store.jobs.move(JID, State.LOST, ["a"], 1),
     "jobs.missed": lambda store: store.jobs.missed("a", 0, 1),
@@ -442,7 +443,7 @@ ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jo
 STEPS_OVER = {
     "jobs.sign", "jobs.move", "jobs.missed", "jobs.waiting", "jobs.resend", "jobs.settle", "jobs.returns", "jobs.returns of some",
     "jobs.job", "jobs.missing", "jobs.recent", "jobs.described", "jobs.active", "job_budget.bytes", "job_budget.forget",
-    "job_budget.evict", "job_budget.drop", "found_jobs.page",
+    "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.called_off",
 }  # fmt: skip
 
 

@@ -17,6 +17,9 @@ from statecore.errors import CommandError
 from statecore.hostfiles import plain_text, processes
 from statecore.rooted_path import remove_tree
 
+#: What strace says of a process that has ended.
+_GONE = "No such process"
+
 #: Starts strace apart from us, says where it writes, and its number; $1 is the shell. What it says of itself is kept, and so is its
 #: end, so that nobody has to be asked for it.
 _START = """
@@ -78,7 +81,8 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for words in _new_calls(ctx, shell)
         ]
         if ended:
-            if pid in every and (said := _said(ctx, shell)):
+            # One that ended before strace had it is no fault.
+            if pid in every and (said := _said(ctx, shell)) and _GONE not in said:
                 refused.add(pid)
                 faults.append(f"strace of {pid}: {said}")
             remove_tree(ctx.host.path(traced.pop(pid).place))

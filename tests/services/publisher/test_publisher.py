@@ -268,6 +268,18 @@ def test_who_comes_back_soon_after_the_start_gets_what_was_sent_since(fleet: Fle
         assert fleet.funs(fleet.heard(publisher, minions[-1], 2)) == ["a", "b"]
 
 
+def test_what_was_called_off_meanwhile_is_not_sent_again(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    for fun in ("test.one", "test.two"):
+        fleet.publish(fun)
+    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    assert fleet.store.jobs.cancel(f"20260101{1:012d}", None, int(time.time() * 1000)) == ["web1", "web2"]
+    back = fleet.minion(publisher)
+    assert fleet.funs(fleet.heard(publisher, back, 1)) == ["test.two"]
+    back.close(linger=0)
+
+
 def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

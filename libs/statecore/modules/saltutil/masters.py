@@ -15,6 +15,8 @@ from statecore.ports import Master, MasterCall, MinionJob
 #: Further arguments of ``cmd`` -> the job's own.
 _MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}
 
+_NOBODY = "this asks a master, and none runs it: call it in an SLS for salt-run state.orchestrate"
+
 #: Those that travel with the publication.
 _PASSED_ON = ("ret_config", "ret_kwargs")
 
@@ -77,6 +79,7 @@ def runner(
     On a minion as ``publish.runner``, without ``full_return``.
     """
     if ctx.master is None:
+        _of_a_master(ctx)
         if full_return:
             raise InvocationError(
                 "full_return is for orchestrations: a minion is told what the runner returned, no more"
@@ -103,6 +106,7 @@ def _of_minions(
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The job by way of the minion's own master."""
+    _of_a_master(ctx)
     if unknown := sorted(_given(more)):
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
     seconds = {} if timeout is None else {"timeout": timeout}
@@ -120,7 +124,12 @@ def _with_keywords(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> list[Any]:
     return [*arg, *([{**kwarg, "__kwarg__": True}] if kwarg else [])]
 
 
+def _of_a_master(ctx: Context) -> None:
+    if ctx.opts.get("file_client") == "local":
+        raise CommandError(_NOBODY)
+
+
 def _master(ctx: Context) -> Master:
     if ctx.master is None:
-        raise CommandError("this asks a master, and none runs it: call it in an SLS for salt-run state.orchestrate")
+        raise CommandError(_NOBODY)
     return ctx.master
