@@ -12,8 +12,9 @@ RELEASES := 3007.17 3006.30
 #: Of `make chaos`: how long everything is broken, and the number that says what and when (empty: another one each time).
 SECONDS ?= 600
 SEED ?=
-#: Processes that run the tests, each file in one of them: auto is one for each core; 0 runs all in this one, as a debugger needs it.
-WORKERS ?= auto
+#: Processes that run the tests, each file in one of them: three for two cores, as tests of roles mostly wait; 0 runs all in this one,
+#: as a debugger needs it.
+WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # Where a newer interpreter is all there is, it will do.

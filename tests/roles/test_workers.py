@@ -179,13 +179,12 @@ def narrow(module_labs: NewLab) -> Lab:
 def test_a_worn_worker_begins_anew_between_two_requests(narrow: Lab) -> None:
     lab = narrow
     pid = lab.processes["mworker"].pid
-    for _ in range(3):
+
+    def lives() -> int:
         lab.pings()
-    until(
-        lambda: lab.log("mworker").count("begins anew after 6 requests (worker_max_requests)") > 1,
-        SOON,
-        "two new lives",
-    )
+        return lab.log("mworker").count("begins anew after 6 requests (worker_max_requests)")
+
+    until(lambda: lives() > 1, SOON, "two new lives")
     assert lab.processes["mworker"].pid == pid
     lab.pings()
 
