@@ -16,6 +16,8 @@ SEED ?=
 #: as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SUITE := not container and not userland and not interop and not k8srun
+WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # Where a newer interpreter is all there is, it will do.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
@@ -32,8 +34,12 @@ lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a 
 lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
+# Tests of roles share the cores with one another, and a busy machine can outlast their patience: what fails is run once more, alone and in
+# the sight of all; what fails there has failed. More than a few that fail are no matter of patience (--maxfail), and any other exit
+# code of the first run (2: interrupted, or a file that cannot be read) stands.
 test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
-	$(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE))) $(PYTEST) -m "not container and not userland and not interop and not k8srun"
+	$(WITH_ORACLE) $(PYTEST) -m "$(SUITE)" \
+	    || { [ $$? = 1 ] && echo "once more, alone:" && $(WITH_ORACLE) $(BIN)/pytest -v --last-failed --last-failed-no-failures none --maxfail 3 -m "$(SUITE)"; }
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
 	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun"

@@ -24,7 +24,7 @@ from tests.ports import free_port
 _STARTUP_SECONDS = 20.0
 
 #: Seconds after which a wait of a test has failed.
-PATIENCE = 10.0
+PATIENCE = 40.0
 
 Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 

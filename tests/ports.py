@@ -26,13 +26,12 @@ _WORKERS = 10
 
 def free_ports(count: int) -> list[int]:
     """Different ports of loopback that nothing listens on."""
-    return _free_of(_own(), count)
+    return _free_of(_own(_PORTS), count)
 
 
 def kept_ports(count: int) -> list[int]:
     """The same, of ports that no other test takes when nobody listens there for a while."""
-    start = random.randrange(len(_KEPT))
-    return _free_of(islice(cycle(_KEPT), start, start + len(_KEPT)), count)
+    return _free_of(_own(_KEPT), count)
 
 
 def _free_of(ports: Iterator[int], count: int) -> list[int]:
@@ -52,8 +51,8 @@ def free_port() -> int:
 
 
 @cache
-def _own() -> Iterator[int]:
-    """This worker's ports, round and round; from anywhere on, as another run may be at work on the same machine."""
+def _own(ports: range) -> Iterator[int]:
+    """This worker's part of them, round and round; from anywhere on, as another run may be at work on the same machine."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    mine = _PORTS[worker % _WORKERS :: _WORKERS]
+    mine = ports[worker % _WORKERS :: _WORKERS]
     return islice(cycle(mine), random.randrange(len(mine)), None)

@@ -22,7 +22,7 @@ SERVICE = "saltern"
 DOWN_AFTER = 800
 
 #: Seconds for a failover, and for everybody to know each other.
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class RedisPair:

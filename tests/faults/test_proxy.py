@@ -13,7 +13,7 @@ import pytest
 from tests.faults.proxy import Link, Network
 
 #: Seconds for what happens on loopback.
-SOON = 5.0
+SOON = 30.0
 
 #: Seconds in which nothing must happen.
 WHILE = 0.2

@@ -52,7 +52,7 @@ def test_the_stream_is_bounded(store: Store, raw: redis.Redis) -> None:
 def test_a_reader_waits_for_the_next(store: Store) -> None:
     started = time.monotonic()
     assert store.events.read(store.events.newest(), 200) == ([], 0)
-    assert 0.2 <= time.monotonic() - started < 5
+    assert 0.2 <= time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("cursor", ["", "0", "1-1", "1-1/", "1-1/x", "now/1", "$/0"])

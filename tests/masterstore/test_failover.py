@@ -48,7 +48,7 @@ def test_a_failover_and_the_way_back(pair: RedisPair) -> None:
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match="does not answer"):
             store.presence.seen("during", 2)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
         again(lambda: store.presence.seen("after", 3))
         assert pair.master() != before
         assert store.presence.last_seen(["before", "after"]) == {"before": 1, "after": 3}

@@ -44,13 +44,13 @@ BIN = Path(sys.executable).parent
 PORTS = ("publish_port", "ret_port", "control_port", "event_pull_port", "event_pub_port", "workers_port")
 
 #: Seconds for a process to become ready on a busy machine.
-STARTUP = 30.0
+STARTUP = 60.0
 
 #: Seconds that one command of an operator may take.
-COMMAND = 40.0
+COMMAND = 90.0
 
 #: Seconds for something to happen in the background.
-SOON = 15.0
+SOON = 45.0
 
 #: A module as users write them for Salt: its job is held by files of the test, so that roles can be killed in the middle.
 HELD_MODULE = '''\

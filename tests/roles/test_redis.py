@@ -18,7 +18,7 @@ BOTH = ["web1", "web2"]
 NEED_REDIS = ("mworker", "publisher", "maintenance")
 
 #: Seconds within which an operator is told.
-PATIENCE = 12.0
+PATIENCE = 30.0
 
 
 @pytest.fixture(scope="module")

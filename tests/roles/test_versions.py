@@ -60,7 +60,7 @@ answer:
 """
 
 #: The operator's patience, and what shows that it was not needed: a command that hears nothing asks once it is over.
-PATIENCE, HEARD = 20, 12.0
+PATIENCE, HEARD = 60, 40.0
 
 
 #: Seconds after which the minions send their event again: one that fires while the bus is replaced is heard by nobody.

@@ -21,7 +21,7 @@ from services.kit.tracing import Tracing
 from tests.ports import free_ports
 
 #: Seconds after which the wait for a role has failed.
-PATIENCE = 10.0
+PATIENCE = 40.0
 
 _PORTS = (
     "publish_port",

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.roles
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "outages.md"
 
 #: Seconds within which an operator is told that something is away.
-TOLD = 12.0
+TOLD = 30.0
 
 #: Seconds for everybody to be back, and for what waited to be done.
 BACK = 20.0

@@ -14,7 +14,7 @@ import zmq
 from saltwire.zmq.req import NoAnswer, RequestSocket
 
 #: No wait of these tests is longer: milliseconds for sockets, seconds for everything else.
-DEADLINE_MS, DEADLINE = 5000, 5.0
+DEADLINE_MS, DEADLINE = 20_000, 20.0
 
 
 @pytest.fixture

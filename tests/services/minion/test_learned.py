@@ -12,7 +12,7 @@ import pytest
 
 from services.minion.learned import Learned
 
-PATIENCE = 10.0
+PATIENCE = 40.0
 
 #: Of the engine, and small.
 PARTS = ("statecore.modules.environ", "statecore.modules.timezone")

@@ -44,7 +44,7 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     lookout.begin(context, connection)
     subscription.connect(endpoint)
     # The subscription has arrived: so there is a connection.
-    assert publisher.poll(5000)
+    assert publisher.poll(20_000)
     eventually(lambda: lookout._connection is not None and lookout._connection.up())
     assert lost(lookout) is None
     publisher.close()

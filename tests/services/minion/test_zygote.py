@@ -28,7 +28,7 @@ from services.minion.pair import Pair
 from services.minion.spool import Spool
 from services.minion.zygote import DIED, READY, Refreshes, Zygote, start
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 JID = "2026010100000000{:04d}"
 

@@ -294,7 +294,7 @@ def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
     def seal_while_a_minion_comes(*arguments: Any) -> bytes:
         monitor = minion.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
         minion.connect(f"tcp://127.0.0.1:{fleet.options.publish_port}")
-        assert monitor.poll(5000), "no connection"
+        assert monitor.poll(20_000), "no connection"
         # Its subscription is on the way; the publisher's socket has not looked at it.
         assert select.select([publisher._pub.fileno()], [], [], 5)[0], "no subscription"
         minion.disable_monitor()

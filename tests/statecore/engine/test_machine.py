@@ -243,7 +243,7 @@ def test_ten_thousand_in_a_chain():
     chunks = [chunk(str(at), require=[{"t": str(at + 1)}]) for at in range(count - 1)] + [chunk(str(count - 1))]
     begin = time.monotonic()
     assert ids(walk(machine_of(*chunks), assure=False)) == [str(at) for at in reversed(range(count))]
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60
 
 
 def test_a_thousand_states_that_each_require_a_thousand():
@@ -251,7 +251,7 @@ def test_a_thousand_states_that_each_require_a_thousand():
     seconds = [{**chunk(f"b{at}", require=[{"sls": "one"}]), "__sls__": "two"} for at in range(1000)]
     begin = time.monotonic()
     assert len(walk(machine_of(*seconds, *firsts), assure=False)) == 2000
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60
 
 
 @st.composite
