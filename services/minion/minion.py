@@ -6,13 +6,11 @@ forked from the zygote. A job's result is in the spool before it is sent, and le
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
-import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +42,7 @@ from services.minion.masters import Masters, address
 from services.minion.missed import COMMAND as MISSED
 from services.minion.missed import Missed
 from services.minion.other_masters import OtherMasters
-from services.minion.pair import Pair
+from services.minion.preloaded import GONE, Preloaded
 from services.minion.returns import Outbox
 from services.minion.spool import Spool
 from services.minion.start_events import start_events
@@ -98,8 +96,7 @@ class Minion:
         affairs.speak_through(self._send_events)
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
-        self._pair: Pair | None = None
-        self._zygote = 0
+        self._engine = Preloaded(options, masters, self._identity)
         self._nonce = ""
         self._looked = 0.0
         turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
@@ -107,7 +104,7 @@ class Minion:
     def run(self) -> None:
         """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
         self._take(self._admission.sign_in())
-        self._start_zygote()
+        self._engine.start(self._credentials)
         self._resume()
         while not self._turns.ended():
             self._turn()
@@ -117,10 +114,7 @@ class Minion:
 
     def close(self) -> None:
         """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
-        if self._pair is not None:
-            self._pair.close()
-        if self._zygote:
-            zygote.end_zygote(self._zygote)
+        self._engine.close()
         if self._lookout is not None:
             self._lookout.close()
         if self._connection is not None:
@@ -148,8 +142,8 @@ class Minion:
                 before=self._watch,
             )
         self._missed.deaf(time.monotonic())
-        if self._pair is not None:
-            self._tell({"credentials": dataclasses.asdict(credentials)})
+        if self._engine.started:
+            self._engine.tell({"credentials": dataclasses.asdict(credentials)})
 
     def _watch(self, subscription: zmq.Socket[bytes]) -> None:
         self._connection = Connection(subscription)
@@ -166,21 +160,20 @@ class Minion:
     def _turn(self) -> None:
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
-        assert self._pair is not None
-        poller.register(self._pair.fileno(), zmq.POLLIN | (zmq.POLLOUT if self._pair.pending else 0))
+        engine = self._engine
+        poller.register(engine.fileno(), zmq.POLLIN | (zmq.POLLOUT if engine.pending else 0))
         # Jobs are taken only when the state engine has its pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
         self._affairs.register(poller)
         ready = dict(poller.poll(_TICK))
-        happened = ready.get(self._pair.fileno(), 0)
+        happened = ready.get(engine.fileno(), 0)
         if happened & zmq.POLLOUT:
-            self._flush()
+            engine.flush()
         if happened & ~zmq.POLLOUT:
-            self._hear_zygote()
-        elif os.waitpid(self._zygote, os.WNOHANG)[0]:
-            # Jobbers hold the other end of the pair, too: it does not close while one of them works.
-            self._zygote_died()
+            self._hear_engine()
+        elif engine.ended():
+            self._engine_gone(b"")
         if self._requests.socket in ready:
             self._hear_master()
         if self._sub is not None and self._sub in ready:
@@ -202,7 +195,7 @@ class Minion:
         """Runs it, if it is for this minion, and for the first time."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
-            self._tell(message)
+            self._engine.tell(message)
 
     def _look_after_jobs(self, now: float) -> None:
         """Those in hand, and those that it may have missed."""
@@ -234,11 +227,11 @@ class Minion:
             return
         for job in duties.due():
             if self._jobs.room(str(job["jid"])):
-                self._tell({"job": job})
+                self._engine.tell({"job": job})
             else:
                 duties.ended(str(job["jid"]))
         if duties.watch_wanted():
-            self._tell({"watch": True})
+            self._engine.tell({"watch": True})
 
     def _know(self) -> None:
         if self._affairs.duties is not None and self._subject is not None:
@@ -318,86 +311,66 @@ class Minion:
             payload, self._nonce = self._session.seal(load, time.time())
             self._requests.send(payload)
 
-    # ------------------------------------------------------------------------------------------------------------ the zygote
+    # ------------------------------------------------------------------------------------------------- the preloaded process
 
-    def _start_zygote(self) -> None:
-        self._zygote, self._pair = zygote.start(self._options, self._masters, self._identity, self._credentials)
+    def _hear_engine(self) -> None:
+        handlers: Mapping[bytes, Callable[[bytes], None]] = {
+            SPOOLED: lambda _: self._outbox.spooled(),
+            zygote.DIED: self._job_died,
+            zygote.ENDED: self._own_job_ended,
+            zygote.UNWATCHED: self._unwatched,
+            zygote.READY: self._engine_ready,
+            GONE: self._engine_gone,
+        }
+        heard = self._engine.receive()
+        if heard is not None:
+            kind, content = heard
+            handlers[kind](content)
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
-        assert self._pair is not None
-        try:
-            # Never waits: the zygote may be waiting for us to read.
-            self._pair.put(msgpack.packb(message, default=str))
-        except OSError as error:
-            _LOG.error("the preloaded process does not take a message: %s", error)
+    def _job_died(self, content: bytes) -> None:
+        code, _, jid = content.decode().partition(" ")
+        self._jobs.ended_badly(jid, int(code))
 
-    def _flush(self) -> None:
-        assert self._pair is not None
-        try:
-            self._pair.flush()
-        except OSError as error:
-            _LOG.error("the preloaded process does not take what waited for it: %s", error)
+    def _own_job_ended(self, content: bytes) -> None:
+        if self._affairs.duties is not None:
+            self._affairs.duties.ended(content.decode())
 
-    def _hear_zygote(self) -> None:
-        assert self._pair is not None
-        try:
-            message = self._pair.receive()
-        except OSError:
-            message = b""
-        if message is None:
-            return
-        if not message:
-            self._zygote_died()
-        elif message == SPOOLED:
-            self._outbox.spooled()
-        elif message.startswith(zygote.DIED):
-            code, _, jid = message[len(zygote.DIED) :].decode().partition(" ")
-            self._jobs.ended_badly(jid, int(code))
-        elif message == zygote.UNWATCHED:
-            if self._affairs.duties is not None:
-                self._affairs.duties.unwatched()
-        elif message.startswith(zygote.ENDED):
-            if self._affairs.duties is not None:
-                self._affairs.duties.ended(message[len(zygote.ENDED) :].decode())
-        elif message.startswith(zygote.READY):
-            known = msgpack.unpackb(message[len(zygote.READY) :], strict_map_key=False)
-            first = self._subject is None
-            self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
-            self._know()
-            if first:
-                self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
-                _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+    def _unwatched(self, _: bytes) -> None:
+        if self._affairs.duties is not None:
+            self._affairs.duties.unwatched()
 
-    def _zygote_died(self) -> None:
+    def _engine_ready(self, content: bytes) -> None:
+        known = msgpack.unpackb(content, strict_map_key=False)
+        first = self._subject is None
+        self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
+        self._know()
+        if first:
+            self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
+            _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+
+    def _engine_gone(self, _: bytes) -> None:
         _LOG.error("the preloaded process ended; a new one is started")
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._zygote, 0)
-        assert self._pair is not None
-        self._pair.close()
         if self._affairs.duties is not None:
             self._affairs.duties.lost()
-        self._start_zygote()
+        self._engine.start(self._credentials)
         self._resume()
 
     def _resume(self) -> None:
         for message in self._jobs.resume():
-            self._tell(message)
+            self._engine.tell(message)
 
     def _drain(self) -> None:
         """Lets jobs in hand finish and sends what they return, for a few seconds."""
         self._subject = None
-        self._tell({"end": _DRAIN_SECONDS})
+        self._engine.tell({"end": _DRAIN_SECONDS})
         deadline = time.monotonic() + _DRAIN_SECONDS
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
-        ended = False
         while time.monotonic() < deadline:
-            self._flush()
+            self._engine.flush()
             self._outbox.spooled()
             self._send_outbox()
-            if not ended and os.waitpid(self._zygote, os.WNOHANG)[0]:
-                ended, self._zygote = True, 0
-            if ended and self._outbox.in_flight is None and not self._spool.waiting():
+            if self._engine.ended() and self._outbox.in_flight is None and not self._spool.waiting():
                 break
             if dict(poller.poll(_TICK // 5)):
                 self._hear_master()
