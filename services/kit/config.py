@@ -550,10 +550,15 @@ def _text_of(variable: str, path: str) -> str:
 
 
 def _config_files(directory: Path, file_name: str) -> Iterator[Path]:
-    main = directory / file_name
-    if main.is_file():
-        yield main
-    yield from sorted((directory / f"{file_name}.d").glob("*.conf"))
+    main, more = directory / file_name, directory / f"{file_name}.d"
+    try:
+        found = [main] if main.is_file() else []
+        found += sorted(path for path in more.iterdir() if path.suffix == ".conf")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    yield from found
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -563,12 +568,20 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError) as error:
         # A ValueError is a date that is none.
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+        raise ConfigError(f"{path}: not valid YAML: {_one_line(error)}") from error
     if data is None:
         return {}
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
     return _with_settings(_with_table(data))
+
+
+def _one_line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    problem = getattr(error, "problem", None) or getattr(error, "context", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def _with_table(values: dict[str, Any]) -> dict[str, Any]:
@@ -607,7 +620,7 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
     try:
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{variable}: not valid YAML: {error}") from error
+        raise ConfigError(f"{variable}: not valid YAML: {_one_line(error)}") from error
 
 
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:

@@ -25,6 +25,7 @@ from services.kit.config import ConfigError, MasterOptions, StateOptions, key_di
 from services.kit.health import Health
 from services.kit.logs import configure
 from services.kit.metrics import Metrics, new_metrics
+from services.kit.spared_options import spared_options
 from services.kit.tracing import Tracing
 
 #: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
@@ -141,6 +142,15 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
         time.sleep(_HELD_TURN)
 
 
+def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
+    """As ``hold``, for a process whose options cannot be read: where it answers is what can still be made out of them."""
+    options = spared_options(file_name, config_dir)
+    configure(name, options.log_level, options.log_format)
+    # A port that is taken answers for another: what is wrong stands in the log then.
+    with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
+        hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)
+
+
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
 ) -> argparse.Namespace:
@@ -168,10 +178,14 @@ def run_role(
     """
     arguments = role_arguments(name, argv, flags)
     try:
-        options = load_master(arguments.config_dir)
-        given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
-        options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
-        configure(name, arguments.log_level or options.log_level, options.log_format)
+        try:
+            options = load_master(arguments.config_dir)
+            given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
+            options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
+            configure(name, arguments.log_level or options.log_level, options.log_format)
+        except ConfigError as error:
+            explain(name, "master", arguments.config_dir, error)
+            raise
         # A worker may hold one request up to its deadline without turning.
         stall_after = 2.0 * longest(options)
         with open_probes(name, options, stall_after=stall_after) as (health, metrics):

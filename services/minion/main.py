@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from services.kit.config import ConfigError, MinionOptions, load_minion
 from services.kit.logs import configure
-from services.kit.service import EX_CONFIG, catch_signals, hold, open_probes, role_arguments
+from services.kit.service import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
 from services.kit.tracing import checked
 from services.minion.admission import Ended, NoMaster, Rejected, Turn
 from services.minion.affairs import Affairs
@@ -35,9 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``saltern minion``. Exit code: 0 ended, 77 rejected, 78 configuration unusable."""
     arguments = role_arguments("minion", argv)
     try:
-        options = load_minion(arguments.config_dir)
-        configure("minion", arguments.log_level or options.log_level, options.log_format)
-        several = at_once(options)
+        try:
+            options = load_minion(arguments.config_dir)
+            configure("minion", arguments.log_level or options.log_level, options.log_format)
+            several = at_once(options)
+        except ConfigError as error:
+            explain("minion", "minion", arguments.config_dir, error)
+            raise
         with open_probes("minion", options) as (health, _):
             health.check("master", lambda: "not signed in")
             stop = catch_signals()

@@ -171,10 +171,18 @@ def tokenless(found: Sequence[Object]) -> Iterator[str]:
 
 
 def explained(found: Sequence[Object]) -> Iterator[str]:
-    """`kubectl describe pod` shows why a container ended."""
+    """`kubectl describe pod` shows why a container ended; /readyz says why one cannot start, also where no file can be read."""
     for pod, container in _all(found):
         if container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
             yield f"{pod}: {container['name']}: set terminationMessagePolicy: FallbackToLogsOnError"
+        if container.get("readinessProbe", {}).get("httpGet", {}).get("path") != "/readyz":
+            continue
+        said = {row["name"]: row.get("value", "") for row in container.get("env", ())}
+        if said.get("SALTERN_HEALTH_HOST") != "0.0.0.0":
+            yield f"{pod}: {container['name']}: SALTERN_HEALTH_HOST must be 0.0.0.0, whatever files say"
+        held, probe = int(said.get("SALTERN_CONFIG_ERROR_PAUSE", 0)), container["startupProbe"]
+        if not 10 <= held < probe["periodSeconds"] * probe["failureThreshold"]:
+            yield f"{pod}: {container['name']}: SALTERN_CONFIG_ERROR_PAUSE must be 10 or more, below what startupProbe waits"
 
 
 def labelled(found: Sequence[Object]) -> Iterator[str]:

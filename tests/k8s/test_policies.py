@@ -67,6 +67,10 @@ def drop(holder: Any, key: Any) -> None:
     del holder[key]
 
 
+def unset(holder: Any, variable: str) -> None:
+    holder["env"] = [row for row in holder["env"] if row["name"] != variable]
+
+
 def default_deny(found: list[Object]) -> None:
     policy_of(found, "default-deny")["ingress"] = [{}]
 
@@ -155,6 +159,18 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         "saltern-cli",
     ),
     ("explained", "lab", lambda f: drop(container(f, "reactor"), "terminationMessagePolicy"), "FallbackToLogsOnError"),
+    (
+        "explained",
+        "lab",
+        lambda f: unset(container(f, "reqserver"), "SALTERN_HEALTH_HOST"),
+        "SALTERN_HEALTH_HOST must be 0.0.0.0",
+    ),
+    (
+        "explained",
+        "lab",
+        lambda f: unset(container(f, "minion", "DaemonSet"), "SALTERN_CONFIG_ERROR_PAUSE"),
+        "SALTERN_CONFIG_ERROR_PAUSE must be 10 or more",
+    ),
     (
         "labelled",
         "lab",

@@ -51,6 +51,23 @@ def other_master(lab: Lab) -> None:
     (lab.etc / "keys" / "publisher" / "master.secret").write_bytes(b"short")
 
 
+def broken_yaml(lab: Lab) -> None:
+    _add(lab, "60-mine.conf", "file_roots: {base: [/srv/salt\n")
+
+
+def unknown_option(lab: Lab) -> None:
+    _add(lab, "60-mine.conf", "timeot: 5\n")
+
+
+def unreadable(lab: Lab) -> None:
+    (lab.etc / "master.d" / "60-mine.conf").mkdir(parents=True)
+
+
+def _add(lab: Lab, name: str, text: str) -> None:
+    (lab.etc / "master.d").mkdir(exist_ok=True)
+    (lab.etc / "master.d" / name).write_text(text)
+
+
 def url(text: str) -> tuple[tuple[str, object], ...]:
     return (("redis_url", text),)
 
@@ -88,6 +105,9 @@ BAD = (
         ("mworker",),
         (("pillar_roots", {"dev": ["/nowhere"]}),),
     ),
+    Bad("no YAML", "60-mine.conf: not valid YAML: line 2, column 1: ", ("mworker",), spoil=broken_yaml),
+    Bad("no option", "unknown option 'timeot'; the nearest is 'timeout'", ("reqserver",), spoil=unknown_option),
+    Bad("no file", "60-mine.conf: cannot be read: Is a directory", ("publisher",), spoil=unreadable),
 )
 
 
@@ -115,6 +135,17 @@ def unready(lab: Lab, role: str) -> str:
     """What /readyz says, once the role has got as far as to know."""
     status, body = lab.probe(role)
     return body if status == 503 and not body.startswith("start:") else ""
+
+
+def test_a_minion_says_so_too(module_labs: NewLab) -> None:
+    lab = module_labs(minions=("web1",))
+    with (lab.root / "minions" / "web1" / "minion").open("a") as options:
+        options.write("config_error_pause: 120\nhost_rot: /host\n")
+    lab.start("web1")
+    said = until(lambda: unready(lab, "web1"), SOON, "the minion says why")
+    assert said.startswith("configuration: ")
+    assert "unknown option 'host_rot'" in said
+    assert lab.kill("web1", 15) == EX_CONFIG
 
 
 def test_it_ends_at_a_signal_all_the_same(module_labs: NewLab) -> None:

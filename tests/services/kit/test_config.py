@@ -103,7 +103,7 @@ def test_a_variable_for_a_text_that_may_be_missing(text: str, value: str | None,
         ("nodegroups:\n  1: x\n", "option 'nodegroups' must be a map (text: anything)"),
         ("[a, b]\n", "must hold `option: value` lines, not a list"),
         ("just words\n", "must hold `option: value` lines, not a str"),
-        ("timeout: [\n", "not valid YAML"),
+        ("timeout: 5\nfile_roots: {base: [a\n", "not valid YAML: line 3, column 1: did not find expected ',' or ']'"),
         ("timeout: 2024-13-45\n", "not valid YAML: month must be in 1..12"),
         ("timeout: 1\ntimeout: x\n", "line 2: option 'timeout'"),
     ],
@@ -135,6 +135,22 @@ def test_what_is_wrong_in_a_variable(env: dict[str, str], says: str, tmp_path: P
     with pytest.raises(ConfigError) as caught:
         load_master(str(tmp_path), env)
     assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        ("master.d/10-site.conf/x", "/master.d/10-site.conf: cannot be read: Is a directory"),
+        ("master.d", "/master.d: cannot be read: Not a directory"),
+    ],
+)
+def test_what_is_no_file_is_not_passed_over(files: Files, made: str, says: str) -> None:
+    directory = files({"master": "timeout: 5\n"})
+    (Path(directory) / made).parent.mkdir(parents=True, exist_ok=True)
+    (Path(directory) / made).write_text("")
+    with pytest.raises(ConfigError) as caught:
+        load_master(directory, {})
+    assert str(caught.value) == directory + says
 
 
 def test_a_file_that_cannot_be_read(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
