@@ -384,15 +384,18 @@ def local_runtime(
     events: Events | None = None,
     master: Master | None = None,
     files: Files | None = None,
+    fetches: bool = False,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
     ``jobs`` are those that run on this host meanwhile; None: nobody knows. ``manage`` asks the minion that runs beside.
     ``events`` and ``master``: of an orchestration, which runs where a master is. ``files``: in place of ``file_roots``.
+    ``fetches``: files and pillar may come from Git repositories, which nobody else fetches here.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = _host(whole)
+    own = later.OwnFetches(whole) if fetches and _of_git(whole) else None
 
     def compiled(
         saltenv: str | None,
@@ -402,6 +405,8 @@ def local_runtime(
     ) -> dict[str, Any]:
         if pillar is not None:
             return dict(merge(dict(pillar), dict(override or {})))
+        if own is not None:
+            own.for_pillar()
         # Pillar files may call modules, which see the pillar that there is so far.
         live: dict[str, Any] = {}
         bare = _bare_runtime(runtime, live)
@@ -419,7 +424,7 @@ def local_runtime(
     )
     runtime = Runtime(
         whole,
-        files=LocalFiles.of(whole) if files is None else files,
+        files=files or (own.files() if own else LocalFiles.of(whole)),
         host=host,
         grains=grains,
         minion=LocalMinion(compiled, tops, manage),
@@ -429,6 +434,11 @@ def local_runtime(
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )
     return runtime
+
+
+def _of_git(opts: Mapping[str, Any]) -> bool:
+    """Whether anything but directories is served, or an external pillar counts: what knows of it is loaded then."""
+    return bool(opts.get("ext_pillar")) or list(opts.get("fileserver_backend") or ["roots"]) != ["roots"]
 
 
 def _bare_runtime(runtime: Runtime, pillar: Mapping[str, Any]) -> Runtime:

@@ -306,7 +306,7 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class MinionOptions(StateOptions):
+class MinionOptions(StateOptions, FileserverOptions):
     """Options of the minion and of salt-call (file ``minion``)."""
 
     id: str = option("", "name of the minion; empty: the fully qualified host name")

@@ -181,6 +181,7 @@ def _local(options: MinionOptions, procs: Any) -> Runtime:
         as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
         jobs=procs,
         manage=partial(_manage, Path(options.cachedir)),
+        fetches=True,
     )
 
 

@@ -26,6 +26,14 @@ _HELPER = (
 )
 
 
+#: ssh's question for the passphrase of a key, answered in the same way.
+_ASKPASS = '#!/bin/sh\nprintf "%s\\n" "$SALTERN_GIT_PASSPHRASE"\n'
+
+
+#: What git says of a server that ssh does not reach.
+_UNREACHED = "fatal: Could not read from remote repository."
+
+
 class GitFault(StatecoreError):
     """git failed, or is not there; str() is what it said last, without passwords."""
 
@@ -47,6 +55,10 @@ def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, s
     if remote.user and (server := authority(remote.url)):
         pairs += [("credential.helper", ""), (f"credential.{server}.helper", _HELPER)]
         kept |= {"SALTERN_GIT_USER": remote.user, "SALTERN_GIT_PASSWORD": remote.password}
+    if remote.passphrase:
+        # Asked for always: there may be a terminal, or none.
+        kept |= {"SSH_ASKPASS": str(_askpass(home)), "SSH_ASKPASS_REQUIRE": "force"}
+        kept |= {"SALTERN_GIT_PASSPHRASE": remote.passphrase}
     for number, (name, value) in enumerate(pairs):
         kept[f"GIT_CONFIG_KEY_{number}"], kept[f"GIT_CONFIG_VALUE_{number}"] = name, value
     kept |= {
@@ -62,10 +74,28 @@ def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, s
 
 def _ssh(remote: GitRemote, home: Path) -> str:
     hosts = f'UserKnownHostsFile="{home / "known_hosts"}" ~/.ssh/known_hosts'
-    words = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", hosts]
+    # Batch mode would ask for no passphrase; without it nothing else may be asked for.
+    batch = ["NumberOfPasswordPrompts=1", "PasswordAuthentication=no", "KbdInteractiveAuthentication=no"]
+    asked = batch if remote.passphrase else ["BatchMode=yes"]
+    words = ["ssh", *(word for each in [*asked, "StrictHostKeyChecking=accept-new", hosts] for word in ("-o", each))]
     if remote.privkey:
         words += ["-i", remote.privkey, "-o", "IdentitiesOnly=yes"]
     return shlex.join(words)
+
+
+def _askpass(home: Path) -> Path:
+    """The program that ssh asks; what it says is in its environment alone. Raises GitFault."""
+    place = home / "askpass"
+    try:
+        if not place.exists():
+            home.mkdir(parents=True, exist_ok=True)
+            temporary = place.with_name(f".askpass.{os.getpid()}")
+            temporary.write_text(_ASKPASS)
+            temporary.chmod(0o700)
+            temporary.replace(place)
+    except OSError as error:
+        raise GitFault(f"{error.filename or place}: {error.strerror}") from error
+    return place
 
 
 def run_git(
@@ -103,4 +133,7 @@ def _last(told: bytes) -> str:
     """What git says failed: its lines that begin so, else its last one."""
     lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines() if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):
+        # ssh has said why.
+        named = [lines[before - 1], *named]
     return without_password("; ".join(named[:2]) or (lines[-1] if lines else ""))

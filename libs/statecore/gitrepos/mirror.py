@@ -81,7 +81,8 @@ class Mirror:
                 self._known.clear()
         except FileNotFoundError:
             raise NotFetched(
-                f"{self.remote.role} remote '{self.remote.shown}' has not been fetched yet; the log of maintenance says why"
+                f"{self.remote.role} remote '{self.remote.shown}' has not been fetched yet; "
+                "the log of maintenance, or of salt-call --local, says why"
             ) from None
         except (OSError, ValueError) as error:
             raise NotFetched(

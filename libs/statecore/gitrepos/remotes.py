@@ -274,8 +274,8 @@ def _checked(remote: GitRemote, own: Mapping[str, Any]) -> GitRemote:
     scheme = urlsplit(remote.url).scheme
     if remote.password and scheme == "http" and not remote.insecure_auth:
         raise GitConfigError(f"{where}: a password would go over plain http; take https, or set insecure_auth: True")
-    if remote.passphrase:
-        raise GitConfigError(f"{where}: keys with a passphrase are not supported; use a deploy key without one")
+    if "passphrase" in own and not remote.privkey:
+        raise GitConfigError(f"{where}: passphrase without privkey; name the key that it opens")
     if remote.pubkey and not remote.privkey:
         raise GitConfigError(f"{where}: pubkey without privkey; it is privkey that is needed")
     return remote

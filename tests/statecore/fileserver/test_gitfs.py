@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from statecore.fileserver import FileServer, UnknownBackend
-from statecore.gitrepos.git import GitFault
+from statecore.gitrepos.git import GitFault, git_environment
 from statecore.gitrepos.mirror import Mirror, UpdateLocked
 from statecore.gitrepos.remotes import GitConfigError, gitfs_remotes
 from tests.statecore.fileserver.conftest import Repository, git, updated, write
@@ -109,7 +109,7 @@ def test_what_was_never_fetched_gives_nothing_and_is_said_once(
     assert server.envs() == server.paths() == []
     assert server.fetch("top.sls") is None
     assert [record.message for record in caplog.records] == [
-        f"gitfs remote '{repository.url}' has not been fetched yet; the log of maintenance says why"
+        f"gitfs remote '{repository.url}' has not been fetched yet; the log of maintenance, or of salt-call --local, says why"
     ]
 
 
@@ -238,7 +238,7 @@ WRONG: Mapping[str, tuple[Any, str]] = {
         "knows ref, root, mountpoint of 'dev'",
     ),
     "a password in the clear": ([{"http://a/b": [{"password": "x"}]}], "a password would go over plain http"),
-    "a passphrase": ([{"ssh://a/b": [{"passphrase": "x"}]}], "keys with a passphrase are not supported"),
+    "a passphrase": ([{"ssh://a/b": [{"passphrase": "x"}]}], "passphrase without privkey"),
     "half a key": ([{"ssh://a/b": [{"pubkey": "x"}]}], "pubkey without privkey"),
     "an option as URL": (["--upload-pack=evil"], "is no URL of a repository"),
     "an empty URL": ([""], "is no URL of a repository"),
@@ -251,6 +251,35 @@ def test_remotes_that_cannot_be_used(name: str) -> None:
     with pytest.raises(GitConfigError) as caught:
         gitfs_remotes({"gitfs_remotes": remotes})
     assert error in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "opens"), [('s\u00fc\u00df "q" $x', True), ("another", False)])
+def test_a_key_with_a_passphrase_is_opened_without_asking_anybody(tmp_path: Path, given: str, opens: bool) -> None:
+    key = tmp_path / "id"
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", 's\u00fc\u00df "q" $x', "-f", str(key)]
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    parameters = [{"privkey": str(key)}, {"passphrase": given}]
+    (remote,) = gitfs_remotes({"gitfs_remotes": [{"ssh://git@127.0.0.1/x": parameters}]})
+    environment = git_environment(remote, tmp_path / "mirror", tmp_path / "home")
+    # It asks as ssh does, by what SSH_ASKPASS names.
+    told = subprocess.run(
+        ["ssh-keygen", "-y", "-f", str(key)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert (told.returncode == 0) is opens
+    assert "BatchMode" not in environment["GIT_SSH_COMMAND"]
+    assert "PasswordAuthentication=no" in environment["GIT_SSH_COMMAND"]
+    assert given not in environment["GIT_SSH_COMMAND"]
+
+
+def test_why_ssh_reaches_no_server_is_said(tmp_path: Path) -> None:
+    # Nobody listens on port 1.
+    mirror = mirror_of(opts_of(tmp_path, "ssh://git@127.0.0.1:1/x"))
+    with pytest.raises(GitFault, match=r"127\.0\.0\.1 port 1: .*; fatal: Could not read from remote repository"):
+        mirror.update()
 
 
 def test_backends_are_chosen_by_name(tmp_path: Path) -> None:

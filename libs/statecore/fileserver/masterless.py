@@ -1,0 +1,59 @@
+"""Files and pillar of a minion without a master that come from Git repositories: nobody fetches for it, so it does.
+
+Each repository is fetched when it is first looked at, once in a process (salt/fileserver, FSChan: once for each `salt-call
+--local`). One that cannot be fetched is an error in the log; what was fetched before counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from statecore.deferred import Deferred
+from statecore.errors import StatecoreError
+from statecore.files import LocalFiles
+from statecore.fileserver import FileServer
+from statecore.gitrepos.mirror import Mirror, home_of
+from statecore.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
+from statecore.ports import Files
+
+log = logging.getLogger(__name__)
+
+
+class OwnFetches:
+    """Belongs to one process, which fetches by itself."""
+
+    def __init__(self, opts: Mapping[str, Any]) -> None:
+        """``opts``: cachedir, fileserver_backend, ext_pillar, gitfs_*, git_pillar_*."""
+        self._opts = opts
+        self._pillar_fetched = False
+
+    def files(self) -> Files:
+        """All backends; nothing is fetched before they are asked for something."""
+        if list(self._opts.get("fileserver_backend") or ["roots"]) == ["roots"]:
+            return LocalFiles.of(self._opts)
+        return cast(Files, Deferred(self._served))
+
+    def for_pillar(self) -> None:
+        """Fetches what the external pillar ``git`` reads, the first time. Raises GitConfigError."""
+        if not self._pillar_fetched:
+            self._pillar_fetched = True
+            _fetch(home_of(self._opts, PILLAR), all_pillar_remotes(self._opts))
+
+    def _served(self) -> FileServer:
+        server = FileServer.of(self._opts)
+        if "gitfs" in server.backends:
+            _fetch(home_of(self._opts, GITFS), gitfs_remotes(self._opts))
+        return server
+
+
+def _fetch(home: Path, remotes: Sequence[GitRemote]) -> None:
+    for mirror in {mirror.place: mirror for mirror in (Mirror(home, remote) for remote in remotes)}.values():
+        try:
+            mirror.update()
+        except StatecoreError as error:
+            log.error(
+                "%s remote '%s': %s; what was fetched before counts", mirror.remote.role, mirror.remote.shown, error
+            )
