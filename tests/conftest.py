@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import settings
 
+from masterstore import redis_parts  # noqa: F401 - imported before redis, so that tests see what a role has
 from tests.ports import free_port
 
 _STARTUP_SECONDS = 20.0

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redis.connection import SSLConnection, parse_url
+from masterstore.redis_parts import SSLConnection, parse_url
 
 #: Port of a Sentinel that names none.
 SENTINEL_PORT = 26379

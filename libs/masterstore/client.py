@@ -11,12 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import redis
-from redis.backoff import NoBackoff
-from redis.connection import SSLConnection
-from redis.retry import Retry
-from redis.sentinel import Sentinel, SentinelManagedConnection
-
+from masterstore import redis_parts as redis
 from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.faults import Faults
@@ -48,7 +43,7 @@ class Client:
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
             "client_name": client_name,
-            "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+            "retry": redis.Retry(redis.NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             "retry_on_error": [redis.ConnectionError],
             "protocol": 2,
             # As ``text`` reads: a name that another hand wrote can be asked for again.
@@ -96,7 +91,7 @@ def _said(error: redis.ResponseError, code: str) -> str:
     return str(error) if code in str(error) else f"{code} {error}"
 
 
-class _Sentinels(Sentinel):
+class _Sentinels(redis.Sentinel):
     """Asks one Sentinel after the other, the one that knew last time first, and says of each why it did not help."""
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
@@ -118,7 +113,7 @@ class _Sentinels(Sentinel):
         raise redis.ConnectionError(f"no Sentinel names a master ({'; '.join(faults)})")
 
 
-class _Managed(SentinelManagedConnection):
+class _Managed(redis.SentinelManagedConnection):
     """A connection to where the Sentinels say. One that was not answered in time is closed, as others are: what comes late on it
     would be taken for the answer to the next command (redis-py leaves these open)."""
 
@@ -126,7 +121,7 @@ class _Managed(SentinelManagedConnection):
         return super().read_response(*arguments, disconnect_on_error=disconnect_on_error, **options)
 
 
-class _ManagedTls(_Managed, SSLConnection):
+class _ManagedTls(_Managed, redis.SSLConnection):
     """The same with TLS."""
 
 
@@ -141,7 +136,7 @@ def _connected(url: str, options: dict[str, Any]) -> redis.Redis:
         "socket_timeout": patience,
         "socket_connect_timeout": patience,
         "protocol": 2,
-        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        "retry": redis.Retry(redis.NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
     }
     asked = _Sentinels(  # type: ignore[no-untyped-call]
         list(found.hosts), sentinel_kwargs=to_sentinels, **found.redis, **options

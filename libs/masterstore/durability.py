@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import redis
-
+from masterstore import redis_parts as redis
 from masterstore.client import Client
 from masterstore.errors import StoreError, StoreUnavailable
 
@@ -53,7 +52,7 @@ class ConfirmedScript:
         if not self._durability.command:
             return self._script(keys=keys, args=args)
         answer, confirmed = self._both("EVALSHA", self._script.sha, keys, args)
-        if isinstance(answer, redis.exceptions.NoScriptError):
+        if isinstance(answer, redis.NoScriptError):
             answer, confirmed = self._both("EVAL", self._script.script, keys, args)
         for one in (answer, confirmed):
             if isinstance(one, Exception):

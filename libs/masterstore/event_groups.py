@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import redis
-
 from masterstore import keys
+from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.events import KeptEvent, event_of, read_stream
 

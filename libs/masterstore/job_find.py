@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
 from typing import Any
 
-import redis
-
 from masterstore import keys
+from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.job_filter import JobFilter, is_glob, load_matches
 from masterstore.jobs import Job, Jobs

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import redis
-
 from masterstore import job_scripts, keys, values
+from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt

@@ -1,0 +1,190 @@
+"""redis-py, as far as a master needs it: import its names from here.
+
+``import redis`` loads two clients (of threads and of asyncio), clusters, notifications and, where they are installed, asyncio and
+OpenTelemetry's SDK: 14 MB in each role, a third of a second at each start. A master speaks to one Redis by one client. So the
+packages ``redis`` and ``redis.asyncio`` are put up without what their ``__init__`` imports, and what only those other parts use
+is stood in for while ``redis.client`` and ``redis.sentinel`` are imported: 5 MB.
+
+Nothing is lost by that. Whoever asks ``redis`` for a name that is not there yet (a user's runner: ``redis.RedisCluster``) makes
+it whole first, the same modules with all their names. What was stood in for is imported when something in it is used. Where
+redis-py cannot be imported in this way (a version that does more at import), or is imported already, it is imported as always.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+#: Packages of which ``__init__`` is not run, each after its parent.
+_PACKAGES = ("redis", "redis.asyncio")
+
+#: Packages and modules that only other parts of redis-py use. Parents come first.
+_STOOD_IN = (
+    "asyncio",
+    "importlib.metadata",
+    "opentelemetry",
+    "opentelemetry.metrics",
+    "opentelemetry.sdk",
+    "opentelemetry.sdk.metrics",
+)
+
+#: What a master uses; they import the rest of what they need.
+_WANTED = ("redis.client", "redis.sentinel")
+
+_SHARED = threading.RLock()
+
+
+class _Package(ModuleType):
+    """A package whose ``__init__`` runs when a name is asked for that is not there."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__version__", "__all__"):
+            raise AttributeError(name)
+        with _SHARED:
+            # While its ``__init__`` runs, that asks it for names that it will have.
+            if type(self) is _Package and not vars(self).get("_runs"):
+                _complete()
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'") from None
+
+
+class _Name(Exception):
+    """Stands for something that is imported by name; an exception, for that may be meant to be caught."""
+
+
+class _StandIn(ModuleType):
+    """Gives a name for a name while redis-py is imported; afterwards it is the module that it stands for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.importing = True
+        self._made: dict[str, type[_Name]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not self.importing:
+            return getattr(importlib.import_module(self.__name__), name)
+        return self._made.setdefault(name, type(name, (_Name,), {"__module__": self.__name__}))
+
+
+def _complete() -> None:
+    """Makes redis-py whole, in the modules that are there."""
+    packages = [sys.modules[name] for name in _PACKAGES]
+    for package in packages:
+        vars(package)["_runs"] = True
+    for module in [module for name, module in sys.modules.items() if name.startswith("redis.")]:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, type) and issubclass(value, _Name):
+                # A package of which only a part is installed has no more names than it has.
+                with contextlib.suppress(ImportError, AttributeError):
+                    setattr(module, name, getattr(importlib.import_module(value.__module__), value.__name__))
+    for package in packages:
+        spec = package.__spec__
+        assert spec is not None
+        assert spec.loader is not None
+        spec.loader.exec_module(package)
+    for package in packages:
+        del vars(package)["_runs"]
+        package.__class__ = ModuleType
+
+
+def _spared() -> None:
+    """Imports what a master uses of redis-py, and no more."""
+    found = importlib.util.find_spec("redis")
+    if found is None or found.origin is None:
+        return
+    with _stand_ins(found.origin):
+        try:
+            for name in _PACKAGES:
+                _put_up(name)
+            for name in _WANTED:
+                importlib.import_module(name)
+            for name in _PACKAGES:
+                sys.modules[name].__class__ = _Package
+        except Exception:  # noqa: BLE001 - whatever this version does else, it is imported as its makers meant
+            for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:
+                del sys.modules[name]
+
+
+def _put_up(name: str) -> None:
+    spec = importlib.util.find_spec(name)
+    assert isinstance(spec, ModuleSpec)
+    package = ModuleType(name)
+    package.__spec__, package.__loader__, package.__package__ = spec, spec.loader, name
+    package.__file__, package.__path__ = spec.origin, list(spec.submodule_search_locations or [])
+    sys.modules[name] = package
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, package)
+
+
+@contextlib.contextmanager
+def _stand_ins(origin: str) -> Iterator[None]:
+    """Other modules are as they were when this ends."""
+    there = {name for name in _STOOD_IN if importlib.util.find_spec(name.partition(".")[0]) is not None}
+    made = {name: _StandIn(name) for name in _STOOD_IN if name in there and name not in sys.modules}
+    for name, module in made.items():
+        parent, _, last = name.rpartition(".")
+        if parent in made:
+            setattr(made[parent], last, module)
+            made[parent].__path__ = []
+    if "importlib.metadata" in made:
+        # Each connection tells Redis which client it is; to read a name of a directory needs no reader of packages.
+        vars(made["importlib.metadata"]).update(version=_Version(Path(origin)), PackageNotFoundError=LookupError)
+    sys.modules.update(made)
+    try:
+        yield
+    finally:
+        for name, module in made.items():
+            module.importing = False
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+class _Version:
+    """``importlib.metadata.version`` for the one package at ``origin``."""
+
+    def __init__(self, origin: Path) -> None:
+        self._beside = origin.parent.parent
+
+    def __call__(self, name: str) -> str:
+        """Raises LookupError where the package was not installed as packages are."""
+        for path in self._beside.glob(f"{name}-*.dist-info"):
+            return path.name.removesuffix(".dist-info").partition("-")[2]
+        raise LookupError(name)
+
+
+if "redis" not in sys.modules:
+    _spared()
+
+from redis.backoff import NoBackoff  # noqa: E402 - the first import of it is prepared above
+from redis.client import Redis  # noqa: E402
+from redis.connection import SSLConnection, parse_url  # noqa: E402
+from redis.exceptions import ConnectionError, NoScriptError, RedisError, ResponseError, TimeoutError  # noqa: A004, E402
+from redis.retry import Retry  # noqa: E402
+from redis.sentinel import Sentinel, SentinelManagedConnection  # noqa: E402
+
+__all__ = [
+    "ConnectionError",
+    "NoBackoff",
+    "NoScriptError",
+    "Redis",
+    "RedisError",
+    "ResponseError",
+    "Retry",
+    "SSLConnection",
+    "Sentinel",
+    "SentinelManagedConnection",
+    "TimeoutError",
+    "parse_url",
+]
