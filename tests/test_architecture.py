@@ -135,7 +135,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.values": Room(GROUND),
     "statecore.context": Room(GROUND),
     "statecore.nested_match": Room((*GROUND, "statecore.values")),
-    "statecore.match": Room((*GROUND, "statecore.values", "statecore.nested_match")),
+    "statecore.compound": Room(GROUND),
+    "statecore.match": Room((*GROUND, "statecore.values", "statecore.nested_match", "statecore.compound")),
     "statecore.files": Room(GROUND),
     "statecore.gitrepos": Room(GROUND, {"statecore.files": "what was exported is a file on disk"}),
     "statecore.fileserver": Room(

@@ -110,6 +110,10 @@ class CommandError(StatecoreError):
         return f"{sentence} Additional info follows:\n\n".lstrip(" ") + "\n".join(_lines(info, 0, "")).rstrip()
 
 
+class TargetError(StatecoreError):
+    """A target expression that cannot be understood."""
+
+
 class NotAvailable(StatecoreError):
     """No such function, or its module says why it cannot work here. str() is Salt's "'x.y' is not available." plus reason."""
 

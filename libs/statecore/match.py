@@ -15,7 +15,8 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from statecore.errors import StatecoreError
+from statecore.compound import OPERATORS, parsed, words_of
+from statecore.errors import TargetError
 from statecore.named_tuple import NamedTuple
 from statecore.nested_match import nested_match
 
@@ -24,14 +25,8 @@ DEFAULT_DELIMITER = ":"
 #: Node groups may name each other; deeper than this they name themselves.
 _MAX_GROUP_DEPTH = 20
 
-_OPERATORS = frozenset({"and", "or", "not", "(", ")"})
-
 #: A word with one of these is an expression, not a minion's id.
 _NOT_IN_IDS = frozenset("@*?[]()")
-
-
-class TargetError(StatecoreError):
-    """An expression that cannot be understood."""
 
 
 class Subject(NamedTuple):
@@ -208,7 +203,7 @@ def _group(name: str, language: _Language) -> str:
     """The compound expression of a node group; words that are nothing but minion ids are a list of minions."""
     group = language.nodegroups[name]
     words = group.split() if isinstance(group, str) else [str(word) for word in group]
-    plain = all(word not in _OPERATORS and not set(word) & _NOT_IN_IDS for word in words)
+    plain = all(word not in OPERATORS and not set(word) & _NOT_IN_IDS for word in words)
     return "L@" + ",".join(words) if plain and len(words) > 1 else " ".join(words)
 
 
@@ -228,14 +223,13 @@ def spelled_out(
         return tgt, tgt_type
     # Says what is wrong with the groups before they are put together.
     _compound(tgt, language)
-    words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(tgt)
-    return " ".join(_spelled_out(words, language)), tgt_type
+    return " ".join(_spelled_out(_words(tgt), language)), tgt_type
 
 
 def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
     """Minions that a compound target asks for by name in its lists, those after a ``not`` left out. Raises TargetError."""
     tgt, _ = spelled_out(tgt, tgt_type, nodegroups, ranges)
-    words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else _split(_text(tgt, tgt_type))
+    words = _words(tgt)
     found: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
         if word.startswith("L@") and before != "not":
@@ -246,7 +240,7 @@ def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Exp
 def _spelled_out(words: Sequence[str], language: _Language) -> Iterator[str]:
     for word in words:
         if word.startswith("N@"):
-            yield from ("(", *_spelled_out(_split(_group(word[2:], language)), language), ")")
+            yield from ("(", *_spelled_out(words_of(_group(word[2:], language)), language), ")")
         elif word.startswith("R@"):
             yield "L@" + ",".join(_expanded(word[2:], language))
         else:
@@ -355,92 +349,18 @@ _PILLAR_ENGINES = frozenset("IJ")
 
 
 def _compound(tgt: Any, language: _Language) -> Matcher:
-    words = tgt if isinstance(tgt, list | tuple) else _split(_text(tgt, "compound"))
+    words = _words(tgt)
     if not words:
         raise TargetError("an empty compound target matches nobody; write '*' for everybody")
-    return _Parser([str(word) for word in words], language).parse()
+    return parsed(words, lambda word: _word(word, language))
+
+
+def _words(tgt: Any) -> list[str]:
+    return [str(word) for word in tgt] if isinstance(tgt, list | tuple) else words_of(_text(tgt, "compound"))
 
 
 def _compound_pillar_exact(tgt: Any, language: _Language) -> Matcher:
     return _compound(tgt, language._replace(exact=True))
-
-
-def _split(expression: str) -> list[str]:
-    """Words; parentheses stand alone where they are not part of a word's own expression."""
-    words: list[str] = []
-    for piece in expression.split():
-        words.extend(_loosened(piece))
-    return words
-
-
-def _loosened(piece: str) -> list[str]:
-    """``(G@a:b`` is a parenthesis and a word; ``E@web(1|2)`` is a word whose parentheses are its own."""
-    front: list[str] = []
-    while piece.startswith("("):
-        front.append("(")
-        piece = piece[1:]
-    back: list[str] = []
-    while piece.endswith(")") and piece.count(")") > piece.count("("):
-        back.append(")")
-        piece = piece[:-1]
-    return [*front, *([piece] if piece else []), *back]
-
-
-class _Parser:
-    """Recursive descent: or < and < not < word or parentheses. Two words side by side are an error."""
-
-    def __init__(self, words: list[str], language: _Language) -> None:
-        self._words = words
-        self._language = language
-        self._at = 0
-
-    def parse(self) -> Matcher:
-        matcher = self._or()
-        if self._at < len(self._words):
-            raise TargetError(
-                f"'{self._words[self._at]}' is not expected in '{' '.join(self._words)}': and, or, not go between"
-            )
-        return matcher
-
-    def _peek(self) -> str:
-        return self._words[self._at] if self._at < len(self._words) else ""
-
-    def _or(self) -> Matcher:
-        arms = [self._and()]
-        while self._peek() == "or":
-            self._at += 1
-            arms.append(self._and())
-        return arms[0] if len(arms) == 1 else lambda subject: any(arm(subject) for arm in arms)
-
-    def _and(self) -> Matcher:
-        arms = [self._not()]
-        while self._peek() == "and":
-            self._at += 1
-            arms.append(self._not())
-        return arms[0] if len(arms) == 1 else lambda subject: all(arm(subject) for arm in arms)
-
-    def _not(self) -> Matcher:
-        negative = False
-        while self._peek() == "not":
-            self._at += 1
-            negative = not negative
-        matcher = self._primary()
-        return (lambda subject: not matcher(subject)) if negative else matcher
-
-    def _primary(self) -> Matcher:
-        word = self._peek()
-        if word in ("", "and", "or", ")"):
-            raise TargetError(
-                f"a target is missing {f'before {word!r}' if word else 'at the end'} in '{' '.join(self._words)}'"
-            )
-        self._at += 1
-        if word == "(":
-            matcher = self._or()
-            if self._peek() != ")":
-                raise TargetError(f"a closing parenthesis is missing in '{' '.join(self._words)}'")
-            self._at += 1
-            return matcher
-        return _word(word, self._language)
 
 
 def _word(word: str, language: _Language) -> Matcher:

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.match import Subject, TargetError, matches
+from statecore.errors import TargetError
+from statecore.match import Subject, matches
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 from urllib.parse import quote
 
-from statecore.match import TargetError
+from statecore.errors import TargetError
 
 #: Seconds that a range server has. A worker waits for it.
 _PATIENCE = 5.0

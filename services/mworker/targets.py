@@ -10,7 +10,8 @@ from typing import Any
 
 from services.mworker.desk import Desk
 from services.mworker.ranges import expand
-from statecore.match import UNKNOWN, Expand, Subject, TargetError, compile_target, names_of, spelled_out
+from statecore.errors import TargetError
+from statecore.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})

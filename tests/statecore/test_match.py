@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.match import MATCHERS, Subject, TargetError, compile_target, matches
+from statecore.errors import TargetError
+from statecore.match import MATCHERS, Subject, compile_target, matches
 
 GRAINS = {
     "os": "Debian",

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from statecore.match import Subject, TargetError, matches, spelled_out
+from statecore.errors import TargetError
+from statecore.match import Subject, matches, spelled_out
 
 GROUPS: dict[str, Any] = {
     "web": "G@role:web or web*",

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore.context import Context
-from statecore.errors import CommandError, SlsError
-from statecore.match import Subject, TargetError, matches
+from statecore.errors import CommandError, SlsError, TargetError
+from statecore.match import Subject, matches
 from statecore.values import update
 
 log = logging.getLogger(__name__)

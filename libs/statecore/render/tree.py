@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import Mark, SlsError, SlsFault
-from statecore.match import Subject, TargetError, matches, users_matcher
+from statecore.errors import Mark, SlsError, SlsFault, TargetError
+from statecore.match import Subject, matches, users_matcher
 from statecore.nearest import close_matches
 from statecore.ports import Files
 from statecore.render.faults import excerpt_of

@@ -19,7 +19,7 @@ from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, load_of, run_runner
 from services.mworker.targets import resolve, spelled
-from statecore.match import TargetError
+from statecore.errors import TargetError
 from statecore.nearest import close_matches
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).

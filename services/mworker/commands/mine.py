@@ -8,7 +8,7 @@ from typing import Any
 from services.mworker.desk import Desk
 from services.mworker.peer_rules import matches
 from services.mworker.targets import resolve
-from statecore.match import TargetError
+from statecore.errors import TargetError
 
 #: Marks a value that not everybody may have, and holds it (Salt: utils/mine.py).
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"

@@ -19,7 +19,7 @@ from services.mworker.later import Later
 from services.mworker.peer_rules import Call, may_publish, may_run
 from services.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from services.mworker.targets import resolve
-from statecore.match import TargetError
+from statecore.errors import TargetError
 
 #: Without these a load asks for nothing.
 _NEEDED = ("fun", "arg", "tgt", "ret")

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from services.mworker.ranges import expand
-from statecore.match import TargetError
+from statecore.errors import TargetError
 from tests.ports import free_port
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.mworker.targets import resolve
-from statecore.match import TargetError
+from statecore.errors import TargetError
 
 pytestmark = pytest.mark.redis
 

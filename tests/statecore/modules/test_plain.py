@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
-from statecore.match import TargetError
+from statecore.errors import CommandError, InvocationError, TargetError
 
 CALLS = [
     ("test.ping", (), {}, True),

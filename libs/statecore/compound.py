@@ -1,0 +1,102 @@
+"""The grammar of compound targets: words, ``and``, ``or``, ``not`` and parentheses (seed 004, protocol section 11.2).
+
+What a word means is the caller's (``match``). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from statecore.errors import TargetError
+
+OPERATORS = frozenset({"and", "or", "not", "(", ")"})
+
+#: Who is matched.
+T = TypeVar("T")
+
+
+def words_of(expression: str) -> list[str]:
+    """Words; parentheses stand alone where they are not part of a word's own expression."""
+    words: list[str] = []
+    for piece in expression.split():
+        words.extend(_loosened(piece))
+    return words
+
+
+def parsed(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
+    """What these words say about somebody; ``meaning`` reads a word that is no operator.
+
+    Raises TargetError where words stand side by side, one is missing, or a parenthesis is left open.
+    """
+    return _Parser(words, meaning).parse()
+
+
+def _loosened(piece: str) -> list[str]:
+    """``(G@a:b`` is a parenthesis and a word; ``E@web(1|2)`` is a word whose parentheses are its own."""
+    front: list[str] = []
+    while piece.startswith("("):
+        front.append("(")
+        piece = piece[1:]
+    back: list[str] = []
+    while piece.endswith(")") and piece.count(")") > piece.count("("):
+        back.append(")")
+        piece = piece[:-1]
+    return [*front, *([piece] if piece else []), *back]
+
+
+class _Parser(Generic[T]):
+    """Recursive descent: or < and < not < word or parentheses. Two words side by side are an error."""
+
+    def __init__(self, words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> None:
+        self._words = words
+        self._meaning = meaning
+        self._at = 0
+
+    def parse(self) -> Callable[[T], bool]:
+        matcher = self._or()
+        if self._at < len(self._words):
+            raise TargetError(
+                f"'{self._words[self._at]}' is not expected in '{' '.join(self._words)}': and, or, not go between"
+            )
+        return matcher
+
+    def _peek(self) -> str:
+        return self._words[self._at] if self._at < len(self._words) else ""
+
+    def _or(self) -> Callable[[T], bool]:
+        arms = [self._and()]
+        while self._peek() == "or":
+            self._at += 1
+            arms.append(self._and())
+        return arms[0] if len(arms) == 1 else lambda subject: any(arm(subject) for arm in arms)
+
+    def _and(self) -> Callable[[T], bool]:
+        arms = [self._not()]
+        while self._peek() == "and":
+            self._at += 1
+            arms.append(self._not())
+        return arms[0] if len(arms) == 1 else lambda subject: all(arm(subject) for arm in arms)
+
+    def _not(self) -> Callable[[T], bool]:
+        negative = False
+        while self._peek() == "not":
+            self._at += 1
+            negative = not negative
+        matcher = self._primary()
+        return (lambda subject: not matcher(subject)) if negative else matcher
+
+    def _primary(self) -> Callable[[T], bool]:
+        word = self._peek()
+        if word in ("", "and", "or", ")"):
+            raise TargetError(
+                f"a target is missing {f'before {word!r}' if word else 'at the end'} in '{' '.join(self._words)}'"
+            )
+        self._at += 1
+        if word == "(":
+            matcher = self._or()
+            if self._peek() != ")":
+                raise TargetError(f"a closing parenthesis is missing in '{' '.join(self._words)}'")
+            self._at += 1
+            return matcher
+        return self._meaning(word)

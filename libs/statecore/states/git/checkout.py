@@ -1,0 +1,148 @@
+"""A clone as ``git.latest`` sees it: what is asked for, what the remote has, where the clone stands."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, StateFailure
+
+#: Characters of a SHA1 that are shown.
+SHORT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The arguments."""
+
+    name: str
+    target: str
+    rev: str
+    branch: str | None
+    user: str | None
+    identity: Any
+    https_user: str | None
+    https_pass: str | None
+    update_head: bool
+    force_checkout: bool
+    force_clone: bool
+    force_fetch: bool
+    force_reset: Any
+    submodules: bool
+    bare: bool
+    mirror: bool
+    remote: str
+    fetch_tags: bool
+    sync_tags: bool
+    depth: Any
+    refspecs: tuple[str, ...]
+
+    @property
+    def auth(self) -> dict[str, Any]:
+        """What a function that asks the remote repository is given."""
+        return {
+            "user": self.user,
+            "identity": self.identity,
+            "https_user": self.https_user,
+            "https_pass": self.https_pass,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """The revision that is wanted, as the remote repository has it."""
+
+    sha: str | None
+    kind: str | None
+    #: ``origin/main`` for a branch.
+    upstream: str | None
+    tags: frozenset[str]
+
+    def shown(self, rev: str) -> str:
+        """How sentences name it."""
+        short = (self.sha or "")[:SHORT]
+        if self.kind == "sha1":
+            return f"remote HEAD ({short})" if rev == "HEAD" else short
+        return f"{self.upstream or rev} ({short})"
+
+
+def remote_of(ctx: Context, wish: Wish) -> Remote:
+    """Asks the remote repository. Raises CommandError where it does not answer."""
+    try:
+        refs = ctx.call("git.remote_refs", wish.name, **wish.auth)
+    except CommandError as error:
+        raise CommandError(f"Failed to check remote refs: {error}") from error
+    tags = frozenset(ref.removeprefix("refs/tags/") for ref in refs if ref.startswith("refs/tags/") and "^" not in ref)
+    rev = wish.rev
+    if rev == "HEAD" or wish.bare:
+        return Remote(refs.get("HEAD"), "sha1" if "HEAD" in refs else None, None, tags)
+    if f"refs/heads/{rev}" in refs:
+        return Remote(refs[f"refs/heads/{rev}"], "branch", f"{wish.remote}/{rev}", tags)
+    for ref in (f"refs/tags/{rev}^{{}}", f"refs/tags/{rev}"):
+        if ref in refs:
+            return Remote(refs[ref], "tag", None, tags)
+    if len(rev) <= 40 and all(sign in string.hexdigits for sign in rev):
+        return Remote(rev.lower(), "sha1", None, tags)
+    return Remote(None, None, None, tags)
+
+
+def tracked(ctx: Context, wish: Wish, there: Remote) -> list[str]:
+    """Has the branch that is checked out follow the remote's."""
+    upstream = upstream_of(ctx, wish)
+    if upstream and wish.rev != "HEAD" and not there.upstream:
+        ctx.call("git.branch", wish.target, opts=["--unset-upstream"], user=wish.user)
+        return ["Tracking branch was unset"]
+    if (
+        not there.upstream
+        or upstream == there.upstream
+        or not ctx.call("git.current_branch", wish.target, user=wish.user)
+    ):
+        return []
+    ctx.call("git.branch", wish.target, opts=["--set-upstream-to", there.upstream], user=wish.user)
+    return [f"Tracking branch was {'updated' if upstream else 'set'} to {there.upstream}"]
+
+
+def upstream_of(ctx: Context, wish: Wish) -> str | None:
+    """The branch that the one checked out follows, None where it follows none."""
+    try:
+        found: str = ctx.call("git.rev_parse", wish.target, "@{upstream}", opts="--abbrev-ref", user=wish.user)
+    except CommandError:
+        return None
+    return found
+
+
+def commit_of(ctx: Context, wish: Wish, rev: str) -> str | None:
+    """The commit that a revision of the clone is, None where the clone does not have it."""
+    try:
+        found: str = ctx.call("git.rev_parse", wish.target, f"{rev}^{{commit}}", user=wish.user)
+    except CommandError:
+        return None
+    return found
+
+
+def update_submodules(ctx: Context, wish: Wish) -> None:
+    """Brings the submodules to what the checkout names. Raises StateFailure."""
+    opts = ["--init", "--recursive"]
+    try:
+        ctx.call("git.submodule", wish.target, "update", opts=opts, user=wish.user, identity=wish.identity)
+    except CommandError as error:
+        raise StateFailure(f"Failed to update submodules: {error}") from error
+
+
+def is_at(sha: str | None, there: Remote) -> bool:
+    """Whether this is the revision that is wanted, which may be written short."""
+    return sha is not None and there.sha is not None and sha.startswith(there.sha)
+
+
+def redacted(url: str | None) -> str:
+    """An address without who asks."""
+    scheme, sign, rest = (url or "None").partition("://")
+    return f"{scheme}{sign}{'<redacted>@' + rest.split('@', 1)[1] if '@' in rest.split('/', 1)[0] else rest}"
+
+
+def sentences(told: Sequence[str]) -> str:
+    """One text of them; a single one has no full stop, as Salt leaves it."""
+    return ". ".join(told) + ("." if len(told) > 1 else "")
