@@ -141,7 +141,11 @@ ROOMS: Mapping[str, Room] = {
     "statecore.gitrepos": Room(GROUND, {"statecore.files": "what was exported is a file on disk"}),
     "statecore.fileserver": Room(
         (*GROUND, "statecore.files"),
-        {"statecore.gitrepos": "branches of repositories are environments of the tree"},
+        {
+            "statecore.gitrepos": "branches of repositories are environments of the tree",
+            "statecore.deferred": "most minions without a master fetch nothing",
+            "statecore.values": _VALUES,
+        },
     ),
     "statecore.namespaces": Room(GROUND),
     "statecore.host": Room(GROUND, {"statecore.namespaces": "commands of the host run in its namespaces"}),
