@@ -144,7 +144,6 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.gitrepos": "branches of repositories are environments of the tree",
             "statecore.deferred": "most minions without a master fetch nothing",
-            "statecore.values": _VALUES,
         },
     ),
     "statecore.namespaces": Room(GROUND),
@@ -217,7 +216,9 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
-    "statecore.later": Room((*WIRING, "statecore.deferred", "statecore.return_delivery")),
+    "statecore.later": Room(
+        (*WIRING, "statecore.deferred", "statecore.fileserver.masterless", "statecore.return_delivery")
+    ),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
     "statecore.runtime": Room((*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports")),
     "statecore.analysis": Room(
