@@ -2,22 +2,29 @@
 
 python -m bench.crowd --ret PORT --publish PORT --count 500
 
-Each has sockets of its own and signs in by itself; they share a few key pairs, a master does the same work for each. It prints a
-line of JSON for the first sign-in of all at once and one for a second, when they know the master (a reconnect storm), then
-answers what is published with ``True`` until its input ends.
+Each has connections of its own and signs in by itself; they share a few key pairs, a master does the same work for each. There are
+two storms: the first sign-in of all at once, and one when they know the master (a reconnect storm). A storm begins at a line of
+input and prints two lines of JSON: one when its clock stops, one when the answers were looked at. Then what is published is
+answered with ``True`` until the input ends.
+
+Real minions bring CPUs of their own; these share the master's. So what a minion computes is not in a storm's time:
+
+in it       a new connection of each to 4506 (TCP, ZeroMQ's greetings), its request, its answer, all on one poller
+before it   key pairs, nonces, tokens encrypted to the master's key, requests packed
+after it    each answer is opened as a minion does: the master's signature, nonce, token, both keys. What fails is refused
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import select
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import zmq
-
+from bench.zmtp import SUBSCRIBE_ALL, Connection
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
 from saltwire.handshake import Credentials, SignIn
@@ -35,102 +42,104 @@ _STORM_SECONDS = 300.0
 
 @dataclass
 class Simulated:
-    """One minion: its request socket, and after a sign-in its session."""
+    """One minion: its connections, and after a sign-in its session."""
 
     id: str
     key: PrivateKey
-    requests: zmq.Socket[bytes]
+    requests: Connection = field(default_factory=lambda: Connection(b"DEALER"))
+    jobs: Connection = field(default_factory=lambda: Connection(b"SUB"))
     credentials: Credentials | None = None
     session: ClientSession | None = None
 
-    def signing_in(self) -> SignIn:
-        """The machine of a sign-in, with the master's key once it is known."""
-        known = PublicKey.from_pem(self.credentials.master_pub) if self.credentials else None
-        return SignIn(self.id, self.key, known)
+
+@dataclass
+class SigningIn:
+    """One sign-in of a storm."""
+
+    minion: Simulated
+    machine: SignIn
+    sent: bool = False
+    answer: bytes = b""
 
 
 class Crowd:
     """All of them, on one poller."""
 
     def __init__(self, name: str, count: int, ret_port: int, publish_port: int) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._context.set(zmq.MAX_SOCKETS, 4 * count + 100)
-        self._endpoint = f"tcp://127.0.0.1:{ret_port}"
-        self._publish = f"tcp://127.0.0.1:{publish_port}"
-        keys = [PrivateKey.generate(2048) for _ in range(_KEYS)]
-        self._minions = [
-            Simulated(f"{name}{number:05d}", keys[number % _KEYS], self._request()) for number in range(count)
-        ]
-        self._poller = zmq.Poller()
-        self._of: dict[zmq.Socket[bytes], Simulated] = {}
-        for minion in self._minions:
-            self._follow(minion)
+        self._ret_port, self._publish_port = ret_port, publish_port
+        keys = [PrivateKey.generate(2048) for _ in range(min(_KEYS, count))]
+        self._minions = [Simulated(f"{name}{number:05d}", keys[number % len(keys)]) for number in range(count)]
         #: (payload, job): everybody is sent the same bytes, which are opened once.
         self._opened: tuple[bytes, dict[str, Any] | None] = (b"", None)
         self._gate = SerialGate()
 
-    def _request(self) -> zmq.Socket[bytes]:
-        requests = self._context.socket(zmq.DEALER)
-        requests.setsockopt(zmq.LINGER, 0)
-        requests.connect(self._endpoint)
-        return requests
+    def sign_ins(self) -> list[SigningIn]:
+        """The next storm: requests with the master's key in use once it is known."""
+        known = {one.credentials.master_pub for one in self._minions if one.credentials}
+        read = {pem: PublicKey.from_pem(pem) for pem in known}
+        return [
+            SigningIn(one, SignIn(one.id, one.key, read[one.credentials.master_pub] if one.credentials else None))
+            for one in self._minions
+        ]
 
-    def _follow(self, minion: Simulated) -> None:
-        self._of[minion.requests] = minion
-        self._poller.register(minion.requests, zmq.POLLIN)
-
-    def reconnect(self) -> None:
-        """New connections for all, as after a restart of the master."""
-        for minion in self._minions:
-            self._poller.unregister(minion.requests)
-            del self._of[minion.requests]
-            minion.requests.close()
-            minion.requests = self._request()
-            self._follow(minion)
-
-    def storm(self) -> dict[str, Any]:
-        """All sign in at once: seconds until the last has its answer, how many came late, how many never or with a refusal."""
-        machines = {minion.id: minion.signing_in() for minion in self._minions}
-        requests = [(minion, machines[minion.id].request()) for minion in self._minions]
-        started = time.monotonic()
-        for minion, payload in requests:
-            minion.requests.send_multipart([b"", payload])
-        answers: dict[str, bytes] = {}
+    def storm(self, sign_ins: list[SigningIn]) -> dict[str, Any]:
+        """All sign in at once: seconds until the last has its answer, how many came late, CPU seconds of this process."""
+        for one in sign_ins:
+            one.minion.requests.close()
+        worked, started = time.process_time(), time.monotonic()
+        poller = select.epoll()
+        of = {}
+        for one in sign_ins:
+            of[place := one.minion.requests.connect(self._ret_port)] = one
+            poller.register(place, select.EPOLLIN)
         took: list[float] = []
-        while len(answers) < len(self._minions) and time.monotonic() - started < _STORM_SECONDS:
-            for one, _ in self._poller.poll(1000):
-                answers[self._of[one].id] = one.recv_multipart()[-1]
-                took.append(time.monotonic() - started)
+        while len(took) < len(sign_ins) and time.monotonic() - started < _STORM_SECONDS:
+            for place, _ in poller.poll(1):
+                one = of[place]
+                answers = one.minion.requests.receive()
+                if one.minion.requests.ready and not one.sent:
+                    one.sent = True
+                    one.minion.requests.send(b"", one.machine.request())
+                if answers:
+                    one.answer = answers[0][-1]
+                    took.append(time.monotonic() - started)
         seconds = time.monotonic() - started
-        # What an answer says is looked at when the clock has stopped: opening it costs more than sending it.
+        late = sum(one > _AUTH_TIMEOUT for one in took)
+        return {"seconds": seconds, "late": late, "crowd": time.process_time() - worked}
+
+    def looked_at(self, sign_ins: list[SigningIn]) -> int:
+        """How many were let in, by answers that a minion believes; these have sessions now."""
         accepted = 0
-        for minion in self._minions:
-            if minion.id in answers and (credentials := machines[minion.id].feed(answers[minion.id]).credentials):
+        for one in sign_ins:
+            if credentials := one.machine.feed(one.answer).credentials:
                 accepted += 1
+                minion = one.minion
                 minion.credentials = credentials
                 minion.session = ClientSession(minion.id, Crypticle(credentials.session or credentials.aes), minion.key)
-        late = sum(one > _AUTH_TIMEOUT for one in took)
-        return {"seconds": seconds, "late": late, "refused": len(self._minions) - accepted}
+        return accepted
 
     def listen(self) -> None:
         """Subscribes each, then answers until the input ends."""
-        subscriptions = {}
-        for _ in self._minions:
-            sub = self._context.socket(zmq.SUB)
-            sub.setsockopt(zmq.LINGER, 0)
-            sub.setsockopt(zmq.SUBSCRIBE, b"")
-            sub.connect(self._publish)
-            self._poller.register(sub, zmq.POLLIN)
-            subscriptions[sub] = self._minions[len(subscriptions)]
-        self._poller.register(sys.stdin.fileno(), zmq.POLLIN)
+        jobs = {one.jobs.connect(self._publish_port): one for one in self._minions}
+        requests = {one.requests.connect(self._ret_port): one for one in self._minions}
+        for minion in self._minions:
+            minion.jobs.await_ready()
+            minion.jobs.send(SUBSCRIBE_ALL)
+            minion.requests.await_ready()
+        typed = sys.stdin.fileno()
+        poller = select.epoll()
+        for place in (*jobs, *requests, typed):
+            poller.register(place, select.EPOLLIN)
         while True:
-            for one, _ in self._poller.poll():
-                if one == sys.stdin.fileno():
+            for place, _ in poller.poll():
+                if place == typed:
                     return
-                if one in subscriptions:
-                    self._answer(subscriptions[one], one.recv_multipart()[-1])
+                if place in jobs:
+                    for frames in jobs[place].jobs.receive():
+                        self._answer(jobs[place], frames[-1])
                 else:
-                    one.recv_multipart()
+                    # What the master says to a return tells a simulated minion nothing.
+                    requests[place].requests.receive()
 
     def _answer(self, minion: Simulated, payload: bytes) -> None:
         if payload != self._opened[0]:
@@ -144,20 +153,26 @@ class Crowd:
             return
         load = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job["arg"], "id": minion.id}
         load |= {"return": job["fun"] != "saltutil.find_job" or {}, "retcode": 0, "success": True}
-        minion.requests.send_multipart([b"", minion.session.seal(load, time.time())[0]])
+        minion.requests.send(b"", minion.session.seal(load, time.time())[0])
 
 
 def main() -> int:
     """Exit code 0 when the input ends."""
-    parser = argparse.ArgumentParser(prog="bench.crowd", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="bench.crowd", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--name", default="crowd", help="what their ids begin with")
     for name in ("ret", "publish", "count"):
         parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
     crowd = Crowd(arguments.name, arguments.count, arguments.ret, arguments.publish)
     for _ in range(2):
-        print(json.dumps(crowd.storm()), flush=True)
-        crowd.reconnect()
+        sign_ins = crowd.sign_ins()
+        print(json.dumps({"ready": len(sign_ins)}), flush=True)
+        if not sys.stdin.readline():
+            return 0
+        print(json.dumps(crowd.storm(sign_ins)), flush=True)
+        print(json.dumps({"refused": len(sign_ins) - crowd.looked_at(sign_ins)}), flush=True)
     crowd.listen()
     return 0
 

@@ -2,7 +2,8 @@
 
 python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5]
 
-Seconds depend on what else the machine does; CPU seconds and PSS much less. Both masters are as they come: five workers of Salt's,
+Seconds depend on what else the machine does; CPU seconds and PSS much less. What of a storm is timed, and what simulated minions do
+before and after it, says bench.crowd; their CPU, which real ones bring with them, is a row of its own. Both masters are as they come: five workers of Salt's,
 the lab's workers of ours, everything of both on this machine, Redis included.
 """
 
@@ -58,6 +59,16 @@ def cpu(pids: list[int]) -> float:
     return total / _TICKS
 
 
+def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
+    """The next line of a crowd."""
+    assert crowd.stdout is not None
+    line = crowd.stdout.readline()
+    if not line:
+        raise RuntimeError(f"the crowd has ended with {crowd.wait(60)}; what it said is above")
+    said: dict[str, Any] = json.loads(line)
+    return said
+
+
 @contextlib.contextmanager
 def crowd(system: System, name: str, count: int) -> Iterator[list[dict[str, Any]]]:
     """So many simulated minions at a master; what their two storms were."""
@@ -65,14 +76,18 @@ def crowd(system: System, name: str, count: int) -> Iterator[list[dict[str, Any]
     words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
     words += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
     running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
     assert running.stdin is not None
     try:
         storms = []
         for _ in range(2):
+            _said(running)
             master, _ = parts(system)
             before = cpu(master)
-            storms.append(json.loads(running.stdout.readline()))
+            running.stdin.write("go\n")
+            running.stdin.flush()
+            storms.append(_said(running))
+            # With what the master does when everybody has an answer: its events, its caches.
+            storms[-1] |= _said(running)
             storms[-1]["cpu"] = cpu(master) - before
         yield storms
     finally:
@@ -113,6 +128,7 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
             for name, one in zip(("first", "again"), storms, strict=True):
                 found[f"{name} seconds"], found[f"{name} cpu"] = one["seconds"], one["cpu"]
                 found[f"{name} late"] = one["late"] + one["refused"]
+                found[f"{name} crowd"] = one["crowd"]
     return found
 
 
@@ -122,9 +138,11 @@ ROWS = (
     ("first seconds", "s", "storm: sign in for the first time, all at once"),
     ("first late", "", "  of these later than 5 s, or never"),
     ("first cpu", "s", "  CPU of the master"),
+    ("first crowd", "s", "  CPU of the simulated minions meanwhile"),
     ("again seconds", "s", "storm: reconnect, all at once"),
     ("again late", "", "  of these later than 5 s, or never"),
     ("again cpu", "s", "  CPU of the master"),
+    ("again crowd", "s", "  CPU of the simulated minions meanwhile"),
     ("ping seconds", "s", "salt '*' test.ping, complete"),
     ("ping cpu", "ms", "  CPU of the master for each return"),
 )

@@ -25,7 +25,7 @@ TREE = {
     ),
 }
 MINIONS = ("bench1", "bench2")
-_START_SECONDS = 90.0
+_START_SECONDS = 300.0
 
 
 @dataclass(frozen=True)

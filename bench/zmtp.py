@@ -1,0 +1,118 @@
+"""One ZeroMQ connection on a plain socket: ZMTP 3.0 without security, as Salt's ports speak it (protocol section 1).
+
+libzmq asks each of a thousand sockets whether it is ready whenever one is, and has a thread of its own: more work than the
+master's. Here a poller of the kernel's says which connection has something, and this reads it. A minion needs no more of
+ZMTP than it has: https://rfc.zeromq.org/spec/23/.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+#: Signature, version 3.0, mechanism NULL, not a server, filler.
+_GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+
+_MORE, _LONG, _COMMAND = 1, 2, 4
+
+#: Bytes that are read at once.
+_READ = 65_536
+
+#: What a SUB says to get everything.
+SUBSCRIBE_ALL = b"\x01"
+
+
+class Connection:
+    """A peer's end: ``connect``, then ``receive`` whenever the poller says so; ``ready`` once messages may be sent."""
+
+    def __init__(self, kind: bytes) -> None:
+        """``kind``: DEALER, SUB."""
+        self._kind = kind
+        self._socket: socket.socket | None = None
+        self._arrived = bytearray()
+        self._frames: list[bytes] = []
+        self._greeted = False
+        self.ready = False
+
+    def connect(self, port: int) -> int:
+        """A new connection to a port of this machine, in place of an earlier one; its file descriptor. Raises OSError."""
+        self.close()
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.sendall(_GREETING + _frame(_COMMAND, b"\x05READY" + _property(b"Socket-Type", self._kind)))
+        return self._socket.fileno()
+
+    def await_ready(self) -> None:
+        """Until the peer's greeting is there, which comes before any message. Raises OSError where none does."""
+        while not self.ready:
+            self.receive()
+
+    def send(self, *frames: bytes) -> None:
+        """One message. Raises OSError where the peer is gone, or takes nothing for a minute."""
+        assert self._socket is not None
+        last = len(frames) - 1
+        self._socket.sendall(b"".join(_frame(_MORE if n < last else 0, frame) for n, frame in enumerate(frames)))
+
+    def receive(self) -> list[list[bytes]]:
+        """The messages that are complete now. Raises ConnectionError where the peer has ended the connection."""
+        assert self._socket is not None
+        read = self._socket.recv(_READ)
+        if not read:
+            raise ConnectionError("the master ended the connection")
+        self._arrived += read
+        return list(self._messages())
+
+    def _messages(self) -> Iterator[list[bytes]]:
+        if not self._greeted:
+            if len(self._arrived) < len(_GREETING):
+                return
+            self._greeted = True
+            del self._arrived[: len(_GREETING)]
+        place = 0
+        while (found := _next_frame(self._arrived, place)) is not None:
+            flags, body, place = found
+            if flags & _COMMAND:
+                self._command(body)
+                continue
+            self._frames.append(body)
+            if not flags & _MORE:
+                yield self._frames
+                self._frames = []
+        del self._arrived[:place]
+
+    def _command(self, body: bytes) -> None:
+        if body.startswith(b"\x05READY"):
+            self.ready = True
+        elif body.startswith(b"\x04PING"):
+            # Behind the name: how long the peer waits (2 bytes), and what it wants back.
+            assert self._socket is not None
+            self._socket.sendall(_frame(_COMMAND, b"\x04PONG" + body[7:]))
+
+    def close(self) -> None:
+        """Ends the connection, if there is one."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        self._arrived.clear()
+        self._frames, self._greeted, self.ready = [], False, False
+
+
+def _property(name: bytes, value: bytes) -> bytes:
+    return bytes([len(name)]) + name + struct.pack(">I", len(value)) + value
+
+
+def _frame(flags: int, body: bytes) -> bytes:
+    if len(body) > 255:
+        return bytes([flags | _LONG]) + struct.pack(">Q", len(body)) + body
+    return bytes([flags, len(body)]) + body
+
+
+def _next_frame(data: bytearray, place: int) -> tuple[int, bytes, int] | None:
+    """Flags and body of the frame at a place, and where the next one begins; None where it is not all there."""
+    wide = 8 if place < len(data) and data[place] & _LONG else 1
+    begins = place + 1 + wide
+    if len(data) < begins:
+        return None
+    ends = begins + int.from_bytes(data[place + 1 : begins], "big")
+    return (data[place], bytes(data[begins:ends]), ends) if len(data) >= ends else None

@@ -1,0 +1,174 @@
+"""Simulated minions speak as libzmq does, and count as signed in only where a real minion would be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+import zmq
+
+from bench.crowd import Crowd
+from bench.zmtp import SUBSCRIBE_ALL, Connection
+from saltwire.envelope import parse_request
+from saltwire.handshake import SignInRequest, parse_sign_in, refusal_reply, success_reply
+from saltwire.keys import PrivateKey, PublicKey, generate_key_string
+from saltwire.pack import packb
+
+#: Milliseconds that anything here may take.
+DEADLINE = 60_000
+
+
+@pytest.fixture
+def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
+    made: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    yield made
+    made.destroy(linger=0)
+
+
+def bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, **options: int) -> tuple[zmq.Socket[bytes], int]:
+    one = context.socket(kind)
+    one.setsockopt(zmq.RCVTIMEO, DEADLINE)
+    for name, value in options.items():
+        one.setsockopt(getattr(zmq, name), value)
+    return one, one.bind_to_random_port("tcp://127.0.0.1")
+
+
+def next_message(connection: Connection) -> list[bytes]:
+    while not (found := connection.receive()):
+        pass
+    return found[0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 300_000])
+def test_a_message_goes_there_and_back(context: zmq.Context[zmq.Socket[bytes]], size: int) -> None:
+    router, port = bound(context, zmq.ROUTER)
+    connection = Connection(b"DEALER")
+    connection.connect(port)
+    connection.await_ready()
+    connection.send(b"", b"x" * size)
+    route, *frames = router.recv_multipart()
+    assert frames == [b"", b"x" * size]
+    router.send_multipart([route, b"", b"y" * size])
+    assert next_message(connection) == [b"", b"y" * size]
+    connection.close()
+
+
+def test_messages_that_arrive_together_are_told_apart(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    router, port = bound(context, zmq.ROUTER)
+    connection = Connection(b"DEALER")
+    connection.connect(port)
+    connection.await_ready()
+    connection.send(b"")
+    route, _ = router.recv_multipart()
+    for number in range(100):
+        router.send_multipart([route, b"", b"%d" % number])
+    found: list[list[bytes]] = []
+    while len(found) < 100:
+        found += connection.receive()
+    assert found == [[b"", b"%d" % number] for number in range(100)]
+    connection.close()
+
+
+def test_a_subscriber_gets_every_topic(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    publisher, port = bound(context, zmq.XPUB)
+    connection = Connection(b"SUB")
+    connection.connect(port)
+    connection.await_ready()
+    connection.send(SUBSCRIBE_ALL)
+    assert publisher.recv() == SUBSCRIBE_ALL
+    publisher.send_multipart([b"topic", b"job"])
+    assert next_message(connection) == [b"topic", b"job"]
+    connection.close()
+
+
+def test_a_heartbeat_is_answered(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    # Who does not answer loses the connection after HEARTBEAT_TIMEOUT; each of its beats wakes the reader.
+    router, port = bound(context, zmq.ROUTER, HEARTBEAT_IVL=50, HEARTBEAT_TIMEOUT=20_000)
+    monitor = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+    connection = Connection(b"DEALER")
+    connection.connect(port)
+    connection.await_ready()
+    for _ in range(3):
+        assert connection.receive() == []
+    connection.send(b"", b"still here")
+    assert router.recv_multipart()[1:] == [b"", b"still here"]
+    assert not monitor.poll(0)
+    connection.close()
+
+
+def test_a_connection_that_ends_is_an_error(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    router, port = bound(context, zmq.ROUTER)
+    connection = Connection(b"DEALER")
+    connection.connect(port)
+    connection.await_ready()
+    router.close(linger=0)
+    with pytest.raises(ConnectionError, match="ended"):
+        connection.receive()
+
+
+class Master(threading.Thread):
+    """Answers so many sign-ins, each as ``answer`` says."""
+
+    def __init__(self, router: zmq.Socket[bytes], count: int, answer: Callable[[bytes], bytes]) -> None:
+        super().__init__(daemon=True)
+        self._router, self._count, self._answer = router, count, answer
+
+    def run(self) -> None:
+        for _ in range(self._count):
+            route, empty, payload = self._router.recv_multipart()
+            self._router.send_multipart([route, empty, self._answer(payload)])
+
+
+@pytest.fixture(scope="module")
+def master_keys() -> tuple[PrivateKey, PrivateKey]:
+    return PrivateKey.generate(1024), PrivateKey.generate(1024)
+
+
+def read(payload: bytes) -> SignInRequest:
+    envelope = parse_request(payload)
+    return parse_sign_in(envelope.load, version=envelope.version)
+
+
+def welcome(request: SignInRequest, key: PrivateKey) -> bytes:
+    return success_reply(
+        request,
+        PublicKey.from_pem(request.pub),
+        master_key=key,
+        aes_key_string=generate_key_string(),
+        session_key_string=generate_key_string(),
+        publish_port=4505,
+    )
+
+
+WRONG: Mapping[str, Callable[[SignInRequest, tuple[PrivateKey, PrivateKey]], bytes]] = {
+    "a refusal": lambda request, keys: refusal_reply(request, False, master_key=keys[0]),
+    "another master's": lambda request, keys: welcome(request, keys[1]),
+    "without its token": lambda request, keys: welcome(replace(request, token=None), keys[0]),
+    "to another request": lambda request, keys: welcome(replace(request, nonce="0" * 32), keys[0]),
+    "an error": lambda request, keys: packb("bad load"),
+    "nothing": lambda request, keys: b"",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_only_answers_that_a_minion_believes_count(
+    context: zmq.Context[zmq.Socket[bytes]], master_keys: tuple[PrivateKey, PrivateKey], wrong: str
+) -> None:
+    router, port = bound(context, zmq.ROUTER)
+    crowd = Crowd("crowd", 2, port, port)
+
+    def answer(payload: bytes) -> bytes:
+        request = read(payload)
+        bad = request.id == "crowd00001" and request.token is not None
+        return WRONG[wrong](request, master_keys) if bad else welcome(request, master_keys[0])
+
+    for expected in (2, 1):
+        master = Master(router, 2, answer)
+        master.start()
+        sign_ins = crowd.sign_ins()
+        told = crowd.storm(sign_ins)
+        master.join(DEADLINE / 1000)
+        assert told["seconds"] > 0
+        assert crowd.looked_at(sign_ins) == expected
