@@ -2,9 +2,9 @@
 
 python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5]
 
-Seconds depend on what else the machine does; CPU seconds and PSS much less. What of a storm is timed, and what simulated minions do
-before and after it, says bench.crowd; their CPU, which real ones bring with them, is a row of its own. Both masters are as they come: five workers of Salt's,
-the lab's workers of ours, everything of both on this machine, Redis included.
+Seconds depend on what else the machine does; CPU seconds and PSS much less. bench.crowd says what of a storm is timed; the CPU of
+simulated minions, which real ones bring with them, is a row of its own. Both masters are as they come: five workers of Salt's, the
+lab's workers of ours, everything of both on this machine, Redis included.
 """
 
 from __future__ import annotations
