@@ -27,6 +27,9 @@ TREE = {
 MINIONS = ("bench1", "bench2")
 _START_SECONDS = 300.0
 
+#: Programs of the lab, and some to spare.
+_PROGRAMS = 20
+
 
 @dataclass(frozen=True)
 class System:
@@ -68,6 +71,16 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
+def _row_of_ports(count: int) -> int:
+    """The first of so many ports in a row that nothing listens on."""
+    for first in range(23520, 32000, count):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + count):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise RuntimeError(f"no {count} ports in a row are free between 23520 and 32000")
+
+
 def write_tree(directory: Path) -> Path:
     """The state tree that both apply."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -93,8 +106,8 @@ def saltern(directory: Path) -> Iterator[System]:
     names = ("publish", "ret", "control", "event-pull", "event-pub", "workers", "redis")
     for name, port in zip(names, free_ports(len(names)), strict=True):
         options += [f"--{name}-port", str(port)]
-    # Eleven programs, each with a port for its probes, in a row.
-    options += ["--health-port", "23520"]
+    # Each program has a port for its probes.
+    options += ["--health-port", str(_row_of_ports(_PROGRAMS))]
     up = [str(binaries / "saltern"), "lab", "up", *options]
     subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=_START_SECONDS)
     try:
