@@ -6,8 +6,8 @@ Fed with the events of the bus, the answers of the master and the time; answers 
     probing --gather time over, somebody still runs it--> probing again
     probing --gather time over, nobody runs it, no minion has time left--> ask the job cache once more, report the silent, done
 
-A return that the bus dropped is in the job cache, so it is found at the next deadline; a minion that says that it runs the
-job gets another ``timeout`` each time that it says so.
+A return that the bus dropped is in the job cache, so it is found at the next deadline at the latest; so is what a minion said
+of the job. One that says that it runs the job gets another ``timeout`` each time that it says so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ class Silent:
 
 @dataclass(frozen=True)
 class AskReturns:
-    """Ask the master for ``job_returns`` and feed the answer to ``returns``."""
+    """Ask the master for ``job_returns``, of these minions or of all, and feed the answer to ``returns``."""
+
+    minions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class AskProbe:
+    """The same for the job of ``FindJob``; feed the answer to ``probe_returns``."""
+
+    jid: str
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Finish:
     """Nothing is left to wait for."""
 
 
-Instruction: TypeAlias = Show | Silent | AskReturns | FindJob | Finish
+Instruction: TypeAlias = Show | Silent | AskReturns | AskProbe | FindJob | Finish
 
 
 class JobWait:
@@ -93,10 +102,9 @@ class JobWait:
             return []
         if job == self.jid:
             # The whole return is in the job cache: it was stored before the event was fired.
-            return [AskReturns()] if data["return"] == TRIMMED else self._came_back({minion: data})
-        if job == self._probe and minion in self.pending and _is_running(data):
-            self._patience[minion] = now + self._timeout
-            self._running = True
+            return [AskReturns((minion,))] if data["return"] == TRIMMED else self._came_back({minion: data})
+        if job == self._probe:
+            self._answered(minion, data, now)
         return []
 
     def returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
@@ -106,14 +114,31 @@ class JobWait:
         shown = self._came_back(found)
         if self._finished or now < self.deadline:
             return shown
+        if self._probe and not self._running:
+            # Nobody was heard to run it. As with returns: what counts is what the job cache holds.
+            return [*shown, AskProbe(self._probe)]
+        return [*shown, *self._go_on(now)]
+
+    def probe_returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
+        """What the job cache holds of FindJob's job (AskProbe): it decides how to go on."""
+        for minion, answer in found.items():
+            self._answered(minion, answer, now)
+        return self._go_on(now)
+
+    def _answered(self, minion: str, answer: Mapping[str, Any], now: float) -> None:
+        if minion in self.pending and _is_running(answer):
+            self._patience[minion] = now + self._timeout
+            self._running = True
+
+    def _go_on(self, now: float) -> list[Instruction]:
         if self._running:
             self._running = False
             self.deadline = now + self._gather_timeout
-            return [*shown, FindJob(tuple(sorted(self.pending)))]
+            return [FindJob(tuple(sorted(self.pending)))]
         if (left := max(self._patience[minion] for minion in self.pending)) > now:
             self.deadline = left
-            return shown
-        return [*shown, *self._finish()]
+            return []
+        return self._finish()
 
     def probed(self, jid: str | None) -> None:
         """The job id of FindJob's publish; None where no minion was there to be asked."""

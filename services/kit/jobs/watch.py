@@ -6,14 +6,20 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from services.kit.bus import EventSubscriber
-from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError
-from services.kit.jobs.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from services.kit.jobs.pace import Pace, Pauses
+from services.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 
-#: Seconds between looks into the job cache while there is no event bus.
-_LOOK_EVERY = 0.5
+#: Between looks into the job cache, by whether the bus has confirmed our subscription. One that did may be gone since, or lose
+#: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
+_PAUSES: Mapping[bool, Pauses] = {True: Pauses(first=2.0, longest=30.0), False: Pauses(first=0.5, longest=5.0)}
+
+#: Seconds that the master has to answer such a look while the bus may still bring what is looked for.
+_LOOK_PATIENCE = 2.0
 
 
 class Returns(Protocol):
@@ -26,19 +32,26 @@ class Returns(Protocol):
         """A minion that did not return."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    wait: JobWait
+    returns: Returns
+    pace: Pace
+
+
 class Watch:
     """Follows any number of jobs at once (a batch follows one for each step)."""
 
     def __init__(
         self, control: ControlClient, bus: EventSubscriber, clock: Callable[[], float], user: str, *, heard: bool
     ) -> None:
-        """``heard``: the bus has confirmed our subscription; else the job cache is looked into instead."""
+        """``heard``: the bus has confirmed our subscription; else the job cache is looked into more often."""
         self._control = control
         self._bus = bus
         self._clock = clock
         self._user = user
         self._heard = heard
-        self._followed: dict[str, tuple[JobWait, Returns]] = {}
+        self._followed: dict[str, _Followed] = {}
         #: (when, what): calls of the future; so a batch pauses between its steps.
         self._later: list[tuple[float, Callable[[], None]]] = []
         #: The job that was followed last; empty before the first.
@@ -47,6 +60,7 @@ class Watch:
             Show: self._show,
             Silent: self._silent,
             AskReturns: self._ask_returns,
+            AskProbe: self._ask_probe,
             FindJob: self._find_job,
         }
 
@@ -60,7 +74,7 @@ class Watch:
             gather_timeout=gather_timeout,
             now=self._clock(),
         )
-        self._followed[wait.jid] = (wait, returns)
+        self._followed[wait.jid] = _Followed(wait, returns, Pace(_PAUSES[self._heard], self._clock()))
         self.jid = wait.jid
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
@@ -78,20 +92,33 @@ class Watch:
         self._later = [one for one in self._later if one[0] > now]
         for call in due:
             call()
-        times = [*(wait.deadline for wait, _ in self._followed.values()), *(when for when, _ in self._later)]
+        followed = self._followed.values()
+        times = [*(min(one.wait.deadline, one.pace.at) for one in followed), *(when for when, _ in self._later)]
         if not times:
             return
-        deadline = min(times)
-        left = max(deadline - self._clock(), 0.0)
-        event = self._bus.next(left if self._heard else min(left, _LOOK_EVERY))
+        event = self._bus.next(max(min(times) - self._clock(), 0.0))
         # A copy: what a return is given to may start to follow the next job of a batch.
-        for wait, returns in list(self._followed.values()):
-            instructions: list[Instruction] = []
-            if event is not None:
-                instructions += wait.event(*event, self._clock())
-            elif not self._heard:
-                instructions.append(AskReturns())
-            self._carry_out(wait, returns, instructions or wait.tick(self._clock()))
+        for one in list(followed):
+            instructions = [] if event is None else one.wait.event(*event, self._clock())
+            if instructions:
+                one.pace.heard(self._clock())
+            elif not (instructions := one.wait.tick(self._clock())) and one.pace.at <= self._clock():
+                instructions = self._look(one)
+            self._carry_out(one.wait, one.returns, instructions)
+
+    def _look(self, one: _Followed) -> list[Instruction]:
+        """What the bus may have lost."""
+        found: Mapping[str, Mapping[str, Any]] = {}
+        patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
+        try:
+            if pending := sorted(one.wait.pending):
+                found = self._control.call("job_returns", timeout=patience, jid=one.wait.jid, minions=pending)
+        except (ControlError, ControlTimeout):
+            # Asked again at the deadline, which then says what is wrong.
+            if not self._heard:
+                raise
+        one.pace.looked(self._clock(), found=bool(found))
+        return one.wait.returns(found, self._clock()) if found else []
 
     def _carry_out(self, wait: JobWait, returns: Returns, instructions: Iterable[Instruction]) -> None:
         queue = deque(instructions)
@@ -111,8 +138,17 @@ class Watch:
         return ()
 
     def _ask_returns(self, wait: JobWait, returns: Returns, instruction: AskReturns) -> Iterable[Instruction]:
-        found = self._control.call("job_returns", timeout=CONTROL_PATIENCE, jid=wait.jid)
-        return wait.returns(found, self._clock())
+        return wait.returns(self._job_returns(wait.jid, instruction.minions), self._clock())
+
+    def _ask_probe(self, wait: JobWait, returns: Returns, instruction: AskProbe) -> Iterable[Instruction]:
+        return wait.probe_returns(self._job_returns(instruction.jid), self._clock())
+
+    def _job_returns(self, jid: str, minions: Iterable[str] | None = None) -> Mapping[str, Mapping[str, Any]]:
+        some = {} if minions is None else {"minions": list(minions)}
+        found: Mapping[str, Mapping[str, Any]] = self._control.call(
+            "job_returns", timeout=CONTROL_PATIENCE, jid=jid, **some
+        )
+        return found
 
     def _find_job(self, wait: JobWait, returns: Returns, instruction: FindJob) -> Iterable[Instruction]:
         try:

@@ -2,8 +2,8 @@
 """What happens while a part of the master is away: the rows of docs/operations/outages.md, each of which is a test.
 
 A row says how the part is broken and mended, what an operator is told meanwhile, and which commands wait. Every row has in common
-what the test holds it to: a job that was running when the part broke returns, and is in the job cache afterwards; everything comes
-back by itself, and nothing ends or says a traceback.
+what the test holds it to: a job that was running when the part broke returns, the `salt` that waits for it prints what it returned,
+and it is in the job cache afterwards; everything comes back by itself, and nothing ends or says a traceback.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Outage:
     event: bool | None = True
     #: Names of probes that say 503 meanwhile.
     unready: tuple[str, ...] = ()
+    #: Whether the `salt` that waits for the running job must end meanwhile, without an event of it.
+    unheard: bool = False
 
     @property
     def line(self) -> str:
@@ -89,8 +91,8 @@ def slow(seconds: float, *links: str) -> tuple[Act, Act]:
     return set_to(seconds), set_to(0.0)
 
 
-def _stopped(number: int) -> Act:
-    return lambda field: field.processes["redis"].send_signal(number)
+def _stopped(number: int, name: str = "redis") -> Act:
+    return lambda field: field.processes[name].send_signal(number)
 
 
 def _full(field: Field) -> None:
@@ -148,14 +150,15 @@ OUTAGES: tuple[Outage, ...] = (
     Outage("reqserver is gone", *gone("reqserver"), _JOBS, "results, sign-ins; commands, for 30 s", "commands after 30 s: no answer from the master", "waits", None),
     Outage("all workers are gone", *gone("mworker", "mworker2"), _JOBS, "results, sign-ins; commands, for 5 s", "commands after 5 s: no worker is connected", "waits", None, ("reqserver",)),
     Outage("one worker of two is gone", *gone("mworker2"), "everything", "requests that it had in hand, for `worker_silence`", "nothing", "works"),
-    Outage("event publisher is gone", *gone("eventpublisher"), "jobs, results, reactions", "nothing; who follows events misses some", "nothing", "works"),
+    Outage("event publisher is gone", *gone("eventpublisher"), "jobs, results, reactions", "nothing; who follows events misses some", "nothing", "works", unheard=True),
+    Outage("event publisher hangs", _stopped(signal.SIGSTOP, "eventpublisher"), _stopped(signal.SIGCONT, "eventpublisher"), "jobs, results, reactions", "who follows events, for those", "nothing", "works", unheard=True),
     Outage("reactor is gone", *gone("reactor"), "all but reactions", "events", "nothing", "works"),
     Outage("maintenance is gone", *gone("maintenance"), "all but its chores", "rotation, expiry, schedule", "nothing", "works"),
     Outage("network between workers and reqserver", *apart("mworker~reqserver", "mworker2~reqserver"), _JOBS, "results, sign-ins; commands, for 5 s", "commands after 5 s: no worker is connected", "waits", None),
-    Outage("network between workers and event publisher", *apart("mworker~eventpublisher", "mworker2~eventpublisher"), "jobs, results, reactions", "nothing; who follows events misses some", "nothing", "works"),
+    Outage("network between workers and event publisher", *apart("mworker~eventpublisher", "mworker2~eventpublisher"), "jobs, results, reactions", "nothing; who follows events misses some", "nothing", "works", unheard=True),
     Outage("network between reactor and reqserver", *apart("reactor~reqserver"), "all but reactions", "reactions", "nothing", "works"),
     Outage("network between `salt` and reqserver", *apart("cli~reqserver"), "all but this one's commands", "its commands, for 30 s", "after 30 s: no answer from the master", "waits", None),
-    Outage("network between `salt` and event publisher", *apart("cli~eventpublisher"), "everything; `salt` reads results from the job cache", "nothing", "nothing", "works"),
+    Outage("network between `salt` and event publisher", *apart("cli~eventpublisher"), "everything; `salt` reads results from the job cache", "nothing", "nothing", "works", unheard=True),
     Outage("network between a minion and reqserver", *apart("web1~reqserver"), "jobs reach it and run", "its results", "nothing", "waits"),
     Outage("network between a minion and publisher", *apart("web1~publisher"), "its running jobs and their results", "new jobs, for `replay_window`", "nothing", "waits"),
 )  # fmt: skip

@@ -359,6 +359,69 @@ def test_dropped_return_is_shown_from_the_job_cache(
     assert fake.now == 2
 
 
+def test_a_bus_that_goes_during_the_wait_is_noticed(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it does not bring any more is found by a look, long before the time of the command is over."""
+
+    def returns(fields: dict[str, Any]) -> dict[str, Any]:
+        assert "a" not in fields["minions"], "it has returned, and its return may be large"
+        there = {"b": 9.0, "c": 12.0}
+        return {name: ret(name, name)[1] for name in fields["minions"] if there[name] <= fake.now}
+
+    fake = master({"publish": job("a", "b", "c"), "job_returns": returns}, [(1, *ret("a", "a"))])
+    assert salt.run(["*", "f.x", "-t", "600", "--static", "--out=json"], fake.outside()) == 0
+    assert json.loads(capsys.readouterr().out) == {"a": "a", "b": "b", "c": "c"}
+    # 2 s after the last that was heard, and then each pause half as long again: 3, 6, 10.5. What is found shortens them.
+    assert fake.now == 12.5
+    assert len(fake.sent("job_returns")) == 4
+
+
+@pytest.mark.parametrize(("hears", "fewest", "most"), [(True, 118, 128), (False, 715, 735)], ids=["bus", "no bus"])
+def test_an_idle_wait_looks_seldom(master: Callable[..., Any], hears: bool, fewest: int, most: int) -> None:
+    fake = master({"publish": job("a"), "job_returns": {}}, hears=hears)
+    assert salt.run(["*", "f.x", "-t", "3590"], fake.outside()) == 1
+    assert fewest <= len(fake.sent("job_returns")) <= most
+
+
+def test_events_of_other_jobs_put_no_look_off(master: Callable[..., Any]) -> None:
+    others = [(number / 10, "salt/job/1/ret/a", {"return": 1}) for number in range(100)]
+    fake = master({"publish": job("a"), "job_returns": {"a": ret("a", True)[1]}}, others)
+    assert salt.run(["*", "f.x", "-t", "600"], fake.outside()) == 0
+    assert fake.now < 3
+
+
+@pytest.mark.parametrize(
+    "away", [ControlTimeout("tcp://master:4507", 2), ControlError("StoreUnavailable", "redis does not answer")]
+)
+def test_a_master_that_is_away_for_a_look_ends_no_wait(
+    master: Callable[..., Any], away: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = master({"publish": job("a"), "job_returns": away}, [(30, *ret("a", 7))])
+    assert salt.run(["*", "f.x", "-t", "60"], fake.outside()) == 0
+    assert capsys.readouterr() == ("a:\n    7\n", "")
+    assert fake.sent("job_returns")
+
+
+def test_without_the_bus_a_job_that_runs_on_is_waited_for(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes = iter(range(1, 100))
+
+    def publish(fields: dict[str, Any]) -> dict[str, Any]:
+        return job("a") if fields["fun"] == "f.x" else {"jid": f"probe{next(probes)}", "minions": ["a"]}
+
+    def returns(fields: dict[str, Any]) -> dict[str, Any]:
+        if fields["jid"] == JID:
+            return {"a": ret("a", "done")[1]} if fake.now >= 60 else {}
+        return {"a": {"return": {"jid": JID, "pid": 7}}} if fake.now < 60 else {"a": {"return": {}}}
+
+    fake = master({"publish": publish, "job_returns": returns}, hears=False)
+    assert salt.run(["*", "f.x", "-t", "5"], fake.outside()) == 0
+    assert capsys.readouterr().out == "a:\n    done\n"
+    assert 60 <= fake.now <= 66
+
+
 def test_without_the_event_bus_the_job_cache_is_asked(
     master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kit.jobs.wait import AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from services.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 
 JID = "20260101000000000000"
 PROBE = "20260101000005000000"
@@ -71,7 +72,7 @@ def test_a_dropped_return_is_found_in_the_job_cache() -> None:
 
 def test_a_return_too_large_for_the_bus_is_taken_from_the_job_cache() -> None:
     wait = waiting("a", "b")
-    assert wait.event(*ret("a", value="VALUE_TRIMMED"), 101) == [AskReturns()]
+    assert wait.event(*ret("a", value="VALUE_TRIMMED"), 101) == [AskReturns(("a",))]
     assert wait.returns({"a": {"return": "large"}}, 101) == [Show("a", {"return": "large"})]
     assert wait.pending == {"b"}
 
@@ -92,7 +93,8 @@ def test_silent_minions_are_asked_and_given_up() -> None:
     assert wait.deadline == 115
     assert wait.event(*ret("a", PROBE, {}), 106) == []
     assert wait.tick(115) == [AskReturns()]
-    assert wait.returns({}, 115) == [Silent("a"), Silent("c"), Finish()]
+    assert wait.returns({}, 115) == [AskProbe(PROBE)]
+    assert wait.probe_returns({}, 115) == [Silent("a"), Silent("c"), Finish()]
     assert wait.event(*ret("a"), 116) == []
 
 
@@ -119,7 +121,22 @@ def test_answers_that_mean_that_the_job_does_not_run(answer: dict[str, Any]) -> 
     wait.probed(PROBE)
     wait.event(f"salt/job/{PROBE}/ret/a", answer, 106)
     wait.tick(115)
-    assert wait.returns({}, 115) == [Silent("a"), Finish()]
+    assert wait.returns({}, 115) == [AskProbe(PROBE)]
+    assert wait.probe_returns({"a": answer}, 115) == [Silent("a"), Finish()]
+
+
+def test_an_answer_that_the_bus_dropped_gives_more_time() -> None:
+    wait = waiting("a", "b")
+    wait.tick(105)
+    wait.returns({}, 105)
+    wait.probed(PROBE)
+    assert wait.returns({"b": {"return": 1}}, 115) == [Show("b", {"return": 1}), AskProbe(PROBE)]
+    # Of who has returned it says nothing any more.
+    assert wait.probe_returns({"a": {"return": {"pid": 7}}, "b": {"return": {"pid": 7}}}, 115) == [FindJob(("a",))]
+    assert wait.deadline == 125
+    wait.probed("2")
+    assert wait.returns({}, 125) == [AskProbe("2")]
+    assert wait.probe_returns({}, 125) == [Silent("a"), Finish()]
 
 
 def test_patience_longer_than_the_gather_time_is_kept() -> None:
@@ -132,10 +149,12 @@ def test_patience_longer_than_the_gather_time_is_kept() -> None:
     assert wait.returns({}, 40) == [FindJob(("a",))]
     wait.probed("2")
     wait.tick(50)
-    assert wait.returns({}, 50) == []
+    assert wait.returns({}, 50) == [AskProbe("2")]
+    assert wait.probe_returns({}, 50) == []
     assert wait.deadline == 69
     assert wait.tick(69) == [AskReturns()]
-    assert wait.returns({}, 69) == [Silent("a"), Finish()]
+    assert wait.returns({}, 69) == [AskProbe("2")]
+    assert wait.probe_returns({}, 69) == [Silent("a"), Finish()]
 
 
 def test_nobody_could_be_asked() -> None:
@@ -152,6 +171,7 @@ _MINIONS = ["a", "b", "c", "d"]
 _happening = st.one_of(
     st.tuples(st.just("return"), st.sampled_from([*_MINIONS, "x"])),
     st.tuples(st.just("running"), st.sampled_from(_MINIONS)),
+    st.tuples(st.just("running, not heard"), st.sampled_from(_MINIONS)),
     st.tuples(st.just("gone"), st.sampled_from(_MINIONS)),
     st.tuples(st.just("dropped"), st.sampled_from(_MINIONS)),
     st.tuples(st.just("time"), st.sampled_from(_MINIONS)),
@@ -163,6 +183,7 @@ def test_every_minion_is_reported_once_and_the_wait_ends(happenings: list[tuple[
     wait = JobWait(JID, minions, ["ghost"], timeout=5, gather_timeout=10, now=0)
     now, probes, done = 0.0, 0, False
     cache: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     reported: list[str] = []
 
     def carry_out(instructions: list[Instruction]) -> None:
@@ -178,6 +199,8 @@ def test_every_minion_is_reported_once_and_the_wait_ends(happenings: list[tuple[
                 wait.probed(f"probe{probes}")
             elif isinstance(one, AskReturns):
                 carry_out(wait.returns(cache, now))
+            elif isinstance(one, AskProbe):
+                carry_out(wait.probe_returns(answers[one.jid], now))
             else:
                 done = True
 
@@ -190,6 +213,8 @@ def test_every_minion_is_reported_once_and_the_wait_ends(happenings: list[tuple[
             carry_out(wait.event(*ret(minion), now))
         elif what == "dropped" and minion in minions:
             cache[minion] = ret(minion)[1]
+        elif what == "running, not heard":
+            answers[f"probe{probes}"][minion] = ret(minion, f"probe{probes}", {"pid": 1})[1]
         elif what in ("running", "gone"):
             carry_out(wait.event(*ret(minion, f"probe{probes}", {"pid": 1} if what == "running" else {}), now))
         elif what == "time":
