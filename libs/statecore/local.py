@@ -44,24 +44,26 @@ class LocalMinion:
         compile_pillar: PillarCompiler | None = None,
         tops: Callable[[], dict[str, list[str]]] | None = None,
         manage: Manager | None = None,
+        refreshed: Callable[[str], bool] | None = None,
     ) -> None:
         """Without ``compile_pillar`` there is no pillar but the override; ``tops`` is what a master's tops would be; ``manage``
-        asks the minion that runs beside this process."""
+        asks the minion that runs beside this process. ``refreshed`` is told what was asked for anew: pillar, modules, grains."""
         self._compile_pillar = compile_pillar
         self._tops = tops
         self._manage = manage
+        self._refreshed = refreshed or (lambda what: True)
 
     def refresh_pillar(self) -> bool:
         """True: the runtime compiles it anew for the next call."""
-        return True
+        return self._refreshed("pillar")
 
     def refresh_modules(self) -> bool:
         """True: the runtime looks for modules anew."""
-        return True
+        return self._refreshed("modules")
 
     def refresh_grains(self) -> bool:
         """True: the runtime gathers them anew for the next call."""
-        return True
+        return self._refreshed("grains")
 
     def compile_pillar(
         self,

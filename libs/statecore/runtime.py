@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -385,13 +385,15 @@ def local_runtime(
     master: Master | None = None,
     files: Files | None = None,
     fetches: bool = False,
+    refreshed: Callable[[str], bool] | None = None,
 ) -> Runtime:
     """A minion without a master (salt-call --local): files and pillar from local roots.
 
     ``grains`` and ``pillar`` stand for those of the host and of the pillar roots: some other minion's.
     ``jobs`` are those that run on this host meanwhile; None: nobody knows. ``manage`` asks the minion that runs beside.
     ``events`` and ``master``: of an orchestration, which runs where a master is. ``files``: in place of ``file_roots``.
-    ``fetches``: files and pillar may come from Git repositories, which nobody else fetches here.
+    ``fetches``: files and pillar may come from Git repositories, which nobody else fetches here. ``refreshed``: as of
+    ``LocalMinion``.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = _host(whole)
@@ -427,7 +429,7 @@ def local_runtime(
         files=files or (own.files() if own else LocalFiles.of(whole)),
         host=host,
         grains=grains,
-        minion=LocalMinion(compiled, tops, manage),
+        minion=LocalMinion(compiled, tops, manage, refreshed),
         jobs=jobs,
         events=events,
         master=master,

@@ -314,7 +314,9 @@ class MinionOptions(StateOptions, FileserverOptions):
         "salt", "host name or address of the master, host:port at will; a list: the minion is connected to all of them"
     )
     master_type: str = option(
-        "str", "str; of a list one at a time: failover, in order, or distributed, beginning with one by the minion's id"
+        "str",
+        "str; of a list one at a time: failover, in order, or distributed, beginning with one by the minion's id; "
+        "func: `master` names a function that returns the address; disable: there is none",
     )
     master_port: int = option(4506, "the master's request port")
     master_alive_interval: int = option(

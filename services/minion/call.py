@@ -58,10 +58,11 @@ def run(argv: Sequence[str]) -> int:
     fun, *words = _words(flags)
     positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
     printer.heed([{"__kwarg__": True, **keywords}])
-    local = flags.local or options.file_client == "local"
+    local = flags.local or options.file_client == "local" or options.master_type == "disable"
     remote = None if local else importlib.import_module(_REMOTE)
     procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
-    configured, options = options, options if remote is None else remote.with_master(options)
+    configured = options if remote is None else remote.evaluated(options)
+    options = configured if remote is None else remote.with_master(configured)
     runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
@@ -182,6 +183,7 @@ def _local(options: MinionOptions, procs: Any) -> Runtime:
         jobs=procs,
         manage=partial(_manage, Path(options.cachedir)),
         fetches=True,
+        refreshed=partial(_refreshed, Path(options.cachedir)) if options.master_type == "disable" else None,
     )
 
 
@@ -189,6 +191,12 @@ def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, 
     """Asks the minion that runs on this host, if one does."""
     answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer
+
+
+def _refreshed(cachedir: Path, what: str) -> bool:
+    """Tells the minion that runs on this host, if one does."""
+    told: bool = importlib.import_module(_MINION).leave_refresh([cachedir], what)
+    return told
 
 
 def _load(

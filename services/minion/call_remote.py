@@ -15,6 +15,7 @@ from services.kit.commandline import CommandError
 from services.kit.config import MinionOptions, as_opts, extension_directory
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
+from services.minion.master_function import evaluated as evaluated
 from services.minion.masters import Masters, at_once, in_order
 from services.minion.remote import RemoteFiles, RemoteMinion
 from statecore.running_jobs import ProcDirectory

@@ -19,10 +19,12 @@ from services.kit.service import EX_CONFIG, catch_signals, explain, hold, open_p
 from services.kit.tracing import checked
 from services.minion.admission import Ended, NoMaster, Rejected, Turn
 from services.minion.affairs import Affairs
+from services.minion.alone import Alone
 from services.minion.channel import endpoint
 from services.minion.hot import run_at_once
 from services.minion.lookout import Lookout, MasterLost
-from services.minion.masters import Masters, after_loss, at_once, in_order
+from services.minion.master_function import evaluated
+from services.minion.masters import DISABLE, FUNC, Masters, after_loss, at_once, in_order
 from services.minion.minion import Minion
 
 _LOG = logging.getLogger("saltern.minion")
@@ -38,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             options = load_minion(arguments.config_dir)
             configure("minion", arguments.log_level or options.log_level, options.log_format)
-            several = at_once(options)
+            several = () if options.master_type in (DISABLE, FUNC) else at_once(options)
         except ConfigError as error:
             explain("minion", "minion", arguments.config_dir, error)
             raise
@@ -50,6 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                 turn.wait(random.randint(0, options.random_startup_delay))
             try:
                 checked(options.tracing)
+                if options.master_type == DISABLE:
+                    _run_alone(options, turn)
+                    return 0
+                if options.master_type == FUNC:
+                    options = evaluated(options, turn)
+                    several = at_once(options)
                 if several:
                     run_at_once(options, several, turn)
                 else:
@@ -66,6 +74,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         _LOG.critical("%s", error)
         return _EX_REJECTED
     return 0
+
+
+def _run_alone(options: MinionOptions, turn: Turn) -> None:
+    """Without a master. Raises Ended."""
+    minion = Alone(options, turn)
+    try:
+        minion.run()
+    finally:
+        minion.close()
 
 
 def _run_one_by_one(options: MinionOptions, turn: Turn) -> None:

@@ -19,6 +19,9 @@ from services.kit.config import ConfigError, MinionOptions
 #: What ``master_type`` may say: whether a list of masters is used one at a time.
 _ONE_AT_A_TIME = {"str": False, "failover": True, "distributed": True}
 
+#: There is no master; its address is what a function returns (``master_function``).
+DISABLE, FUNC = "disable", "func"
+
 #: ``[2001:db8::1]:4506``, ``host:4506``.
 _WITH_PORT = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]]+):(?P<port>\d{1,5})")
 
@@ -49,7 +52,7 @@ def _state(cachedir: str, master: str) -> Path:
 def listed(options: MinionOptions) -> list[str]:
     """The masters as they are configured. Raises ConfigError where there are none, or ``master_type`` is unknown."""
     if options.master_type not in _ONE_AT_A_TIME:
-        known = ", ".join(_ONE_AT_A_TIME)
+        known = ", ".join((*_ONE_AT_A_TIME, FUNC, DISABLE))
         raise ConfigError(f"master_type: {options.master_type!r} is not supported; there are {known}")
     given = [options.master] if isinstance(options.master, str) else options.master
     found = list(dict.fromkeys(name.strip() for name in given if name.strip()))

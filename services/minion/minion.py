@@ -96,7 +96,7 @@ class Minion:
         affairs.speak_through(self._send_events)
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
-        self._engine = Preloaded(options, masters, self._identity)
+        self._engine = Preloaded(lambda: zygote.start(options, masters, self._identity, self._credentials))
         self._nonce = ""
         self._looked = 0.0
         turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
@@ -104,7 +104,7 @@ class Minion:
     def run(self) -> None:
         """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
         self._take(self._admission.sign_in())
-        self._engine.start(self._credentials)
+        self._engine.start()
         self._resume()
         while not self._turns.ended():
             self._turn()
@@ -352,7 +352,7 @@ class Minion:
         _LOG.error("the preloaded process ended; a new one is started")
         if self._affairs.duties is not None:
             self._affairs.duties.lost()
-        self._engine.start(self._credentials)
+        self._engine.start()
         self._resume()
 
     def _resume(self) -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgpack
 
-from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions
 from services.minion import zygote
-from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
-from services.minion.masters import Masters
 from services.minion.pair import Pair
 
 _LOG = logging.getLogger("saltern.minion")
@@ -30,22 +26,21 @@ _KINDS = (SPOOLED, zygote.DIED, zygote.UNWATCHED, zygote.ENDED, zygote.READY)
 class Preloaded:
     """There is one at a time, from ``start`` to ``close``."""
 
-    def __init__(self, options: MinionOptions, masters: Masters, identity: Identity) -> None:
-        self._options = options
-        self._masters = masters
-        self._identity = identity
+    def __init__(self, fork: Callable[[], tuple[int, Pair]]) -> None:
+        """``fork`` starts one: its pid, and our end of the pair."""
+        self._fork = fork
         self._pair: Pair | None = None
         #: 0: it ended, and is not started again.
         self._pid = 0
 
-    def start(self, credentials: Credentials) -> None:
+    def start(self) -> None:
         """Forks it; of one that died the end is kept no longer."""
         if self._pid:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, 0)
         if self._pair is not None:
             self._pair.close()
-        self._pid, self._pair = zygote.start(self._options, self._masters, self._identity, credentials)
+        self._pid, self._pair = self._fork()
 
     @property
     def started(self) -> bool:

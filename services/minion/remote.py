@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -253,10 +253,15 @@ class RemoteMinion(_Master):
 
     def _leave(self, what: str) -> bool:
         cachedir = self._options.cachedir
-        for directory in (self._masters.state(cachedir), *self._masters.other_states(cachedir)):
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / f"refresh-{what}").touch()
-        return True
+        return leave_refresh([self._masters.state(cachedir), *self._masters.other_states(cachedir)], what)
+
+
+def leave_refresh(states: Sequence[Path], what: str) -> bool:
+    """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True."""
+    for directory in states:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"refresh-{what}").touch()
+    return True
 
 
 def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:

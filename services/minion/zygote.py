@@ -33,17 +33,17 @@ from typing import Any
 import msgpack
 
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions, as_opts, extension_directory
+from services.kit.config import MinionOptions
 from services.kit.tracing import Tracing
 from services.minion import jobber
-from services.minion.channel import Channel, ChannelError
+from services.minion.channel import ChannelError
+from services.minion.homes import AtMaster, Home
 from services.minion.identity import Identity
 from services.minion.journal import JobSteps
 from services.minion.learned import Learned, share
 from services.minion.masters import Masters
 from services.minion.other_masters import OtherMasters
 from services.minion.pair import Pair
-from services.minion.remote import RemoteFiles, RemoteMinion
 from services.minion.spool import Spool
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
@@ -96,13 +96,9 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(
-        self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials, pair: Pair
-    ) -> None:
+    def __init__(self, options: MinionOptions, masters: Masters, home: Home, pair: Pair) -> None:
         self._options = options
-        self._masters = masters
-        self._identity = identity
-        self._credentials = credentials
+        self._home = home
         self._pair = pair
         cachedir = Path(options.cachedir)
         self._procs = ProcDirectory(cachedir / "proc")
@@ -187,7 +183,8 @@ class Zygote:
             return
         code = 1
         try:
-            ways = (self._others.send, steps, self._send_now, self._tracing)
+            self._home.before_job(self._runtime)
+            ways = (self._others.send, steps, self._home.send, self._tracing)
             jobber.work(self._runtime, load, self._procs, self._spool, self._pair, *ways)
             self._learned.tell()
             self._tracing.close()
@@ -197,11 +194,6 @@ class Zygote:
         finally:
             logging.shutdown()
             os._exit(code)
-
-    def _send_now(self, load: Mapping[str, Any]) -> None:
-        """To the master, in a jobber. Raises ChannelError."""
-        with Channel(self._options, self._identity, self._credentials) as channel:
-            channel.ask(load)
 
     def _watch(self, wanted: bool) -> None:
         if not wanted or self._watcher:
@@ -249,7 +241,7 @@ class Zygote:
             self._fork(*self._waiting.popleft())
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
-        self._credentials = Credentials(**value)
+        self._home.take(Credentials(**value))
         self._runtime = self._new_runtime(self._runtime.pillar)
 
     def _end(self, seconds: float) -> None:
@@ -272,16 +264,11 @@ class Zygote:
 
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
         """Has the pillar compiled and announces it; tries until it succeeds, or at most ``tries`` times."""
-        options = self._options
-        pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
         attempt = 0
         while True:
             attempt += 1
             try:
-                with Channel(options, self._identity, self._credentials) as channel:
-                    pillar = channel.pillar(
-                        self._runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache
-                    )
+                pillar = self._home.pillar(self._runtime, clean_cache=clean_cache)
             except ChannelError as error:
                 _LOG.error("no pillar: %s", error)
                 if tries and attempt >= tries:
@@ -301,20 +288,7 @@ class Zygote:
         return message == b"" or bool(self._ending)
 
     def _new_runtime(self, pillar: Mapping[str, Any]) -> Runtime:
-        options = self._options
-        files = RemoteFiles(options, self._identity, lambda: self._credentials)
-        minion = RemoteMinion(
-            options, self._masters, self._identity, lambda: self._credentials, lambda: self._runtime.grains
-        )
-        runtime = Runtime(
-            as_opts(options),
-            files=files,
-            pillar=pillar,
-            minion=minion,
-            events=minion,
-            jobs=self._procs,
-            extension_dir=extension_directory(options),
-        )
+        runtime = self._home.runtime(pillar, self._procs, lambda: self._runtime.grains)
         share()
         return runtime
 
@@ -345,7 +319,12 @@ def end_zygote(pid: int) -> None:
 
 
 def start(options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
-    """Forks the zygote; returns its pid and the main process's end of the pair."""
+    """Forks the zygote of a minion at a master; returns its pid and the main process's end of the pair."""
+    return fork(options, masters, AtMaster(options, masters, identity, credentials))
+
+
+def fork(options: MinionOptions, masters: Masters, home: Home) -> tuple[int, Pair]:
+    """The same, wherever it has files and pillar from."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     share()
     pid = os.fork()
@@ -358,7 +337,7 @@ def start(options: MinionOptions, masters: Masters, identity: Identity, credenti
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Zygote(options, masters, identity, credentials, Pair(theirs)).run()
+        Zygote(options, masters, home, Pair(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")

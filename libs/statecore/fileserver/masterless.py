@@ -7,6 +7,7 @@ Each repository is fetched when it is first looked at, once in a process (salt/f
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +29,8 @@ class OwnFetches:
     def __init__(self, opts: Mapping[str, Any]) -> None:
         """``opts``: cachedir, fileserver_backend, ext_pillar, gitfs_*, git_pillar_*."""
         self._opts = opts
-        self._pillar_fetched = False
+        #: The process that fetched for the pillar: a child of it has work of its own.
+        self._pillar_fetched_by = 0
 
     def files(self) -> Files:
         """All backends; nothing is fetched before they are asked for something."""
@@ -38,8 +40,8 @@ class OwnFetches:
 
     def for_pillar(self) -> None:
         """Fetches what the external pillar ``git`` reads, the first time. Raises GitConfigError."""
-        if not self._pillar_fetched:
-            self._pillar_fetched = True
+        if self._pillar_fetched_by != os.getpid():
+            self._pillar_fetched_by = os.getpid()
             _fetch(home_of(self._opts, PILLAR), all_pillar_remotes(self._opts))
 
     def _served(self) -> FileServer:

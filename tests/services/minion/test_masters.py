@@ -48,7 +48,7 @@ def test_masters(master: Any, more: dict[str, Any], together: tuple[str, ...], o
         ("a:99999", {}, "there is no port 99999"),
         ("a:b", {}, "neither a host nor host:port"),
         ("tcp://a", {}, "neither a host nor host:port"),
-        ("a", {"master_type": "func"}, "'func' is not supported; there are str, failover, distributed"),
+        ("a", {"master_type": "fun"}, "'fun' is not supported; there are str, failover, distributed, func, disable"),
     ],
 )
 def test_what_cannot_be_used(master: Any, more: dict[str, Any], said: str) -> None:

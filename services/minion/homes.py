@@ -1,0 +1,118 @@
+"""Where the preloaded process has files and pillar from, and who hears of its jobs: a master, or nobody but this host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from saltwire.handshake import Credentials
+from services.kit.config import MinionOptions, as_opts, extension_directory
+from services.minion.channel import Channel
+from services.minion.identity import Identity
+from services.minion.masters import Masters
+from services.minion.remote import RemoteFiles, RemoteMinion, leave_refresh, manage
+from statecore.running_jobs import ProcDirectory
+from statecore.runtime import Runtime, local_runtime
+
+
+class Home(Protocol):
+    """What the preloaded process needs of either."""
+
+    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
+        """A runtime for the jobs to come; ``grains`` are those of the runtime that there is."""
+        ...
+
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+        """The pillar as it is now. Raises ChannelError."""
+        ...
+
+    def before_job(self, runtime: Runtime) -> None:
+        """A job is about to run, in a process of its own."""
+        ...
+
+    def send(self, load: Mapping[str, Any]) -> None:
+        """Hands over what could not be spooled. Raises ChannelError."""
+        ...
+
+    def take(self, credentials: Credentials) -> None:
+        """From now on these."""
+        ...
+
+
+class AtMaster:
+    """Files, pillar and events are a master's."""
+
+    def __init__(self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> None:
+        self._options = options
+        self._masters = masters
+        self._identity = identity
+        self._credentials = credentials
+
+    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
+        """With this pillar."""
+        options = self._options
+        files = RemoteFiles(options, self._identity, lambda: self._credentials)
+        minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains)
+        return Runtime(
+            as_opts(options),
+            files=files,
+            pillar=pillar,
+            minion=minion,
+            events=minion,
+            jobs=procs,
+            extension_dir=extension_directory(options),
+        )
+
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+        """As the master compiles it."""
+        options = self._options
+        pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
+        with Channel(options, self._identity, self._credentials) as channel:
+            return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
+
+    def before_job(self, runtime: Runtime) -> None:
+        """It has its pillar."""
+
+    def send(self, load: Mapping[str, Any]) -> None:
+        """By a connection of its own."""
+        with Channel(self._options, self._identity, self._credentials) as channel:
+            channel.ask(load)
+
+    def take(self, credentials: Credentials) -> None:
+        """After a new sign-in."""
+        self._credentials = credentials
+
+
+class AtHome:
+    """There is no master (``master_type: disable``): files and pillar are this host's, as of ``salt-call --local``."""
+
+    def __init__(self, options: MinionOptions) -> None:
+        self._options = options
+
+    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
+        """Its pillar is compiled when it is first looked at."""
+        options, cachedir = self._options, Path(self._options.cachedir)
+        return local_runtime(
+            as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
+            jobs=procs,
+            manage=partial(manage, cachedir),
+            fetches=True,
+            refreshed=partial(leave_refresh, [cachedir]),
+        )
+
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+        """Compiled now."""
+        runtime.forget(pillar=True)
+        return dict(runtime.pillar)
+
+    def before_job(self, runtime: Runtime) -> None:
+        """It sees the pillar as it is then: nobody tells this minion that a file was changed."""
+        runtime.forget(pillar=True)
+
+    def send(self, load: Mapping[str, Any]) -> None:
+        """Nobody is told."""
+
+    def take(self, credentials: Credentials) -> None:
+        """There are none."""
