@@ -13,6 +13,7 @@ import yaml
 
 from services.kit.config import ConfigError, MasterOptions, check_master_option, load_minion
 from services.kit.links import LINKS
+from tests.k8s.pools import REST_POOL, pool_of, pooled
 from tests.k8s.rendered import ROOT, Object, Pod, of_kind, pods
 
 Policy: TypeAlias = Callable[[Sequence[Object]], Iterator[str]]
@@ -201,8 +202,14 @@ def labelled(found: Sequence[Object]) -> Iterator[str]:
         selector = selectors.get((pod.kind, pod.namespace, pod.name))
         if selector is not None and not selector.items() <= pod.labels.items():
             yield f"{pod}: selects {selector}, its pods are {dict(pod.labels)}"
-        if pod.kind != "Job" and pod.name != f"saltern-{pod.component}":
-            yield f"{pod}: is not named after its component {pod.component}"
+        named = "-".join(("saltern", pod.component, *([pool] if (pool := pool_of(pod)) not in ("", REST_POOL) else [])))
+        if pod.kind != "Job" and pod.name != named:
+            yield f"{pod}: is not named after its component {pod.component}: {named}"
+        for (kind, namespace, name), other in selectors.items():
+            # Pods of Jobs are nobody's to keep running.
+            others = (kind, namespace, name) != (pod.kind, pod.namespace, pod.name) and pod.kind != "Job"
+            if others and namespace == pod.namespace and _selects(other or {}, pod):
+                yield f"{pod}: {kind} {name} selects its pods, too"
 
 
 def served(found: Sequence[Object]) -> Iterator[str]:
@@ -481,8 +488,21 @@ def disrupted(found: Sequence[Object]) -> Iterator[str]:
             if pod.namespace == one["metadata"]["namespace"]
         ):
             yield f"PodDisruptionBudget {name}: finds no pod"
+        for pod in pods(found):
+            if pod.namespace == one["metadata"]["namespace"] and _matches(one["spec"]["selector"], pod.labels):
+                holding = [each["metadata"]["name"] for each in _budgets(found, pod)]
+                if len(holding) > 1:
+                    yield f"{pod}: is never evicted, under two budgets: {', '.join(holding)}"
         if one["spec"].get("maxUnavailable") != 1:
             yield f"PodDisruptionBudget {name}: maxUnavailable must be 1: a node must be able to be drained"
+
+
+def _budgets(found: Sequence[Object], pod: Pod) -> list[Object]:
+    return [
+        one
+        for one in of_kind(found, "PodDisruptionBudget")
+        if one["metadata"]["namespace"] == pod.namespace and _matches(one["spec"]["selector"], pod.labels)
+    ]
 
 
 def scaled(found: Sequence[Object]) -> Iterator[str]:
@@ -499,7 +519,7 @@ def scaled(found: Sequence[Object]) -> Iterator[str]:
 POLICIES: Mapping[str, Policy] = {
     policy.__name__: policy
     for policy in (
-        *(non_root, locked, restricted, bounded, probed, tokenless, explained, labelled, served, denied, linked),
-        *(configured, secretless, built, mounted, drained, disrupted, scaled),
+        *(non_root, locked, restricted, bounded, probed, tokenless, explained, labelled, pooled, served, denied),
+        *(linked, configured, secretless, built, mounted, drained, disrupted, scaled),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,35 @@ def _parsed(directory: str) -> tuple[Object, ...]:
 def objects(directory: str) -> list[Object]:
     """Copies, that a test may break."""
     return copy.deepcopy(list(_parsed(directory)))
+
+
+IMAGES = (
+    "publisher",
+    "reqserver",
+    "mworker",
+    "eventpublisher",
+    "reactor",
+    "maintenance",
+    "front",
+    "cli",
+    "keygen",
+    "redis",
+    "minion",
+)
+
+
+def composed(directory: Path, *components: str, resources: tuple[str, ...] = ("base", "minions")) -> list[Object]:
+    """An overlay of a user's own."""
+    up = os.path.relpath(K8S.resolve(), directory.resolve())
+    value = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [f"{up}/{name}" for name in resources],
+        "components": [f"{up}/components/{name}" for name in components],
+        "images": [{"name": f"saltern/{name}", "newTag": "1.0"} for name in IMAGES],
+    }
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(value))
+    return list(yaml.load_all(kustomized(directory), Loader=yaml.CSafeLoader))
 
 
 def overlay(name: str) -> Sequence[Object]:

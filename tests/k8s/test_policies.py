@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 import yaml
 
 from tests.k8s.policies import POLICIES
-from tests.k8s.rendered import K8S, OVERLAYS, Object, kustomized, objects, overlay, pods
+from tests.k8s.rendered import IMAGES, K8S, OVERLAYS, Object, composed, kustomized, objects, overlay, pods
 
 Break = Callable[[list[Object]], Any]
 
@@ -33,7 +36,9 @@ def test_every_overlay_runs_every_role() -> None:
 
 
 def find(found: list[Object], kind: str, name: str) -> Object:
-    (one,) = [one for one in found if one["kind"] == kind and one["metadata"]["name"].startswith(name)]
+    """By its name, or by the beginning of one that ends with a hash."""
+    named = [one for one in found if one["kind"] == kind and one["metadata"]["name"].startswith(name)]
+    (one,) = [one for one in named if one["metadata"]["name"] == name] or named
     return one
 
 
@@ -57,6 +62,11 @@ def policy_of(found: list[Object], name: str) -> Any:
 
 def config(found: list[Object], text: str) -> None:
     find(found, "ConfigMap", "saltern-master")["data"]["10-base.conf"] += text
+
+
+def repool(found: list[Object], old: str, new: str) -> None:
+    files = find(found, "ConfigMap", "saltern-master")["data"]
+    files["45-worker-pools.conf"] = files["45-worker-pools.conf"].replace(old, new, 1)
 
 
 def remove(found: list[Object], kind: str, name: str) -> None:
@@ -280,6 +290,12 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         "must be 1",
     ),
     ("disrupted", "ha", lambda f: remove(f, "Deployment", "saltern-front"), "finds no pod"),
+    (
+        "pooled",
+        "ha",
+        lambda f: container(f, "mworker")["env"].append({"name": "SALTERN_WORKER_POOL", "value": "files"}),
+        "no ConfigMap has pools",
+    ),
     ("scaled", "ha", lambda f: find(f, "Deployment", "saltern-mworker")["spec"].update(replicas=3), "set back"),
 )
 
@@ -301,38 +317,66 @@ OTHERS = ("node-port", "autoscale", "shared-cache", "tree-git-login")
 BESIDE = ("redis", "keygen", "tree-git-sync")
 
 
-def composed(directory: Path, *components: str, resources: tuple[str, ...] = ("base", "minions")) -> list[Object]:
-    """An overlay of a user's own."""
-    up = os.path.relpath(K8S.resolve(), directory.resolve())
-    value = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [f"{up}/{name}" for name in resources],
-        "components": [f"{up}/components/{name}" for name in components],
-        "images": [{"name": f"saltern/{name}", "newTag": "1.0"} for name in IMAGES],
-    }
-    (directory / "kustomization.yaml").write_text(yaml.safe_dump(value))
-    return list(yaml.load_all(kustomized(directory), Loader=yaml.CSafeLoader))
-
-
-IMAGES = (
-    "publisher",
-    "reqserver",
-    "mworker",
-    "eventpublisher",
-    "reactor",
-    "maintenance",
-    "front",
-    "cli",
-    "keygen",
-    "redis",
-    "minion",
-)
-
-
 def test_other_components_keep_the_policies(tmp_path: Path) -> None:
     found = composed(tmp_path, *BESIDE, *OTHERS)
     assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
+
+
+@functools.cache
+def in_pools() -> str:
+    """overlays/ha with components/worker-pools, as JSON."""
+    with tempfile.TemporaryDirectory() as directory:
+        return json.dumps(composed(Path(directory), "worker-pools", resources=("overlays/ha",)))
+
+
+def test_workers_in_pools_keep_them() -> None:
+    found = json.loads(in_pools())
+    assert [complaint for policy in POLICIES.values() for complaint in policy(found)] == []
+    workers = [one for one in pods(found) if one.component == "mworker"]
+    assert len(workers) == 6
+    # What components before it put into a worker is in each.
+    assert {tuple(each["name"] for each in one.containers()) for one in workers} == {
+        ("git-clone", "mworker", "git-sync")
+    }
+
+
+#: How the pools are broken, and what is said.
+BROKEN_POOLS: tuple[tuple[Break, str], ...] = (
+    (lambda f: remove(f, "Deployment", "saltern-mworker-files"), "the pool files has no Deployment"),
+    (lambda f: unset(container(f, "mworker-files"), "SALTERN_WORKER_POOL"), "its SALTERN_WORKER_POOL '' is no pool"),
+    (lambda f: repool(f, "_auth", "_aut"), "there is no command '_aut'; the nearest is '_auth'"),
+    (lambda f: repool(f, '"*"', "ping"), "no pool has the command '*'"),
+    (
+        lambda f: find(f, "HorizontalPodAutoscaler", "saltern-mworker-auth")["spec"]["metrics"][0]["external"][
+            "metric"
+        ].clear(),
+        "looks at the requests of pool None, not auth",
+    ),
+    (
+        lambda f: pod(f, "mworker-auth")["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"].pop(
+            "saltern/pool"
+        ),
+        "spreads pods of other pools",
+    ),
+    (
+        lambda f: find(f, "PodDisruptionBudget", "saltern-mworker")["spec"]["selector"]["matchLabels"].pop(
+            "saltern/pool"
+        ),
+        "is never evicted, under two budgets",
+    ),
+    (
+        lambda f: find(f, "Deployment", "saltern-mworker")["spec"]["selector"]["matchLabels"].pop("saltern/pool"),
+        "Deployment saltern-mworker selects its pods, too",
+    ),
+)
+
+
+@pytest.mark.parametrize(("spoil", "says"), BROKEN_POOLS, ids=[row[1] for row in BROKEN_POOLS])
+def test_broken_pools_are_complained_of(spoil: Break, says: str) -> None:
+    found = json.loads(in_pools())
+    spoil(found)
+    complaints = [complaint for name in ("pooled", "labelled", "disrupted") for complaint in POLICIES[name](found)]
+    assert any(says in complaint for complaint in complaints), complaints
 
 
 def test_the_template_of_an_operators_job_keeps_them_beside_a_master() -> None:
@@ -341,7 +385,7 @@ def test_the_template_of_an_operators_job_keeps_them_beside_a_master() -> None:
 
 
 def test_every_component_is_used_somewhere() -> None:
-    used = {*OTHERS, *BESIDE}
+    used = {*OTHERS, *BESIDE, "worker-pools"}
     for name in OVERLAYS:
         listed = yaml.safe_load((K8S / "overlays" / name / "kustomization.yaml").read_text())["components"]
         used |= {Path(one).name for one in listed}

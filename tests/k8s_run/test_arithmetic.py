@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.k8s.rendered import OVERLAYS, overlay
+from tests.k8s.rendered import OVERLAYS, ROOT, composed, overlay
 from tests.k8s_run import arithmetic
 from tests.k8s_run.adapter import by_kind
 from tests.k8s_run.arithmetic import Load
@@ -137,6 +137,59 @@ def test_a_burst_is_met_within_a_minute_and_not_forgotten_at_once() -> None:
 def test_the_autoscaler_and_the_deployment_do_not_fight() -> None:
     """A number in the Deployment would be applied over the autoscaler's at each upgrade."""
     assert "replicas" not in deployments("ha")["mworker"]["spec"]
+
+
+# --------------------------------------------------------------------------------------------------------------------- pools
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
+    """overlays/ha with its workers in pools."""
+    directory = tmp_path_factory.mktemp("pooled")
+    return composed(directory, "worker-pools", resources=("overlays/ha",))
+
+
+#: Pool -> its Deployment; fewest ready in a rollout and while a node is drained; most.
+POOLS = {
+    "default": ("saltern-mworker", 3, 2, 20),
+    "auth": ("saltern-mworker-auth", 2, 1, 8),
+    "returns": ("saltern-mworker-returns", 2, 1, 16),
+    "files": ("saltern-mworker-files", 2, 1, 8),
+    "pillar": ("saltern-mworker-pillar", 2, 1, 16),
+    "control": ("saltern-mworker-control", 2, 1, 6),
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_each_pool_scales_by_its_own_queue_and_is_never_without(pool: str, pooled: list[Object]) -> None:
+    name, rollout, drain, most = POOLS[pool]
+    (deployment,) = [one for one in by_kind(pooled, "Deployment") if one["metadata"]["name"] == name]
+    scalers = by_kind(pooled, "HorizontalPodAutoscaler")
+    (own,) = [one for one in scalers if one["spec"]["scaleTargetRef"]["name"] == name]
+    budget = arithmetic.budget_for(deployment, by_kind(pooled, "PodDisruptionBudget"))
+    replicas = arithmetic.replicas_of(deployment, scalers)
+    assert arithmetic.least_in_a_rollout(deployment, replicas) == rollout
+    assert arithmetic.least_in_a_drain(budget, replicas) == drain
+    assert own["spec"]["metrics"][0]["external"]["metric"]["selector"]["matchLabels"] == {"pool": pool}
+    template = deployment["spec"]["template"]
+    # Idle; all busy and as many waiting again; more than there can be.
+    assert arithmetic.wanted(own, template, replicas, Load(0, 0.0)) == rollout
+    assert arithmetic.wanted(own, template, 2, Load(4, 0.2)) == 5
+    assert arithmetic.wanted(own, template, 2, Load(500, 0.2)) == most
+
+
+def test_all_pools_together_fit_what_the_page_says(pooled: list[Object]) -> None:
+    """Requests of memory when idle, and at most: docs/operations/kubernetes.md has both."""
+    sums = [0.0, 0.0]
+    for one in by_kind(pooled, "HorizontalPodAutoscaler"):
+        name = one["spec"]["scaleTargetRef"]["name"]
+        (deployment,) = [each for each in by_kind(pooled, "Deployment") if each["metadata"]["name"] == name]
+        (worker,) = [each for each in deployment["spec"]["template"]["spec"]["containers"] if each["name"] == "mworker"]
+        asked = arithmetic.quantity(worker["resources"]["requests"]["memory"]) / 2**20
+        sums[0] += asked * one["spec"]["minReplicas"]
+        sums[1] += asked * one["spec"]["maxReplicas"]
+    page = (ROOT / "docs" / "operations" / "kubernetes.md").read_text("utf-8")
+    assert f"{sums[0]:.0f} MiB when idle, {sums[1]:.0f} MiB at most" in page
 
 
 # --------------------------------------------------------------------------------------------------------------------- arithmetic
