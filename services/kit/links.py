@@ -146,6 +146,10 @@ class Doorkeeper:
         self._admittance.stop()
 
 
+#: Milliseconds that one attempt to connect may take.
+CONNECT_MS = 3000
+
+
 def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
     """Connects ``socket`` to a link's server, encrypted; returns the endpoint."""
     row = LINKS[link]
@@ -158,6 +162,9 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
     # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to.
     socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
+    # An address that swallows every packet (a node that is lost) is left, and the name looked up anew: the kernel would try it for
+    # two minutes.
+    socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
     endpoint = f"tcp://{row.host(options)}:{row.port(options)}"
     socket.connect(endpoint)
     return endpoint

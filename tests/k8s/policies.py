@@ -216,6 +216,8 @@ def served(found: Sequence[Object]) -> Iterator[str]:
     """Every port of a Service is a port of the pods that it selects, and some NetworkPolicy lets it in."""
     for service in of_kind(found, "Service"):
         name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
+        if service["spec"].get("publishNotReadyAddresses") and service["spec"].get("sessionAffinity", "None") != "None":
+            yield f"Service {name}: its affinity would keep clients at a pod of a lost node, which stays one of its addresses"
         behind = [
             pod for pod in pods(found) if pod.namespace == namespace and _selects(service["spec"]["selector"], pod)
         ]
@@ -478,8 +480,33 @@ def drained(found: Sequence[Object]) -> Iterator[str]:
             yield f"{pod}: terminationGracePeriodSeconds must be {needed} or more"
 
 
+#: Roles with one pod, by decision (docs/operations/kubernetes.md): what they are away for is what it takes to start another.
+SINGLE = frozenset({"reqserver", "eventpublisher"})
+
+#: Taints of a node that has gone.
+_GONE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+
+
+def _hasty(found: Sequence[Object]) -> Iterator[str]:
+    """One of a kind is elsewhere soon: it waits a short while for its node, and others make room for it."""
+    classes = {one["metadata"]["name"] for one in of_kind(found, "PriorityClass")}
+    for pod in pods(found):
+        if pod.component not in SINGLE:
+            continue
+        waits = {row["key"]: row.get("tolerationSeconds", 300) for row in pod.spec.get("tolerations", ())}
+        longest = max(waits.get(taint, 300) for taint in _GONE)
+        if longest > 30:
+            yield f"{pod}: waits {longest} s for a lost node: tolerations of 30 s or less"
+        if "priorityClassName" not in pod.spec:
+            yield f"{pod}: has no priorityClassName"
+        elif pod.spec["priorityClassName"] not in classes:
+            yield f"{pod}: there is no PriorityClass {pod.spec['priorityClassName']}"
+
+
 def disrupted(found: Sequence[Object]) -> Iterator[str]:
-    """A budget finds its pods, and never forbids every eviction."""
+    """A budget finds its pods, and never forbids every eviction; where there are budgets, who is alone is elsewhere soon."""
+    if of_kind(found, "PodDisruptionBudget"):
+        yield from _hasty(found)
     for one in of_kind(found, "PodDisruptionBudget"):
         name = one["metadata"]["name"]
         if not any(

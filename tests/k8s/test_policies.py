@@ -206,6 +206,12 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         "selects 0 kinds",
     ),
     ("served", "lab", lambda f: drop(policy_of(f, "publisher"), "ingress"), "no NetworkPolicy lets publish in"),
+    (
+        "served",
+        "lab",
+        lambda f: find(f, "Service", "saltern-reqserver")["spec"].update(sessionAffinity="ClientIP"),
+        "keep clients at a pod of a lost node",
+    ),
     ("denied", "lab", default_deny, "denies everything first"),
     (
         "linked",
@@ -290,6 +296,14 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         "must be 1",
     ),
     ("disrupted", "ha", lambda f: remove(f, "Deployment", "saltern-front"), "finds no pod"),
+    ("disrupted", "ha", lambda f: drop(pod(f, "reqserver"), "tolerations"), "waits 300 s for a lost node"),
+    ("disrupted", "ha", lambda f: drop(pod(f, "eventpublisher"), "priorityClassName"), "has no priorityClassName"),
+    (
+        "disrupted",
+        "ha",
+        lambda f: remove(f, "PriorityClass", "saltern-master"),
+        "there is no PriorityClass saltern-master",
+    ),
     (
         "pooled",
         "ha",

@@ -22,7 +22,7 @@ from tests.k8s_run import adapter
 from tests.k8s_run.adapter import NODES, Object, Probe, Workload
 
 #: Seconds for a pod to become ready on a busy machine.
-STARTUP = 90.0
+STARTUP = 240.0
 
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:

@@ -22,7 +22,8 @@ def program() -> Path:
     if not (directory / "podman").exists():
         pytest.skip(f"no podman in {directory}: .ci/podman start brings it")
     if not os.environ.get("SALTERN_KEEP_IMAGES"):
-        subprocess.run([ROOT / ".ci" / "podman", "images"], timeout=900, check=True, stdin=subprocess.DEVNULL)
+        # On a busy machine that has built none of them before: a quarter of an hour.
+        subprocess.run([ROOT / ".ci" / "podman", "images"], timeout=3000, check=True, stdin=subprocess.DEVNULL)
     return directory / "podman"
 
 

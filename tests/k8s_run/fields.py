@@ -123,8 +123,6 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "spec.ports": (By.ADAPTER, "asserted to be the pods' own numbers: an alias moves no port"),
         "spec.clusterIP": (By.NOBODY, "every alias is headless: the addresses of all pods"),
         "spec.publishNotReadyAddresses": (By.NOBODY, "an alias is there from the start, for all Services"),
-        "spec.sessionAffinity": (By.NOBODY, "clients choose of the addresses and stay connected"),
-        "spec.sessionAffinityConfig": (By.NOBODY, "clients choose of the addresses and stay connected"),
     },
     "Deployment": {
         **_WORKLOAD,

@@ -21,7 +21,7 @@ from tests.k8s_run.accounting import Accounts
 from tests.k8s_run.adapter import NODES
 from tests.k8s_run.cluster import Cluster, until
 
-pytestmark = [pytest.mark.k8srun, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.k8srun, pytest.mark.timeout(3600)]
 
 #: Leaves its number on the host, where it shows how often it ran.
 COUNTED = "echo {number} >>/var/tmp/ran"
@@ -139,17 +139,21 @@ DISTURBANCES: dict[str, Callable[[Cluster], None]] = {
     "mworkers are rolled": lambda cluster: cluster.roll("saltern-mworker"),
     "the publisher is rolled": lambda cluster: cluster.roll("saltern-publisher"),
     "the reqserver is rolled": lambda cluster: cluster.roll("saltern-reqserver"),
+    "the event publisher is rolled": lambda cluster: cluster.roll("saltern-eventpublisher"),
     "Redis is killed": lambda cluster: cluster.crash("saltern-redis-0"),
     "a worker is killed": lambda cluster: cluster.crash(cluster.pods["saltern-mworker"][0]),
 }
 
 
 def test_no_job_is_lost(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    took: dict[str, float] = {}
     with Traffic(cluster) as traffic:
         traffic.await_more(3)
-        for disturb in DISTURBANCES.values():
+        for name, disturb in DISTURBANCES.items():
+            begun = time.monotonic()
             disturb(cluster)
             traffic.await_more(3)
+            took[name] = time.monotonic() - begun
     accounts = traffic.accounts
     faults: list[str] = []
 
@@ -168,5 +172,8 @@ def test_no_job_is_lost(cluster: Cluster, capsys: pytest.CaptureFixture[str]) ->
         sys.stdout.write(
             f"\n{len(accounts.acknowledged)} jobs acknowledged, each has run once and returned on {len(NODES)} minions, the last "
             f"{time.monotonic() - begun:.1f} s after the end; {len(accounts.refused)} commands got no JID: {accounts.refused}\n"
+            "until three more jobs were given: "
+            + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items())
+            + "\n"
         )
     cluster.await_ready()

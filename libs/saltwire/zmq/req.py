@@ -23,6 +23,8 @@ class RequestSocket:
         self.socket = context.socket(zmq.DEALER)
         for name, value in (
             (zmq.LINGER, 0),
+            # An address that swallows every packet is left; the kernel would try it for two minutes.
+            (zmq.CONNECT_TIMEOUT, 10_000),
             (zmq.RECONNECT_IVL, 100),
             (zmq.RECONNECT_IVL_MAX, 5000),
             (zmq.MAXMSGSIZE, _MAX_ANSWER),

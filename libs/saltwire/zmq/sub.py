@@ -30,6 +30,8 @@ def subscribe(
     pause = random.randint(recon_default, recon_default + recon_max) if randomize else recon_default
     for name, value in (
         (zmq.LINGER, 1),
+        # An address that swallows every packet is left; the kernel would try it for two minutes.
+        (zmq.CONNECT_TIMEOUT, 10_000),
         (zmq.RECONNECT_IVL, pause),
         (zmq.RECONNECT_IVL_MAX, max(recon_max, pause)),
         (zmq.MAXMSGSIZE, _MAX_PUBLICATION),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,3 +125,22 @@ def test_a_port_that_is_taken_is_named(context: Context, new_options: NewOptions
 def test_rows_name_names() -> None:
     for name, row in LINKS.items():
         assert {row.server, *row.clients} <= set(NAMES), name
+
+
+def test_an_address_that_swallows_everything_is_left(
+    context: Context, role_keys: Path, new_options: NewOptions
+) -> None:
+    """As a lost node's: the next attempt looks the name up anew, and that may be another address."""
+    with socket.socket() as deaf, socket.socket() as first:
+        # One place before it is accepted, which is taken: whoever comes next gets no answer at all.
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        first.connect(deaf.getsockname())
+        client = context.socket(zmq.DEALER)
+        monitor = client.get_monitor_socket(zmq.EVENT_CONNECT_RETRIED)
+        connect(
+            client, "workers", new_options(workers_port=deaf.getsockname()[1]), LinkKeys.load(role_keys / "mworker")
+        )
+        assert monitor.poll(60_000), "it still tries"
+        client.disable_monitor()
+        client.close(linger=0)
