@@ -43,7 +43,7 @@ _TOLD_SECONDS = 10.0
 _AWAY_SECONDS = 6.0
 
 #: What the metrics call the pool of requests that no worker has looked into.
-_UNOPENED = "unopened"
+UNOPENED = "unopened"
 
 #: A peer whose machine vanished is forgotten after about two minutes (protocol section 1.1).
 _KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 3}
@@ -253,7 +253,7 @@ class Server:
             metrics.workers.labels(pool).set(crew.size(pool))
             metrics.workers_busy.labels(pool).set(crew.busy(pool))
         if dispatcher.pools.several:
-            metrics.requests_queued.labels(_UNOPENED).set(dispatcher.waiting.depth(None))
+            metrics.requests_queued.labels(UNOPENED).set(dispatcher.waiting.depth(None))
             metrics.requests_handed_back.inc(dispatcher.handed_back)
             dispatcher.handed_back = 0
         for reason, count in dispatcher.refused.items():

@@ -423,6 +423,7 @@ def test_every_file_of_the_example_is_in_the_labs_trees() -> None:
 #: Knows a digest for each image, as a registry does.
 FAKE_DOCKER = """#!/bin/sh
 for last; do :; done
+case "$last" in "$UNKNOWN"*) exit 1 ;; esac
 printf "sha256:%s\\n" "$(printf %s "$last" | sha256sum | cut -c1-64)"
 """
 
@@ -432,9 +433,22 @@ def test_a_release_pins_every_image_by_its_digest(tmp_path: Path) -> None:
     fake.mkdir()
     (fake / "docker").write_text(FAKE_DOCKER)
     (fake / "docker").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}", "UNKNOWN": "nothing"}
     words = [str(K8S / "pin-images"), "registry.example.com/saltern", "1.4.0"]
     pinned = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    # A registry of others that cannot be asked is told; one of ours that lacks an image is an error.
+    offline = subprocess.run(
+        words, env={**environment, "UNKNOWN": "registry.k8s.io"}, capture_output=True, text=True, check=True
+    )
+    assert (
+        offline.stderr
+        == "pin-images: registry.k8s.io/git-sync/git-sync:v4.4.0 is not pinned: its registry does not answer\n"
+    )
+    assert "git-sync" not in offline.stdout.partition("images:")[2]
+    lacking = subprocess.run(
+        words, env={**environment, "UNKNOWN": "registry.example.com/saltern/cli"}, capture_output=True, check=False
+    )
+    assert (lacking.returncode, lacking.stdout) == (1, b"")
     release = tmp_path / "release"
     release.mkdir()
     (release / "kustomization.yaml").write_text(pinned)
@@ -447,5 +461,7 @@ def test_a_release_pins_every_image_by_its_digest(tmp_path: Path) -> None:
         one["image"] for pod in pods(list(yaml.load_all(made, Loader=yaml.CSafeLoader))) for one in pod.containers()
     }
     ours = {image for image in images if "git-sync" not in image}
+    assert {image.partition("@")[0] for image in images - ours} == {"registry.k8s.io/git-sync/git-sync"}
+    assert all("@sha256:" in image for image in images)
     assert len(ours) == len(IMAGES) - 1
-    assert all("@sha256:" in image and image.startswith("registry.example.com/saltern/") for image in ours)
+    assert all(image.startswith("registry.example.com/saltern/") for image in ours)

@@ -112,7 +112,7 @@ class Cluster:
         """Removes all that runs and was made."""
         for pod in [pod for pods in self.pods.values() for pod in pods]:
             # podman 4.3 gives up where a container ends by itself while it is stopped: it is asked again.
-            until(lambda pod=pod: self._removed(pod), 60, f"pod {pod} removed")
+            until(lambda pod=pod: self._removed(pod), 180, f"pod {pod} removed")
         for workload in self.workloads.values():
             for pod in workload.pods:
                 for claim in adapter.claims(workload, pod):
@@ -238,7 +238,7 @@ class Cluster:
             (now,) = [one["State"] for one in json.loads(self.podman("inspect", container))]
             return bool(now["Running"] and now["Pid"] not in (0, state["Pid"]))
 
-        until(came_back, 30, f"{pod} started again")
+        until(came_back, 120, f"{pod} started again")
 
     # --------------------------------------------------------------------------------------------------------------- operators
 

@@ -61,7 +61,7 @@ def test_two_minions_sign_in(cluster: Cluster) -> None:
     def waiting() -> bool:
         return bool(sorted(json.loads(cluster.cli("salt-key", "-L", "--out", "json"))["minions_pre"]) == list(NODES))
 
-    until(waiting, 60, "both minions' keys wait for acceptance")
+    until(waiting, 180, "both minions' keys wait for acceptance")
     cluster.cli("salt-key", "-yA")
     cluster.await_ready()
     assert cluster.salt("*", "test.ping") == dict.fromkeys(NODES, True)
@@ -119,7 +119,7 @@ class Traffic:
     def await_more(self, count: int) -> None:
         """Waits until so many more jobs are acknowledged."""
         goal = self.given() + count
-        until(lambda: self.given() >= goal, 90, f"{count} more jobs acknowledged")
+        until(lambda: self.given() >= goal, 240, f"{count} more jobs acknowledged")
 
 
 def returned(cluster: Cluster, jids: list[str]) -> dict[str, list[str]]:
@@ -163,7 +163,7 @@ def test_no_job_is_lost(cluster: Cluster, capsys: pytest.CaptureFixture[str]) ->
 
     begun = time.monotonic()
     try:
-        until(settled, 60, "every acknowledged job has its results")
+        until(settled, 180, "every acknowledged job has its results")
     except pytest.fail.Exception:
         pytest.fail(
             f"{len(accounts.acknowledged)} jobs acknowledged, {len(accounts.refused)} refused:\n" + "\n".join(faults)
