@@ -24,7 +24,7 @@ from pathlib import Path
 import redis
 
 from bench.job_cache import FUNCTIONS, MINIONS, STEP_MS, MadeJob, fill, jobs
-from masterstore import job_scripts, keys, values
+from masterstore import keys, return_scripts, values
 from masterstore.job_filter import JobFilter
 from masterstore.lives import made_ms
 from masterstore.store import Store
@@ -186,12 +186,12 @@ def _one_by_one(store: Store, made: list[MadeJob]) -> None:
 
 def _scripts(store: Store, made: list[MadeJob]) -> None:
     """What many workers at once would ask of Redis: the script of each return, many in one go."""
-    script, sha = store.jobs._return, store._client.redis.script_load(job_scripts.RETURN)
-    calls: list[tuple[list[str], list[str | int]]] = []
+    script, sha = store.jobs._return, store._client.redis.script_load(return_scripts.RETURN)
+    calls: list[tuple[Sequence[str], list[str | int]]] = []
 
-    def kept(keys: list[str], args: list[str | int]) -> tuple[int, int, int, int, list[bytes]]:
+    def kept(keys: Sequence[str], args: list[str | int]) -> int:
         calls.append((keys, args))
-        return 1, 1, 0, 0, []
+        return 3
 
     store.jobs._return = kept
     try:

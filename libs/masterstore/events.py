@@ -126,7 +126,7 @@ class EventKeeper:
 
     def keep(self, tag: str, frame: bytes) -> None:
         """Keeps it if it is wanted. Raises StoreError."""
-        if self._wanted(tag):
+        if self.wants(tag):
             self._events.keep(frame, self._most)
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
@@ -141,7 +141,8 @@ class EventKeeper:
         self._away = False
         return True
 
-    def _wanted(self, tag: str) -> bool:
+    def wants(self, tag: str) -> bool:
+        """Whether somebody wants events of this tag. Raises StoreError where that was to be asked."""
         if self._clock() - self._asked >= WISHES_AGE:
             # Also when it fails: a dead Redis is not asked once an event.
             self._asked = self._clock()

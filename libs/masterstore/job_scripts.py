@@ -3,6 +3,8 @@
 What leads from one state of a life to the next is ``life.MOVES``, written into the scripts. Counts of a job lie in its hash, one
 for each state but ``expected`` and ``returned`` (``answered``); who is still waited for is what is left of ``expected``.
 
+What a minion's return does is in ``return_scripts``, what else happens to lives in ``life_scripts``.
+
 A key that another hand made something else of must not cost a result: what is done beside the one thing that a script is for goes
 through ``try``, which steps over such a key and names it among the faults that the script answers with.
 """
@@ -14,35 +16,50 @@ from masterstore import keys, life
 #: Jobs for more minions than this are kept in one index for all of them, and not in that of each minion.
 WIDE = 100
 
-#: Entries that a write takes off the old end of its index, at most: one goes in, so nothing grows.
-_TRIMMED = 8
+#: One write in so many takes old entries off its index, and so many at most: more than went in, so nothing grows.
+_TRIMS, _TRIMMED = 8, 64
 
-_TABLES = life.lua()
+#: Such a part of its time to live is added to that of an index when it is renewed, so that most writes need not.
+AHEAD = 16
 
-#: What every script on jobs begins with.
-COMMON = f"""
-{_TABLES}
-local faults = {{}}
+#: What every script on jobs begins with. Steps over what is no fault of the script's: another type, and no number where one was.
+TRY = """
+local faults, pcall = {}, redis.pcall
 local function try(...)
-  local answer = redis.pcall(...)
+  local answer = pcall(...)
   if type(answer) == 'table' and answer.err then
-    if not string.find(answer.err, 'WRONGTYPE', 1, true) then return redis.call(...) end
-    local given = {{...}}
+    local why = answer.err
+    if not (string.find(why, 'WRONGTYPE', 1, true) or string.find(why, 'not an integer', 1, true)) then
+      return redis.call(...)
+    end
+    local given = {...}
     faults[#faults + 1] = given[2]
     return nil
   end
   return answer
 end
+-- Redis takes whole numbers as they are. What becomes part of a text, or may have a fraction, goes through this.
 local function whole(number) return string.format('%.0f', number) end
+"""
+
+#: Puts a job into an index, which is kept a little longer than the job.
+PUT = f"""
 local function put(index, score, member, ttl, now)
-  local new = try('ZADD', index, score, member)
-  if new == nil then return end
-  if new == 1 then
+  if try('ZADD', index, score, member) == nil then return end
+  local due = try('TTL', index) < ttl
+  if due then try('EXPIRE', index, math.floor(ttl + ttl / {AHEAD}) + 1) end
+  if due or now % {_TRIMS} == 0 then
     local old = try('ZRANGEBYSCORE', index, '-inf', '(' .. whole(now - ttl * 1000), 'LIMIT', 0, {_TRIMMED})
     if #old > 0 then try('ZREM', index, unpack(old)) end
   end
-  try('EXPIRE', index, ttl)
 end
+"""
+
+#: What scripts that lead lives begin with.
+COMMON = f"""
+{life.lua()}
+{TRY}
+{PUT}
 local COUNTS = {{'created', 'expected', 'answered', 'returned', 'failed', 'delivered', 'started', 'offline', 'lost', 'cancelled',
                 'expired', 'late', 'when_back_until', 'replay_until', 'ended', 'bytes'}}
 local function counts_of(job)
@@ -197,101 +214,4 @@ end
 keep_counts(KEYS[3], before, counts)
 redis.call('SET', KEYS[1], jid .. ' ' .. id, 'EX', ARGV[5])
 return {{1, jid .. ' ' .. id, offline, faults}}
-"""
-
-#: KEYS: ret, job, job_minions, load, life, minions, jobs, last_jid (may be left out).
-#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
-#: functions...
-#: Answers {first, known, complete, late, faults}.
-RETURN = f"""
-{COMMON}
-local minion, jid, now, base = ARGV[1], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
-local first = redis.call('HSETNX', KEYS[1], minion, ARGV[2])
-local left = redis.call('TTL', KEYS[4])
-local known = left ~= -2
-local ttl = math.max(tonumber(ARGV[4]), left)
-redis.call('EXPIRE', KEYS[1], ttl)
-if first == 1 and #ARGV[8] > 0 then
-  local kept = redis.pcall('HSET', '{keys.LARGE}' .. jid, minion, ARGV[8])
-  if type(kept) == 'table' and kept.err then
-    redis.call('HDEL', KEYS[1], minion)
-    return kept
-  end
-  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
-end
-try('SADD', KEYS[6], minion)
-if KEYS[8] then try('SET', KEYS[8], jid, 'EX', ttl) end
-if first == 0 then
-  try('HINCRBY', KEYS[2], 'duplicates', 1)
-  try('EXPIRE', KEYS[2], ttl)
-  return {{0, known and 1 or 0, 0, 0, faults}}
-end
-local before = counts_of(KEYS[2]) or {{}}
-local counts = copied(before)
-local created = whole(counts.created or (base > 0 and base or now))
-counts.failed = counts.failed or 0
-add(counts, 'returned', 1)
-add(counts, 'bytes', #ARGV[2] + #ARGV[8])
-try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(tonumber(created) / 3600000)), #ARGV[2] + #ARGV[8])
-if ARGV[5] == '1' then
-  add(counts, 'failed', 1)
-  if counts.failed == 1 then put('{keys.INDEX}result:failed', created, jid, ttl, now) end
-end
-local complete, late = 0, 0
-if known and try('SISMEMBER', KEYS[3], minion) == 1 then
-  local from = move(jid, KEYS[5], minion, 'r', now, base, counts, ttl, now)
-  if LATE[from] then
-    late = 1
-    add(counts, 'late', 1)
-    if counts.late == 1 then put('{keys.INDEX}state:late', created, jid, ttl, now) end
-  end
-  add(counts, 'answered', 1)
-  if counts.answered == counts.expected then
-    complete = 1
-    if counts.failed == 0 then put('{keys.INDEX}result:ok', created, jid, ttl, now) end
-  end
-  conclude(jid, KEYS[2], before, counts, base, ttl, now)
-else
-  if not known then
-    put(KEYS[7], created, jid, ttl, now)
-    for i = 9, #ARGV do
-      put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
-      put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
-    end
-  end
-  put('{keys.INDEX}minion:' .. minion, created, jid, ttl, now)
-  keep_counts(KEYS[2], before, counts)
-end
-try('EXPIRE', KEYS[2], ttl)
-return {{1, known and 1 or 0, complete, late, faults}}
-"""
-
-#: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
-#: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
-#: the whole return compressed (empty: it is in the JSON), functions...
-#: Answers {first, faults}: a result that the job had stays.
-EXTERNAL = f"""
-{COMMON}
-local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])
-try('ZREM', KEYS[1], jid)
-if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return {{0, faults}} end
-redis.call('SET', KEYS[5], ARGV[4], 'EX', ttl)
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-if #ARGV[10] > 0 then
-  redis.call('HSET', '{keys.LARGE}' .. jid, ARGV[2], ARGV[10])
-  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
-end
-local size = #ARGV[3] + #ARGV[4] + #ARGV[10]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-try('SADD', KEYS[4], ARGV[2])
-try('HSETNX', KEYS[3], 'created', ARGV[7])
-try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', size)
-try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
-for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
-try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
-put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
-for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 11, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
-return {{1, faults}}
 """

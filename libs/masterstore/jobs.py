@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from masterstore import job_scripts, keys, values
+from masterstore import job_scripts, keys, return_scripts, values
 from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.durability import ConfirmedScript, Durability
@@ -45,6 +45,8 @@ class Recorded:
     complete: bool
     #: Whether the minion had been away, or the job given up on it.
     late: bool = False
+    #: Whether jobs wait for the minion, and it is one that cannot ask for them (``Presence.arrived``).
+    waited_for: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,8 @@ class Jobs(Lives):
         """``durability``: of what is acknowledged: publications and returns."""
         super().__init__(client)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
-        self._return = ConfirmedScript(client, job_scripts.RETURN, durability)
-        self._external = ConfirmedScript(client, job_scripts.EXTERNAL, durability)
+        self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
+        self._external = ConfirmedScript(client, return_scripts.EXTERNAL, durability)
 
     def publish(
         self,
@@ -112,30 +114,33 @@ class Jobs(Lives):
         jid, _, stream_id = text(answer).partition(" ")
         return Published(jid, stream_id, outcome == 1, tuple(sorted(map(text, away))))
 
-    def record_return(self, ret: Mapping[str, Any], *, ttl: int, now_ms: int = 0, compress_above: int = 0) -> Recorded:
+    def record_return(
+        self,
+        ret: Mapping[str, Any],
+        *,
+        ttl: int,
+        now_ms: int = 0,
+        compress_above: int = 0,
+        heard: bool = False,
+        event: bytes = b"",
+        events_kept: int = 0,
+    ) -> Recorded:
         """Stores a minion's return in one round trip, unless it has returned before. ``now_ms`` 0: the time of the JID.
 
         ``compress_above``: bytes; a larger one is kept compressed, and Salt's key holds a small one that says so. 0: none is.
+        ``heard``: the minion itself speaks, which is a sign of its presence, too. ``event``: what tells of the return, kept in the
+        same step for who reads it later, where this is the first one; about ``events_kept`` are.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
-        names = [
-            keys.ret(jid),
-            keys.job(jid),
-            keys.job_minions(jid),
-            keys.load(jid),
-            keys.life(jid),
-            keys.MINIONS,
-            keys.JOBS,
-        ]
-        names += keys.last_jid(minion, _shown(ret.get("fun")))
         base, (data, whole) = made_ms(jid), packed(ret, compress_above)
         arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
+        arguments += [int(heard), event, events_kept, *_functions(ret.get("fun"))]
         with self._client.calling():
-            first, known, complete, late, faults = self._return(
-                keys=names, args=[*arguments, *_functions(ret.get("fun"))]
-            )
-        self._client.faults.of_script(faults)
-        return Recorded(bool(first), bool(known), bool(complete), bool(late))
+            answer = self._return(keys=keys.last_jid(minion, _shown(ret.get("fun"))), args=arguments)
+        if isinstance(answer, list):
+            answer, faults = answer
+            self._client.faults.of_script(faults)
+        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16)))
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
         """The JID of a job that a minion began itself and calls ``own_id``: this one, or the one that it got before."""
@@ -154,8 +159,13 @@ class Jobs(Lives):
         *,
         ttl: int = 86400,
         compress_above: int = 0,
+        event: bytes = b"",
+        events_kept: int = 0,
     ) -> bool:
-        """A job that was not published and has ended: of a minion itself, of a runner. False when it had a result: that stays."""
+        """A job that was not published and has ended: of a minion itself, of a runner. False when it had a result: that stays.
+
+        ``event`` and ``events_kept`` as for ``record_return``.
+        """
         minion, created = str(ret["id"]), made_ms(jid)
         user, functions = str(load.get("user", "")), _functions(load.get("fun"))
         names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.life(jid)]
@@ -163,7 +173,7 @@ class Jobs(Lives):
         names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
         data, whole = packed(ret, compress_above)
         arguments: list[str | int | bytes] = [jid, minion, data, values.dumps(load), ttl, int(failed(ret)), created]
-        arguments += [created, "failed" if failed(ret) else "ok", whole, *functions]
+        arguments += [created, "failed" if failed(ret) else "ok", whole, event, events_kept, *functions]
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)
         self._client.faults.of_script(faults)

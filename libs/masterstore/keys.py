@@ -42,17 +42,17 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("large", "salt:large:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners", "TTL", "minion -> zlib of the JSON of a return above compress_return_bytes; that in ret:<jid> has __large__, its bytes, and no more than a sentence as return"),
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "last JID of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "every minion that ever returned (Salt's returner)"),
-    KeySpec("jobs", "salt:jobs", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "each write takes old ones off its head; maintenance trims", "jid by milliseconds of its creation"),
-    KeySpec("wide_jobs", "salt:jobs:wide", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "each write trims its head, and TTL", "the same, of jobs for more minions than go into an index each"),
-    KeySpec("due_jobs", "salt:jobs:due", "zset", "keep_jobs_seconds", "mworker, maintenance", "maintenance", "each write trims its head, and TTL; maintenance takes out jobs that nobody is waited for in", "jid by milliseconds at which maintenance looks who has not signed"),
+    KeySpec("jobs", "salt:jobs", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "writes take old ones off its head; maintenance trims", "jid by milliseconds of its creation"),
+    KeySpec("wide_jobs", "salt:jobs:wide", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "writes trim its head, and TTL", "the same, of jobs for more minions than go into an index each"),
+    KeySpec("due_jobs", "salt:jobs:due", "zset", "keep_jobs_seconds", "mworker, maintenance", "maintenance", "writes trim its head, and TTL; maintenance takes out jobs that nobody is waited for in", "jid by milliseconds at which maintenance looks who has not signed"),
     KeySpec("job_bytes", "salt:jobs:bytes", "hash", "none: one number an hour", "mworker, maintenance", "maintenance", "maintenance drops hours older than keep_jobs_seconds", "hour since 1970 -> bytes of loads and returns of the jobs created in it"),
     KeySpec("job", "salt:job:<jid>", "hash", "keep_jobs_seconds", "mworker", "runners", "TTL", "created, ended, expected, answered (of the expected), returned, failed, duplicates, late, user, fun, tgt, bytes; replay_until, when_back_until; how many minions are delivered, started, offline, lost, cancelled, expired; of a runner where it works"),
     KeySpec("job_minions", "salt:job:<jid>:minions", "set", "keep_jobs_seconds", "mworker", "runners", "TTL", "minions expected to return"),
-    KeySpec("index", "salt:idx:<kind>:<value>", "zset", "keep_jobs_seconds", "mworker, maintenance", "mworker, runners", "each write trims its head, and TTL", "jid by milliseconds of its creation, of jobs that have something in common: kind is minion (jobs for many are in salt:jobs:wide), fun, user, tgt, result (ok: all returned and none failed; failed: some return says so) or state (running: somebody is waited for; offline, lost, cancelled, expired: some minion is; late: some return was). A value longer than 128 bytes is its hash"),
-    KeySpec("functions", "salt:idx:funs", "zset", "keep_jobs_seconds", "mworker", "runners", "each write trims its head, and TTL", "functions that have an index, by milliseconds of their last job"),
+    KeySpec("index", "salt:idx:<kind>:<value>", "zset", "keep_jobs_seconds", "mworker, maintenance", "mworker, runners", "writes trim its head, and TTL", "jid by milliseconds of its creation, of jobs that have something in common: kind is minion (jobs for many are in salt:jobs:wide), fun, user, tgt, result (ok: all returned and none failed; failed: some return says so) or state (running: somebody is waited for; offline, lost, cancelled, expired: some minion is; late: some return was). A value longer than 128 bytes is its hash"),
+    KeySpec("functions", "salt:idx:funs", "zset", "keep_jobs_seconds", "mworker", "runners", "writes trim its head, and TTL", "functions that have an index, by milliseconds of their last job"),
     KeySpec("life", "salt:job:<jid>:life", "hash", "keep_jobs_seconds", "mworker, maintenance", "mworker, runners", "TTL", "minion -> its steps, each a letter and milliseconds since the time in the JID (offline, delivered, started, returned, lost, cancelled, x: expired, e: sent again); none yet: expected"),
-    KeySpec("waiting", "salt:waiting", "zset", "that of the job", "mworker, maintenance", "mworker, runners", "each write trims its head, and TTL", "jid by milliseconds of its deadline: jobs that wait for minions to come back"),
-    KeySpec("waiting_of", "salt:waiting:<minion>", "zset", "that of the job", "mworker, maintenance", "mworker", "each write trims its head, and TTL", "the same, of one minion"),
+    KeySpec("waiting", "salt:waiting", "zset", "that of the job", "mworker, maintenance", "mworker, runners", "writes trim its head, and TTL", "jid by milliseconds of its deadline: jobs that wait for minions to come back"),
+    KeySpec("waiting_of", "salt:waiting:<minion>", "zset", "that of the job", "mworker, maintenance", "mworker", "writes trim its head, and TTL", "the same, of one minion"),
     KeySpec("signers", "salt:signers", "set", "none: one entry a minion", "mworker", "mworker, maintenance", "the number of minions", "minions that sign what becomes of their jobs: silence of the others says nothing"),
     KeySpec("request", "salt:request:<id>", "string", f"{REQUEST_TTL} s", "mworker", "mworker", "TTL", "jid and stream id that a publish with this request id got; of a runner the jid"),
     KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners that give no sign of life", "JIDs of runners that work by milliseconds of their last sign of life"),
@@ -61,7 +61,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "jobs to be sent to minions"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last; *: any of them"),
     KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> milliseconds of its last sign of life"),
-    KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags somebody wants to read later: number, and tag and data as on the bus"),
+    KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags somebody wants to read later: number, and tag and data as on the bus; that of a result comes in one step with it"),
     KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event of the stream"),
     KeySpec("events_wanted", "salt:events:wanted", "hash", "none: one entry a reader", "reactor", "mworker, maintenance", "the number of readers; what is a day old counts no more", "reader -> JSON of the tag globs that it wants, and when it said so"),
     KeySpec("event_group", "salt:events:group:<group>", "hash", "none: four fields", "reactor", "reactor, runners", "the number of groups", "last number that a group had, how many it missed, what its readers share (the reactor: its table) and the version of that"),
@@ -115,6 +115,7 @@ SCHEMA = "salt:schema"
 
 # Beginnings of keys that scripts end by what they read.
 LOAD = "load:"
+RET = "ret:"
 JOB = "salt:job:"
 WAITING_OF = "salt:waiting:"
 INDEX = "salt:idx:"
@@ -131,7 +132,7 @@ def load(jid: str) -> str:
 
 def ret(jid: str) -> str:
     """A job's returns."""
-    return f"ret:{jid}"
+    return RET + jid
 
 
 def large(jid: str) -> str:
@@ -255,6 +256,7 @@ def _markdown() -> Iterator[str]:
     yield ""
     yield "Written by `make docs` from `libs/masterstore/keys.py`. The first four are those of Salt's Redis returner."
     yield f"Schema version {SCHEMA_VERSION}. Redis must not evict (`maxmemory-policy noeviction`) and should keep an append-only file."
+    yield "A zset of jobs is kept a sixteenth longer than it says: it is not renewed with each job."
     yield ""
     yield "| key | type | holds | time to live | bounded by | written by | read by |"
     yield "|---|---|---|---|---|---|---|"

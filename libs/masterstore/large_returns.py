@@ -19,14 +19,13 @@ _LEVEL = 1
 _MOST = 1 << 30
 
 
-def packed(ret: Mapping[str, Any], above: int) -> tuple[str, bytes]:
+def packed(ret: Mapping[str, Any], above: int) -> tuple[bytes, bytes]:
     """(the JSON for Salt's key, the compressed whole): empty where the JSON is the whole. ``above``: bytes, 0: never compressed."""
-    text = values.dumps(ret)
-    data = text.encode()
+    data = values.dumps(ret).encode()
     if not 0 < above < len(data):
-        return text, b""
+        return data, b""
     said = f"{len(data)} bytes, compressed in {keys.large(str(ret.get('jid', '')))}"
-    return values.dumps({**ret, "return": said, MARK: len(data)}), zlib.compress(data, _LEVEL)
+    return values.dumps({**ret, "return": said, MARK: len(data)}).encode(), zlib.compress(data, _LEVEL)
 
 
 def is_large(ret: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ A state that is entered again counts from its last time on, so a life has at mos
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,6 +58,9 @@ OPEN = frozenset({_S.EXPECTED, _S.OFFLINE, _S.DELIVERED, _S.STARTED})
 
 #: A return that comes out of one of these is late.
 LATE = frozenset({_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED})
+
+#: States of which no return is waited for any more.
+GIVEN_UP = frozenset({_S.LOST, _S.CANCELLED, _S.EXPIRED})
 
 #: States in which the job was not handed to the minion: it may be sent again.
 UNDELIVERED = frozenset({_S.EXPECTED, _S.OFFLINE})
@@ -129,14 +132,34 @@ def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
     """The tables for scripts: ``MAY`` letter -> letters, ``LATE`` by letter, ``NAME`` and ``INDEXED`` letter -> its count."""
     may = ",".join(f"{LETTERS[state]}='{''.join(LETTERS[to] for to in into)}'" for state, into in moves.items())
     late = ",".join(f"{LETTERS[state]}=1" for state in State if state in LATE)
-    counted = (State.DELIVERED, State.STARTED, *INDEXED)
-    names = ",".join(f"{LETTERS[state]}='{state.value}'" for state in counted)
-    indexed = ",".join(f"{LETTERS[state]}='{state.value}'" for state in INDEXED)
     return "\n".join(
         [
             f"local MAY = {{{may}}}",
             f"local LATE = {{{late}}}",
-            f"local NAME = {{{names}}}",
-            f"local INDEXED = {{{indexed}}}",
+            f"local NAME = {lua_names()}",
+            f"local INDEXED = {lua_names(INDEXED)}",
         ]
     )
+
+
+def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
+    """The same for a script that leads to one state only, as letters: ``INTO`` (from where it may), the others what they say."""
+    return "\n".join(
+        [
+            f"local LETTERS = '{_letters(State)}'",
+            f"local INTO = '{_letters(state for state, into in moves.items() if to in into)}'",
+            f"local LATE = '{_letters(LATE)}'",
+            f"local INDEXED = '{_letters(INDEXED)}'",
+            f"local GIVEN_UP = '{_letters(GIVEN_UP)}'",
+            f"local UNDELIVERED = '{_letters(UNDELIVERED)}'",
+        ]
+    )
+
+
+def lua_names(states: Iterable[State] = (State.DELIVERED, State.STARTED, *INDEXED)) -> str:
+    """A table for scripts: letter -> the field of a job's hash that counts the state."""
+    return f"{{{','.join(f'{LETTERS[state]}={state.value!r}' for state in states)}}}"
+
+
+def _letters(states: Iterable[State]) -> str:
+    return "".join(sorted(LETTERS[state] for state in states))

@@ -215,7 +215,12 @@ _BATCH = 1000
 
 def made_ms(jid: str) -> int:
     """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
+    digits = jid[:20]
+    if len(digits) < 20 or not (digits.isascii() and digits.isdecimal()):
+        return 0
+    # By place and not by a format, which takes six times as long: each return of a minion is asked.
+    parts = (digits[:4], digits[4:6], digits[6:8], digits[8:10], digits[10:12], digits[12:14], digits[14:])
     try:
-        return int(datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp() * 1000)
+        return int(datetime(*map(int, parts), tzinfo=UTC).timestamp() * 1000)  # type: ignore[misc,arg-type]
     except ValueError:
         return 0

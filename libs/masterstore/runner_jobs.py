@@ -105,9 +105,14 @@ class RunnerJobs:
             found = self._silent(keys=[keys.RUNNERS], args=[for_ms])
         return {text(jid): int(float(text(sign))) for jid, sign in zip(found[::2], found[1::2], strict=True)}
 
-    def end(self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int) -> bool:
-        """Keeps the result, ``ret`` with id, return, success, retcode; False when the job had one already, which stays."""
-        return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl)
+    def end(
+        self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int, event: bytes = b"", events_kept: int = 0
+    ) -> bool:
+        """Keeps the result, ``ret`` with id, return, success, retcode; False when the job had one already, which stays.
+
+        ``event`` and ``events_kept`` as for ``Jobs.record_return``.
+        """
+        return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl, event=event, events_kept=events_kept)
 
     def running(self) -> dict[str, dict[str, Any]]:
         """{JID: load, and ``where`` of the process} of runners that work."""

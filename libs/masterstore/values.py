@@ -22,9 +22,9 @@ def dumps(value: Any) -> str:
     """JSON text, always encodable. Raises StoreError for what nests too deeply (or contains itself)."""
     try:
         try:
-            packed = json.dumps(value, default=_fallback, ensure_ascii=False)
+            packed = _ENCODE(value)
         except (TypeError, ValueError):
-            packed = json.dumps(_portable(value), default=_fallback, ensure_ascii=False)
+            packed = _ENCODE(_portable(value))
         return packed if _encodable(packed) else json.dumps(json.loads(packed))
     except (RecursionError, ValueError) as error:
         raise StoreError(f"a value nests too deeply to be kept, or contains itself: {error}") from error
@@ -87,3 +87,7 @@ def _portable(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_portable(item) for item in value]
     return value
+
+
+#: Made once: ``json.dumps`` makes one for each value that is not of the plainest kind.
+_ENCODE = json.JSONEncoder(default=_fallback, ensure_ascii=False).encode

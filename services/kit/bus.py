@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 import msgpack
@@ -61,11 +63,25 @@ def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
 class Keeper(Protocol):
     """Keeps events that somebody wants to read later (``masterstore.events``)."""
 
+    def wants(self, tag: str) -> bool:
+        """Whether somebody does. Raises where that cannot be asked."""
+
     def keep(self, tag: str, frame: bytes) -> None:
         """Keeps it if it is wanted. Raises where it cannot."""
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
         """The same; False where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An event to be fired once what it tells of has happened."""
+
+    #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
+    #: Raises what the keeper raises.
+    kept: Callable[[], bytes]
+    #: Gives it to the bus, and to nobody else. True when it is on its way.
+    send: Callable[[], bool]
 
 
 class EventSender:
@@ -93,12 +109,14 @@ class EventSender:
             self._keeper.try_keep(tag, frame)
         return self._send(frame)
 
-    def fire_kept(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """The same for an event whose sender can send it again: raises what the keeper raises, and then nobody has it."""
-        frame = pack(tag, data, max_bytes=self._max_bytes)
-        if self._keeper is not None:
-            self._keeper.keep(tag, frame)
-        return self._send(frame)
+    def prepare(self, tag: str, data: Mapping[str, Any]) -> Prepared:
+        """An event that its sender keeps itself, where it is to be kept."""
+        frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
+
+        def kept() -> bytes:
+            return frame if keeper is not None and keeper.wants(tag) else b""
+
+        return Prepared(kept, partial(self._send, frame))
 
     def _send(self, frame: bytes) -> bool:
         try:

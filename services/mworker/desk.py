@@ -14,6 +14,7 @@ from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
+from services.kit.bus import Prepared
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import Metrics
@@ -37,6 +38,8 @@ class Desk:
     key_dir: Path
     store: Store
     fire: Callable[[str, Mapping[str, Any]], bool]
+    #: An event that is kept in one step with what it tells of.
+    prepare: Callable[[str, Mapping[str, Any]], Prepared]
     files: FileServer
     pillar_memory: PillarMemory = field(default_factory=PillarMemory, init=False)
     metrics: Metrics

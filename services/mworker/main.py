@@ -162,6 +162,7 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
         key_dir=role.keys,
         store=store,
         fire=sender.fire,
+        prepare=sender.prepare,
         files=file_server(options),
         metrics=role.metrics,
         log=role.log,

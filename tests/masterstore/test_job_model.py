@@ -272,8 +272,9 @@ def broken(store: Store, moves: Mapping[State, tuple[State, ...]]) -> None:
         for script in [part, *vars(part).values()] if hasattr(part, "__dict__") else []:
             if isinstance(script, Script):
                 text = script.script if isinstance(script.script, str) else script.script.decode()
-                assert life.lua() in text
-                changed = store.jobs._client.redis.register_script(text.replace(life.lua(), life.lua(moves)))
+                other = text.replace(life.lua(), life.lua(moves))
+                other = other.replace(life.lua_into(S.RETURNED), life.lua_into(S.RETURNED, moves))
+                changed = store.jobs._client.redis.register_script(other)
                 script.script, script.sha = changed.script, changed.sha
                 store.jobs._client.redis.script_load(script.script)
 

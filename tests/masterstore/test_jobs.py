@@ -11,6 +11,7 @@ import redis
 
 from masterstore import keys, values
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
+from masterstore.events import BEGINNING
 from masterstore.jobs import Job, Published, Recorded
 from masterstore.life import Life, State
 from masterstore.store import Store
@@ -325,6 +326,60 @@ def test_recent_and_active_jobs(store: Store) -> None:
     assert [job.jid for job in store.jobs.active(0, limit=3)] == [jids[4], jids[2]]
     job = store.jobs.recent(1)[0]
     assert (job.load, job.meta["expected"], job.returns) == (load(jids[4]), "1", {})
+
+
+# ------------------------------------------------------------------------------------------- what goes with a return in one step
+
+
+def kept_events(store: Store) -> list[bytes]:
+    return [event.frame for event in store.events.read(BEGINNING, 1)[0]]
+
+
+def test_the_first_return_has_its_event_and_no_other_one(store: Store, second: Store) -> None:
+    publish(store, "a", "b")
+    for client, event in ((store, b"first"), (second, b"again"), (store, b"and again")):
+        client.jobs.record_return(ret("a"), ttl=TTL, event=event, events_kept=100)
+    store.jobs.record_return(ret("b"), ttl=TTL)
+    load_of = load(OTHER, fun="runner.test.ping")
+    for event in (b"runner", b"twice"):
+        store.runner_jobs.end(load_of, ret("master", OTHER), ttl=TTL, event=event, events_kept=100)
+    assert kept_events(store) == [b"first", b"runner"]
+    assert [event.number for event in store.events.read(BEGINNING, 1)[0]] == [1, 2]
+
+
+@pytest.mark.parametrize(("key", "value"), [("salt:events", "a text"), ("salt:events:count", "many")])
+def test_a_stream_that_is_none_costs_the_event_and_not_the_return(
+    store: Store, raw: redis.Redis, key: str, value: str
+) -> None:
+    publish(store, "a")
+    raw.set(key, value)
+    assert store.jobs.record_return(ret("a"), ttl=TTL, event=b"event", events_kept=100).complete
+    assert store.jobs.returns(JID) == {"a": ret("a")}
+    assert list(store.faults.known) == [key]
+
+
+def test_a_count_of_bytes_that_is_none_costs_nothing_else(store: Store, raw: redis.Redis) -> None:
+    publish(store, "a")
+    raw.hset("salt:jobs:bytes", str(MADE // 3_600_000), "many")
+    assert store.jobs.record_return(ret("a"), ttl=TTL).complete
+    assert store.jobs.meta(JID)["answered"] == "1"
+    assert list(store.faults.known) == ["salt:jobs:bytes"]
+
+
+def test_a_return_is_a_sign_of_presence_where_the_minion_itself_speaks(store: Store) -> None:
+    publish(store, "a", "stock", "ours")
+    publish(store, "stock", "ours", jid=LATER, request_id="r2", now_ms=MADE)
+    until = MADE + 60_000
+    store.jobs.publish(load(OTHER), ["stock", "ours"], request_id="r3", ttl=TTL, now_ms=MADE, when_back_until_ms=until)
+    store.jobs.sign("ours", [], MADE)
+    heard = [
+        store.jobs.record_return(ret(name), ttl=TTL, now_ms=MADE + 9, heard=True) for name in ("a", "stock", "ours")
+    ]
+    # Ours asks for what waits for it.
+    assert [one.waited_for for one in heard] == [False, True, False]
+    assert store.presence.last_seen(["a", "stock", "ours"]) == {"a": MADE + 9, "stock": MADE + 9, "ours": MADE + 9}
+    assert not store.jobs.record_return(ret("b", LATER), ttl=TTL, now_ms=MADE + 9).waited_for
+    assert store.presence.last_seen(["b"]) == {}
 
 
 # -------------------------------------------------------------------------------------------------------------------- expiry

@@ -119,7 +119,9 @@ def test_every_key_is_a_row_and_ends_as_the_row_says(store: Store, raw: redis.Re
         assert text(raw.type(name)) == spec.type, name
         left = raw.ttl(name)
         if spec.name in ENDS:
-            assert ENDS[spec.name] - 10 <= left <= ENDS[spec.name], f"{name!r} ends in {left} s"
+            # An index is kept a sixteenth longer: it is not renewed with each job.
+            most = ENDS[spec.name] * (17 / 16 if spec.type == "zset" else 1) + 1
+            assert ENDS[spec.name] - 10 <= left <= most, f"{name!r} ends in {left} s"
         else:
             assert left == -1, f"{name!r} ends in {left} s and its row says {spec.ttl}"
             assert spec.ttl.startswith("none: "), f"{spec.name} has neither an end nor a reason"

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from masterstore.life import LATE, LETTERS, MINION_SIGNS, MOVES, OPEN, UNDELIVERED, Life, State, born, lua, moved, read
+from masterstore.life import (
+    GIVEN_UP,
+    LATE,
+    LETTERS,
+    MINION_SIGNS,
+    MOVES,
+    OPEN,
+    UNDELIVERED,
+    Life,
+    State,
+    born,
+    lua,
+    lua_into,
+    moved,
+    read,
+)
 
 S = State
 
@@ -41,6 +56,16 @@ def test_every_open_state_has_an_end_that_nobody_need_sign() -> None:
         assert set(MOVES[state]) & {S.EXPIRED, S.LOST}, state
     assert not OPEN & LATE - {S.OFFLINE}
     assert MINION_SIGNS <= OPEN
+
+
+def test_a_state_is_open_or_has_an_end() -> None:
+    assert set(State) == {*OPEN, *GIVEN_UP, S.RETURNED}
+
+
+@pytest.mark.parametrize("to", State)
+def test_what_a_script_for_one_state_is_told_is_the_table(to: State) -> None:
+    into = lua_into(to).split("INTO = '")[1].split("'")[0]
+    assert {state for state in State if LETTERS[state] in into} == {state for state in State if to in MOVES[state]}
 
 
 @pytest.mark.parametrize("to", State)

@@ -1,4 +1,7 @@
-"""``_return``: a minion's result goes into the job cache, then onto the bus, then it is acknowledged (protocol section 7.3)."""
+"""``_return``: a minion's result goes into the job cache, then onto the bus, then it is acknowledged (protocol section 7.3).
+
+An event that somebody wants to read later is kept in the same step as the result: no result without its event, and none twice.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any
 from masterstore.lives import made_ms
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
-from services.mworker.commands.waiting import heard_of
+from services.kit.bus import Prepared
+from services.mworker.commands.waiting import heard_of, send_waiting
 from services.mworker.desk import Desk
 
 #: A return without these is not one.
@@ -48,15 +52,25 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
     if result["jid"] in (_OWN, _UNKEPT):
         outcome = _store_own(desk, minion_id, result, _own_id(load))
+        heard_of(desk, minion_id)
     elif not is_jid(result["jid"]):
         desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
         return _DROPPED
     else:
         now_ms = int(time.time() * 1000)
         options = desk.options
+        event = _event_of(desk, minion_id, result)
         recorded = desk.store.jobs.record_return(
-            result, ttl=options.keep_jobs_seconds, now_ms=now_ms, compress_above=options.compress_return_bytes
+            result,
+            ttl=options.keep_jobs_seconds,
+            now_ms=now_ms,
+            compress_above=options.compress_return_bytes,
+            heard=True,
+            event=event.kept(),
+            events_kept=options.events_kept_count,
         )
+        if recorded.first:
+            event.send()
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
         if recorded.complete and recorded.first and (made := made_ms(result["jid"])):
             desk.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
@@ -64,16 +78,15 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
             desk.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
             )
-    heard_of(desk, minion_id)
+        if recorded.waited_for:
+            send_waiting(desk, minion_id)
     desk.metrics.returns.labels(outcome).inc()
-    if outcome != "duplicate":
-        desk.fire(tags.job_ret(result["jid"], minion_id), {**result, "cmd": "_return"})
     desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
     return None
 
 
 def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) -> str:
-    """Gives the result a JID, the same each time that it comes, and keeps it if it is to be kept; what became of it."""
+    """Gives the result a JID, the same each time that it comes, keeps it if it is to be kept, tells of it; what became of it."""
     kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
     jid = new_jid(time.time())
     result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
@@ -81,10 +94,31 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
         return "duplicate"
     if not kept:
         # Listeners hear of it; nothing is kept.
+        desk.fire(*_told(minion_id, result))
         return "unkept"
-    above = desk.options.compress_return_bytes
-    desk.store.jobs.store_external(result["jid"], _load_of(result, minion_id), result, ttl=ttl, compress_above=above)
+    event = _event_of(desk, minion_id, result)
+    first = desk.store.jobs.store_external(
+        result["jid"],
+        _load_of(result, minion_id),
+        result,
+        ttl=ttl,
+        compress_above=desk.options.compress_return_bytes,
+        event=event.kept(),
+        events_kept=desk.options.events_kept_count,
+    )
+    if not first:
+        return "duplicate"
+    event.send()
     return "external"
+
+
+def _event_of(desk: Desk, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+    return desk.prepare(*_told(minion_id, result))
+
+
+def _told(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Tag and data of the event of a return."""
+    return tags.job_ret(str(result["jid"]), minion_id), {**result, "cmd": "_return"}
 
 
 def _own_id(load: Mapping[str, Any]) -> str:

@@ -203,24 +203,25 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
 
 def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Into the job cache, then onto the bus. While Redis is away the bus goes first, and the job cache is tried again."""
-    jid, ttl = str(load["jid"]), tools.options.keep_jobs_seconds
+    jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
+    event = tools.sender.prepare(tags.run_ret(jid), result)
     deadline, told = time.monotonic() + _STORE_PATIENCE, False
     while True:
         try:
-            if not tools.store.runner_jobs.end(load, kept, ttl=ttl):
+            if not tools.store.runner_jobs.end(load, kept, ttl=ttl, event=event.kept(), events_kept=most):
                 _LOG.error("the runner was given up before its result came", extra={"jid": jid})
                 return
             break
         except StoreError as error:
             if not told:
                 _LOG.error("the result is not in the job cache yet: %s", error, extra={"jid": jid})
-                tools.sender.fire(tags.run_ret(jid), result)
+                event.send()
             told = True
             if not isinstance(error, StoreUnavailable) or time.monotonic() > deadline:
                 return
             time.sleep(_STORE_PAUSE)
     if not told:
-        tools.sender.fire(tags.run_ret(jid), result)
+        event.send()
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from masterstore.store import Store
 from saltwire.keys import PrivateKey
 from services.cli import key
 from services.cli.pki import LISTS, read_keys, write_keys
+from services.kit.bus import Prepared
 from services.kit.config import MasterOptions
 from services.kit.control import ControlError
 from services.kit.masterkeys import MasterKeys
@@ -75,6 +76,7 @@ def ours(redis_url: str, role_keys: Path, tmp_path: Path, master: Callable[..., 
         key_dir=role_keys / "mworker",
         store=Store.open(redis_url, client_name="salt-key"),
         fire=lambda tag, data: True,
+        prepare=lambda tag, data: Prepared(bytes, lambda: True),
         files=LocalFiles(options.file_roots, options.hash_type),
         metrics=new_metrics("mworker"),
         log=logging.getLogger("saltern.mworker"),

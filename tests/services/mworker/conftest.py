@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from saltwire.envelope import ClientSession
 from saltwire.handshake import Answer, Credentials, SignIn
 from saltwire.keys import PrivateKey, PublicKey
 from saltwire.pillar_transfer import open_pillar
+from services.kit.bus import Prepared
 from services.kit.config import MasterOptions
 from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import new_metrics
@@ -157,6 +159,7 @@ def new_worker(
             key_dir=role_keys / "mworker",
             store=Store.open(chosen.redis_url, client_name=f"test{next(counter)}"),
             fire=fire,
+            prepare=lambda tag, data: Prepared(bytes, partial(fire, tag, data)),
             files=file_server(chosen),
             metrics=new_metrics("mworker"),
             log=logging.getLogger("saltern.mworker"),

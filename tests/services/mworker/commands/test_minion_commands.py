@@ -11,7 +11,9 @@ from typing import Any
 import msgpack
 import pytest
 
+from masterstore.events import BEGINNING
 from saltwire.jid import is_jid, new_jid
+from services.kit.bus import Prepared, pack, unpack
 
 pytestmark = pytest.mark.redis
 
@@ -70,6 +72,22 @@ class TestReturn:
             worker.minion("web2").ask("_return", **self.ret(jid=jid))
         assert worker.count("salt_job_seconds_count") == 1
         assert 3 <= worker.count("salt_job_seconds_sum") < 30
+
+    @pytest.mark.parametrize("jid", [JID, "req"])
+    def test_a_worker_that_dies_before_the_bus_has_left_the_event_in_the_stream(self, worker: Worker, jid: str) -> None:
+        def die() -> bool:
+            raise SystemExit
+
+        worker.desk.prepare = lambda tag, data: Prepared(lambda: pack(tag, data), die)
+        minion, fields = worker.minion(), self.ret(jid=jid, own_jid=OTHER_JID)
+        with pytest.raises(SystemExit):
+            minion.ask("_return", **fields)
+        # It was not acknowledged, and comes again.
+        assert minion.ask("_return", **fields) is None
+        events = [unpack(event.frame) for event in worker.store.events.read(BEGINNING, 1)[0]]
+        ((tag, data),) = [event for event in events if event]
+        assert tag == f"salt/job/{data['jid']}/ret/web1"
+        assert worker.store.jobs.returns(data["jid"])["web1"]["return"] == data["return"]
 
     def test_a_job_that_the_minion_began_gets_a_jid(self, worker: Worker) -> None:
         assert worker.minion().ask("_return", **self.ret(jid="req", fun="state.apply")) is None

@@ -1,0 +1,178 @@
+"""Scripts that take in results: the return of a minion, and a job that was not published and has ended.
+
+A fleet asks for RETURN more often than for all others. Most of what it costs are its calls of Redis, 0.5 to 2.5 microseconds
+each: it leaves out what an earlier step has done, reads the fields that it needs and no others, and makes its names itself, which
+is cheaper than sending them. docs/jobs.md says how it compares with plain Redis.
+
+An event that somebody wants to read later is kept in the same step as the result that it tells of. Whatever ends in the middle, a
+result has its event, and one only: the return that comes first has it.
+"""
+
+from __future__ import annotations
+
+from masterstore import keys, life
+from masterstore.job_scripts import AHEAD, COMMON, PUT, TRY
+
+#: Keeps an event. A stream that is none costs the event, not the result.
+_KEEP = f"""
+local function keep(event, most)
+  local number = try('INCR', '{keys.EVENTS_COUNT}')
+  if number then try('XADD', '{keys.EVENTS}', 'MAXLEN', '~', most, '*', 'n', number, 'event', event) end
+end
+"""
+
+#: KEYS: last_jid (may be left out).
+#: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
+#: 1 where it is a sign of the minion's presence too, its event (empty: nobody wants it), events that are kept, functions...
+#: Answers a sum: 1 first, 2 known, 4 complete, 8 late, 16 jobs wait for the minion, and it cannot ask for them; or {{sum, faults}}.
+RETURN = f"""
+{TRY}
+{life.lua_into(life.State.RETURNED)}
+local minion, jid, ttl, now, base = ARGV[1], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local ret, job = '{keys.RET}' .. jid, '{keys.JOB}' .. jid
+local first = redis.call('HSETNX', ret, minion, ARGV[2]) == 1
+local left = redis.call('TTL', '{keys.LOAD}' .. jid)
+local known = left ~= -2
+local answer = (first and 1 or 0) + (known and 2 or 0)
+-- What was written with the load is kept long enough, unless that was long ago.
+local renew = left < ttl - ttl / {AHEAD}
+if left > ttl then ttl = left end
+redis.call('EXPIRE', ret, ttl)
+if first and ARGV[8] ~= '' then
+  local kept = pcall('HSET', '{keys.LARGE}' .. jid, minion, ARGV[8])
+  if type(kept) == 'table' and kept.err then
+    redis.call('HDEL', ret, minion)
+    return kept
+  end
+  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
+end
+try('SADD', '{keys.MINIONS}', minion)
+if KEYS[1] then try('SET', KEYS[1], jid, 'EX', ttl) end
+if ARGV[9] == '1' then
+  try('ZADD', '{keys.SEEN}', 'GT', now, minion)
+  if try('EXISTS', '{keys.WAITING_OF}' .. minion) == 1 and try('SISMEMBER', '{keys.SIGNERS}', minion) == 0 then
+    answer = answer + 16
+  end
+end
+if not first then
+  try('HINCRBY', job, 'duplicates', 1)
+  try('EXPIRE', job, ttl)
+  return #faults > 0 and {{answer, faults}} or answer
+end
+if ARGV[10] ~= '' then
+  {_KEEP}
+  keep(ARGV[10], ARGV[11])
+end
+-- Where the job was on this minion, if it is one that the job waits for.
+local waits, lives = known and try('SISMEMBER', job .. ':minions', minion) == 1, job .. ':life'
+local from, last, text = 'e', nil, waits and try('HGET', lives, minion)
+if text and text ~= '' then
+  from, last = string.match(text, '(%a)(%-?%d+)$')
+  if not from or not string.find(LETTERS, from, 1, true) then
+    faults[#faults + 1] = lives
+    from, last, text = 'e', nil, ''
+  end
+end
+local name = from ~= 'e' and ({life.lua_names()})[from] or nil
+local found = try('HMGET', job, 'returned', 'failed', 'bytes', 'created', 'expected', 'answered', 'lost', 'cancelled', 'expired',
+                  'when_back_until', 'late', name or 'late') or {{}}
+local function count(at)
+  local number = found[at] and tonumber(found[at])
+  if found[at] and not number then faults[#faults + 1] = job end
+  return number or 0
+end
+local failed, size, created = count(2), #ARGV[2] + #ARGV[8], count(4)
+if created == 0 then created = base > 0 and base or now end
+{PUT}
+if ARGV[5] == '1' then
+  failed = failed + 1
+  if failed == 1 then put('{keys.INDEX}result:failed', created, jid, ttl, now) end
+end
+try('HINCRBY', '{keys.JOB_BYTES}', math.floor(created / 3600000), size)
+local change = {{'returned', count(1) + 1, 'bytes', count(3) + size}}
+local function set(field, value) change[#change + 1] = field; change[#change + 1] = value end
+if ARGV[5] == '1' or not found[2] then set('failed', failed) end
+if waits then
+  local expected, answered = count(5), count(6) + 1
+  local before = expected - answered + 1 - count(7) - count(8) - count(9)
+  local after = before - 1
+  if text ~= nil and string.find(INTO, from, 1, true) then
+    local at = math.max(now, created, last and base + tonumber(last) or base)
+    try('HSET', lives, minion, (text or '') .. '{life.LETTERS[life.State.RETURNED]}' .. whole(at - base))
+    if renew or not text then try('EXPIRE', lives, ttl) end
+    if name then
+      local others = count(12) - 1
+      set(name, others)
+      if others <= 0 and string.find(INDEXED, from, 1, true) then try('ZREM', '{keys.INDEX}state:' .. name, jid) end
+      if string.find(GIVEN_UP, from, 1, true) then after = before end
+    end
+    if found[10] and string.find(UNDELIVERED, from, 1, true) then
+      try('ZREM', '{keys.WAITING_OF}' .. minion, jid)
+      local taken = 1
+      for _, there in ipairs(try('HMGET', job, 'delivered', 'started') or {{}}) do taken = taken + (tonumber(there or 0) or 0) end
+      if before <= taken then try('ZREM', '{keys.WAITING}', jid) end
+    end
+  end
+  set('answered', answered)
+  if string.find(LATE, from, 1, true) then
+    answer = answer + 8
+    local late = count(11) + 1
+    set('late', late)
+    if late == 1 then put('{keys.INDEX}state:late', created, jid, ttl, now) end
+  end
+  if answered == expected then
+    answer = answer + 4
+    if failed == 0 then put('{keys.INDEX}result:ok', created, jid, ttl, now) end
+  end
+  if before > 0 and after <= 0 then
+    set('ended', now)
+    try('ZREM', '{keys.INDEX}state:running', jid)
+  end
+else
+  if not known then
+    put('{keys.JOBS}', created, jid, ttl, now)
+    for i = 12, #ARGV do
+      put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
+      put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
+    end
+  end
+  put('{keys.INDEX}minion:' .. minion, created, jid, ttl, now)
+end
+try('HSET', job, unpack(change))
+if renew or not found[4] then try('EXPIRE', job, ttl) end
+return #faults > 0 and {{answer, faults}} or answer
+"""
+
+#: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
+#: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
+#: the whole return compressed (empty: it is in the JSON), its event (empty: nobody wants it), events that are kept, functions...
+#: Answers {first, faults}: a result that the job had stays.
+EXTERNAL = f"""
+{COMMON}
+local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])
+try('ZREM', KEYS[1], jid)
+if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return {{0, faults}} end
+redis.call('SET', KEYS[5], ARGV[4], 'EX', ttl)
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+if #ARGV[10] > 0 then
+  redis.call('HSET', '{keys.LARGE}' .. jid, ARGV[2], ARGV[10])
+  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
+end
+local size = #ARGV[3] + #ARGV[4] + #ARGV[10]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+try('SADD', KEYS[4], ARGV[2])
+try('HSETNX', KEYS[3], 'created', ARGV[7])
+try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', size)
+try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
+if ARGV[11] ~= '' then
+  {_KEEP}
+  keep(ARGV[11], ARGV[12])
+end
+for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
+try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
+put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
+for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
+for i = 13, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+return {{1, faults}}
+"""
