@@ -67,6 +67,29 @@ class JobBudget:
                     jobs, freed = jobs + 1, freed + self.drop(jid, made)
         return Evicted(jobs, freed)
 
+    def drop_ended(self, before_ms: int) -> Evicted:
+        """Drops jobs that ended before then, and those made before then that nobody was waited for; bounded steps."""
+        jobs = freed = kept = 0
+        for _ in range(_GOES):
+            names = self._client.call(
+                "zrangebyscore", keys.JOBS, "-inf", before_ms, start=kept, num=_BATCH, withscores=True
+            )
+            if not names:
+                break
+            oldest = [(text(jid), int(made)) for jid, made in names]
+            running = self._client.call("zmscore", keys.index("state", "running"), [jid for jid, _ in oldest])
+            with self._client.calling() as server:
+                pipe = server.pipeline(transaction=False)
+                for jid, _ in oldest:
+                    pipe.hget(keys.job(jid), "ended")
+                ends = pipe.execute(raise_on_error=False)
+            for (jid, made), runs, ended in zip(oldest, running, ends, strict=True):
+                if runs is not None or _whole(ended) >= before_ms:
+                    kept += 1
+                else:
+                    jobs, freed = jobs + 1, freed + self.drop(jid, made)
+        return Evicted(jobs, freed)
+
     def drop(self, jid: str, created_ms: int = 0) -> int:
         """Drops one job with all that belongs to it; its bytes."""
         with self._client.calling() as server:
@@ -96,6 +119,12 @@ class JobBudget:
             except ValueError:
                 self._client.faults.report(keys.JOB_BYTES, f"not an hour and its bytes: {text(hour)!r}: {text(size)!r}")
         return hours
+
+
+def _whole(value: object) -> int:
+    """A number of Redis; 0 for what is none."""
+    said = text(value) if isinstance(value, bytes | str) else ""
+    return int(said) if said.isdecimal() else 0
 
 
 def _indexes(fun: str, user: str, tgt: str) -> Sequence[str]:

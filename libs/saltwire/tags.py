@@ -51,6 +51,11 @@ def job_progress(jid: str, minion: str, number: int) -> str:
     return f"salt/job/{jid}/prog/{minion}/{number}"
 
 
+def job_state_error(jid: str, minion: str, fun: str) -> str:
+    """A state of a run failed."""
+    return f"salt/job/{jid}/sub/{minion}/error/{fun}"
+
+
 def run(jid: str) -> str:
     """The stem of a runner's events."""
     return f"salt/run/{jid}"

@@ -23,6 +23,7 @@ from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
+from statecore.master_options import heeded
 from statecore.named_tuple import NamedTuple
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
@@ -239,13 +240,26 @@ class Runtime:
         overrides = {key: options[key] for key in ("saltenv", "state_top") if options.get(key) is not None}
         if "pillarenv" in options:
             overrides["pillarenv"] = options["pillarenv"]
-        opts = {**self.opts, **overrides}
+        opts = {**self._opts_of_run(), **overrides}
         test = bool(options.get("test", opts.get("test", False)))
         opts["test"] = test
         if options.get("mock"):
             opts["mocked"] = True
         ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test, scratch=RunScratch(self._scratch))
         return later.Stage(ctx, tree, opts)
+
+    def _opts_of_run(self) -> Mapping[str, Any]:
+        """The options of a state run: where there is a master, it has a say. Raises CommandError where it does not answer."""
+        if isinstance(self._minion, LocalMinion):
+            return self.opts
+        try:
+            answer = self._minion.ask_master("_master_opts", {})
+        except CommandError as error:
+            if not self.opts.get("minion_pillar_cache"):
+                raise
+            log.warning("the state run has the minion's own options alone: %s", error)
+            return self.opts
+        return heeded(self.opts, answer)
 
     def _configured(self, opts: Mapping[str, Any]) -> Runtime:
         """This minion with other options, for one run."""

@@ -220,6 +220,9 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     cli_summary: bool = option(False, "`salt` shows how many minions returned")
     gather_job_timeout: int = option(10, "seconds that minions have to answer that question")
     keep_jobs_seconds: int = option(86400, "seconds that a job stays in the job cache")
+    job_cache: bool = option(
+        True, "jobs stay in the job cache when they have ended; False: for a few minutes, for `salt` and delivery"
+    )
     job_cache_bytes: int = option(
         0,
         "bytes of loads and returns in the job cache; above, the oldest jobs that have ended are dropped; 0: any number",

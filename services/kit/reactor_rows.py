@@ -15,7 +15,7 @@ from services.kit.config import ConfigError, MasterOptions
 JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
 
 #: Values of ``master_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
-_REDIS = ("local_cache", "redis", "")
+REDIS = ("local_cache", "redis", "")
 
 #: Tag glob -> files, in the order in which they were configured; a glob may come twice.
 Rows: TypeAlias = list[dict[str, Any]]
@@ -49,7 +49,7 @@ def is_files(value: Any) -> bool:
 
 def has_own_cache(options: MasterOptions) -> bool:
     """Whether jobs go to a returner of the site's, too."""
-    return options.master_job_cache not in _REDIS
+    return options.master_job_cache not in REDIS
 
 
 def wanted_tags(options: MasterOptions) -> list[str]:

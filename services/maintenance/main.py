@@ -54,6 +54,9 @@ _SILENCES, _SHORTEST_SILENCE = 3, 600
 #: Seconds between looks for what mirrors no longer need.
 _TIDY_EVERY = 3600.0
 
+#: Milliseconds for which a job that has ended is kept with ``job_cache: False``: `salt` looks once more before it ends.
+_UNCACHED_MS = 300_000
+
 
 @dataclass
 class Chores:
@@ -116,6 +119,8 @@ def expire_jobs(chores: Chores) -> None:
     if trimmed:
         log.info("%d jobs left the job cache", trimmed)
     budget.forget(now_ms, options.keep_jobs_seconds)
+    if not options.job_cache and (dropped := budget.drop_ended(now_ms - _UNCACHED_MS).jobs):
+        log.info("%d jobs that had ended were dropped (job_cache is off)", dropped)
     if options.job_cache_bytes:
         evicted = budget.evict(options.job_cache_bytes)
         if evicted.jobs:

@@ -60,7 +60,6 @@ _NOT_NEEDED: Mapping[str, str] = {
     "log_rotate_*": _LOGS,
     "log_fmt_*": "log_format says it",
     "log_datefmt*": "log_format says it",
-    "job_cache": _CACHES,
     "job_cache_store_endtime": _CACHES,
     "key_cache": _CACHES,
     "keys.cache_driver": _CACHES,

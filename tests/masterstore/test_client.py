@@ -55,6 +55,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.settle": lambda store: store.jobs.settle(1, 1),
     "job_budget.bytes": lambda store: store.job_budget.bytes(),
     "job_budget.forget": lambda store: store.job_budget.forget(1, 1),
+    "job_budget.drop_ended": lambda store: store.job_budget.drop_ended(1),
     "job_budget.evict": lambda store: store.job_budget.evict(1),
     "job_budget.drop": lambda store: store.job_budget.drop(JID),
     "schema.version": lambda store: store.schema.version(),

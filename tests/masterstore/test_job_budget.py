@@ -145,3 +145,13 @@ def test_a_minion_that_says_its_return_is_elsewhere_is_taken_at_its_word(store: 
     store.jobs.record_return({**BIG, "return": 1, "__large__": 5}, ttl=TTL)
     assert store.jobs.returns(JID)["a"]["return"] == 1
     assert store.faults.total == 0
+
+
+def test_what_has_ended_goes_whatever_is_older_and_runs(store: Store, raw: redis.Redis) -> None:
+    make(store, 0, "a", answer=False)
+    for number in (1, 2, 3):
+        make(store, number, "a")
+    dropped = store.job_budget.drop_ended(made_ms(jid_of(3)))
+    assert dropped.jobs == 2
+    assert [job.jid for job in store.jobs.recent(9)] == [jid_of(3), jid_of(0)]
+    assert store.job_budget.drop_ended(made_ms(jid_of(3))).jobs == 0

@@ -83,7 +83,7 @@ def master_opts(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
             "state_top_saltenv": options.state_top_saltenv,
             "nodegroups": options.nodegroups,
             "state_auto_order": options.state_auto_order,
-            "state_events": False,
+            "state_events": options.state_events,
             "state_aggregate": options.state_aggregate,
             "jinja_env": options.jinja_env,
             "jinja_sls_env": options.jinja_sls_env,

@@ -15,6 +15,7 @@ from saltwire.jid import is_jid, new_jid
 from services.kit.bus import Prepared
 from services.mworker.commands.waiting import heard_of, send_waiting
 from services.mworker.desk import Desk
+from services.mworker.state_failures import failed_states
 
 #: A return without these is not one.
 _NEEDED = ("jid", "fun", "return")
@@ -81,6 +82,9 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         if recorded.waited_for:
             send_waiting(desk, minion_id)
     desk.metrics.returns.labels(outcome).inc()
+    if outcome != "duplicate":
+        for tag, data in failed_states(result):
+            desk.fire(tag, data)
     desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
     return None
 

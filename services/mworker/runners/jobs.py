@@ -12,11 +12,12 @@ from typing import Any
 
 from masterstore.job_filter import JobFilter
 from masterstore.jobs import Job
-from masterstore.life import Life
+from masterstore.life import Life, State
 from saltwire import tags
 from saltwire.jid import is_jid, jid_time
 from services.mworker.job_filters import FilterFault, filter_of, minions_like, moment
 from services.mworker.job_status import not_a_jid, shown_states, silence, unknown_job
+from services.mworker.runners.returner_jobs import ReturnerJobs, source_of
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 
 #: Jobs that are read at once where most of them may not be meant.
@@ -70,8 +71,8 @@ def lookup_jid(
 
     Raises RunnerFault for an unknown JID.
     """
-    _own_cache(ext_source)
-    job = _job(tools, jid)
+    source = source_of(tools, ext_source)
+    job = _job(tools, jid, source)
     if display_progress:
         for minion in sorted(job.returns):
             _progress(tools, minion)
@@ -79,9 +80,7 @@ def lookup_jid(
         {minion: ret.get("return") for minion, ret in sorted(job.returns.items())} if returned else {}
     )
     if missing:
-        data |= {
-            minion: silence(life.state) for minion, life in _lives(tools, job).items() if minion not in job.returns
-        }
+        data |= {name: silence(state) for name, state in _states(tools, job, source).items() if name not in job.returns}
     out = next((str(ret["out"]) for ret in job.returns.values() if ret.get("out")), None)
     return data if out is None else {"outputter": out, "data": data}
 
@@ -89,14 +88,15 @@ def lookup_jid(
 def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
     """One job with its load, its minions, every return, and where the job is on each minion since when (States).
 
-    States are expected, delivered, started, returned, offline, lost, cancelled, expired. Raises RunnerFault for an unknown JID.
+    States are expected, delivered, started, returned, offline, lost, cancelled, expired; a returner (``ext_source``) knows none.
+    Raises RunnerFault for an unknown JID.
     """
-    _own_cache(ext_source)
     if display_progress:
-        _progress(tools, "Querying returner: redis")
-    job = _job(tools, jid)
+        _progress(tools, f"Querying returner: {ext_source or 'redis'}")
+    source = source_of(tools, ext_source)
+    job = _job(tools, jid, source)
     result = {minion: _result(ret) for minion, ret in sorted(job.returns.items())}
-    lives = _lives(tools, job)
+    lives = {} if source else _lives(tools, job)
     seen = tools.store.presence.last_seen([minion for minion in lives if minion not in job.returns])
     states = {"States": shown_states(lives, seen)} if lives else {}
     return {"jid": job.jid, **shown(job), "Minions": sorted(job.expected), "Result": result, **states}
@@ -157,11 +157,10 @@ def list_jobs(
         salt-run jobs.list_jobs after=2h function='state.*' success=False
         salt-run jobs.list_jobs minion=web1 limit=20 cursor=20261121140000000000
     """
-    _own_cache(ext_source)
     if display_progress:
-        _progress(tools, "Querying returner redis for jobs.")
-    found = {job.jid: shown(job) for job in _found(tools, filters, search_metadata, search_function, search_target,
-                                                     start_time, end_time)}  # fmt: skip
+        _progress(tools, f"Querying returner {ext_source or 'redis'} for jobs.")
+    found = {job.jid: shown(job) for job in _found(tools, source_of(tools, ext_source), filters, search_metadata, search_function,
+                                                     search_target, start_time, end_time)}  # fmt: skip
     jobs = dict(sorted(found.items()))
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
 
@@ -177,10 +176,12 @@ def list_jobs_filter(
 ) -> dict[str, Any]:
     """The newest ``count`` jobs as list_jobs shows them, and with its filters; without those by which the master asks what became
     of others."""
-    _own_cache(ext_source)
+    source = source_of(tools, ext_source)
     wanted = wanted_jobs(tools, {"limit": count, **filters})
     newest = (
-        job for job in every(tools, wanted) if not (filter_find_job and job.load.get("fun") == "saltutil.find_job")
+        job
+        for job in _every(tools, source, wanted)
+        if not (filter_find_job and job.load.get("fun") == "saltutil.find_job")
     )
     jobs = dict(sorted((job.jid, shown(job)) for job in islice(newest, wanted.limit)))
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
@@ -200,13 +201,12 @@ def last_run(
     found = list_jobs(
         tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
     )
-    return print_job(tools, max(found)) if found else False
+    return print_job(tools, max(found), ext_source) if found else False
 
 
 def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, bool]:
     """{minion: whether it returned success}; minions that have not returned are False."""
-    _own_cache(ext_source)
-    job = _job(tools, jid)
+    job = _job(tools, jid, source_of(tools, ext_source))
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
 
 
@@ -224,8 +224,20 @@ def every(tools: RunnerTools, wanted: JobFilter, *, meta: bool = False) -> Itera
         yield from page.jobs
 
 
+def _every(tools: RunnerTools, source: ReturnerJobs | None, wanted: JobFilter) -> Iterator[Job]:
+    """The same, of the job cache or of a returner."""
+    return iter(source.jobs(wanted)) if source else every(tools, wanted)
+
+
 def _found(
-    tools: RunnerTools, filters: Mapping[str, Any], metadata: Any, function: Any, target: Any, start: Any, end: Any
+    tools: RunnerTools,
+    source: ReturnerJobs | None,
+    filters: Mapping[str, Any],
+    metadata: Any,
+    function: Any,
+    target: Any,
+    start: Any,
+    end: Any,
 ) -> Iterator[Job]:
     """The jobs that list_jobs is asked for, newest first."""
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -247,22 +259,15 @@ def _found(
         except FilterFault as error:
             raise RunnerFault(str(error)) from error
     targets = _patterns(target)
-    if not targets and not metadata:
+    if not targets and not metadata and not source:
         return iter(tools.store.found_jobs.page(wanted).jobs)
-    meant = (job for job in every(tools, wanted) if (not targets or _any_match(job.load.get("tgt"), targets))
+    meant = (job for job in _every(tools, source, wanted) if (not targets or _any_match(job.load.get("tgt"), targets))
              and (not metadata or _holds(_metadata(job.load), metadata)))  # fmt: skip
     return islice(meant, wanted.limit)
 
 
 def _progress(tools: RunnerTools, message: str) -> None:
     tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": message})
-
-
-def _own_cache(ext_source: Any) -> None:
-    if ext_source and ext_source != "redis":
-        raise RunnerFault(
-            f"ext_source: the job cache is Redis; '{ext_source}' is written by a returner, and not read here"
-        )
 
 
 def known_job(tools: RunnerTools, jid: Any) -> Job:
@@ -273,12 +278,19 @@ def known_job(tools: RunnerTools, jid: Any) -> Job:
     return found[0]
 
 
-def _job(tools: RunnerTools, jid: Any) -> Job:
+def _job(tools: RunnerTools, jid: Any, source: ReturnerJobs | None) -> Job:
     """A job with its returns."""
-    job = tools.store.jobs.job(_jid(jid))
+    job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
     if job is None:
         raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
     return job
+
+
+def _states(tools: RunnerTools, job: Job, source: ReturnerJobs | None) -> dict[str, State]:
+    """Where the job is; a returner knows of expected minions no more than that."""
+    if source:
+        return dict.fromkeys(job.expected, State.EXPECTED)
+    return {minion: life.state for minion, life in _lives(tools, job).items()}
 
 
 def _lives(tools: RunnerTools, job: Job) -> dict[str, Life]:

@@ -144,6 +144,19 @@ def test_the_job_cache_is_held_to_its_budget(redis_url: str, tmp_path: Path) -> 
     assert metrics.registry.value("salt_jobs_evicted_total") == 5 - jobs.count() > 0
 
 
+def test_without_a_job_cache_what_has_ended_goes(redis_url: str, tmp_path: Path) -> None:
+    made = round_of(redis_url, tmp_path, job_cache=False)
+    jobs, now_ms = made.chores.store.jobs, int(time.time() * 1000)
+    ages = {"20251231000000000000": 400, "20251231000001000000": 100}
+    for jid, age in ages.items():
+        load = {"jid": jid, "fun": "test.ping", "tgt": "*"}
+        jobs.publish(load, ["a"], request_id=jid, ttl=60, now_ms=now_ms - 900_000)
+        jobs.record_return({**load, "id": "a", "return": True}, ttl=60, now_ms=now_ms - age * 1000)
+    jobs.publish(LOAD, ["slow"], request_id="r", ttl=60, now_ms=now_ms - 900_000)
+    maintenance.expire_jobs(made.chores)
+    assert {job.jid for job in jobs.recent(9)} == {"20251231000001000000", JID}
+
+
 def test_minions_are_given_up_by_the_clock(redis_url: str, tmp_path: Path) -> None:
     made = round_of(redis_url, tmp_path)
     jobs, ago = made.chores.store.jobs, int(time.time() * 1000) - 3_600_000

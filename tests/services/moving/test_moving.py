@@ -39,13 +39,13 @@ Carries over:
   {etc}/master:2: interface
   {etc}/master:4: file_roots
   {etc}/master:7: keep_jobs: as keep_jobs_seconds
+  {etc}/master:12: job_cache
   {etc}/master:13: redis.host
   {etc}/master:14: out.table.separate_rows
   {etc}/more/tree.yaml:1: file_roots
   {etc}/master.d/late.conf:1: interface
 Not needed here:
   {etc}/master:3: worker_threads: roles are processes of their own: start more of mworker
-  {etc}/master:12: job_cache: what a master remembers is in Redis
   {etc}/master:15: include: what it names is part of what is imported
 Not supported:
   {etc}/master:8: svnfs_remotes: check the repository out and name the directory in file_roots

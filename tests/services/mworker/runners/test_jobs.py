@@ -113,7 +113,8 @@ def test_the_newest(tools: RunnerTools) -> None:
         ({"stat": "lost"}, "'stat' is no filter of jobs; the nearest is 'state'"),
         ({"function": "a.b", "search_function": "a.b"}, "function and search_function say the same"),
         ({"after": "2h", "start_time": "2026-01-01"}, "after and start_time say the same"),
-        ({"ext_source": "mysql"}, "the job cache is Redis; 'mysql'"),
+        ({"ext_source": "mysql"}, "ext_source: 'mysql.get_jids' is not available"),
+        ({"ext_source": ["mysql"]}, r"ext_source is the name of a returner, not \['mysql'\]"),
     ],
 )
 def test_what_is_refused(tools: RunnerTools, search: dict[str, Any], said: str) -> None:

@@ -1,0 +1,29 @@
+"""Options of a state run that the master decides, as a minion heeds them. Pure.
+
+Source: salt/state.py (BaseHighState.__gen_opts); the names are those of ``_master_opts`` (protocol section 7.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: The master's value stands for the minion's.
+_MASTERS = (
+    *("default_top", "env_order", "failhard", "jinja_env", "jinja_lstrip_blocks", "jinja_sls_env", "jinja_trim_blocks"),
+    *("nodegroups", "renderer", "state_auto_order", "state_top", "state_top_saltenv", "top_file_merging_strategy"),
+)
+
+#: Either may ask for it.
+_EITHERS = ("state_aggregate", "state_events")
+
+
+def heeded(opts: Mapping[str, Any], answer: Any) -> dict[str, Any]:
+    """The minion's options with what the master answered; an answer that is no map changes nothing."""
+    if not isinstance(answer, Mapping):
+        return dict(opts)
+    told = {name: answer[name] for name in _MASTERS if name in answer}
+    if isinstance(told.get("state_top"), str):
+        told["state_top"] = told["state_top"].removeprefix("salt://").removeprefix("/")
+    either = {name: opts.get(name) or answer.get(name) or False for name in _EITHERS}
+    return {**opts, **told, **either}
