@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,9 @@ _FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})
 
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024
+
+#: Events of a state run: their loads name its job.
+_OF_JOB = re.compile(r"salt/(?:job|state_result)/(?P<jid>[^/]+)/(?!ret/)")
 
 Give = Callable[[], Credentials | None]
 
@@ -247,6 +251,9 @@ class RemoteMinion(_Master):
             "data": data if not isinstance(data, Mapping) else dict(data),
             "pretag": None,
         }
+        if about := _OF_JOB.match(tag):
+            # As Salt's minions send them.
+            load["jid"] = about["jid"]
         self.ask(load)
         OtherMasters(self._masters, self._options).send(load)
         return True

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-MINION = "stock1"
+MINION = "web1"
 
 #: Options of either master for the day; ``file_roots`` comes with the tree.
 OPTIONS: Mapping[str, Any] = {

@@ -104,6 +104,8 @@ class OrchestrationMaster:
     def wheel(self, call: MasterCall) -> dict[str, Any]:
         """The result of a wheel function."""
         tools = self._here()
+        told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
+        tools.sender.fire(f"{tags.run(self._jid)}/args", told)
         try:
             value = tools.control.call("wheel", timeout=CONTROL_PATIENCE, fun=call.fun, kwarg=dict(call.kwarg))
         except (ControlError, ControlTimeout) as error:

@@ -196,6 +196,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
             value, success = _run(call, tools)
             retcode = retcode_of(value) if success else 1
             result = {**base, "return": value, "success": success and not retcode}
+            result |= {"retcode": retcode} if retcode else {}
             kept = {**result, "id": options.id, "retcode": retcode}
             _report(tools, load, kept, result)
         return value
