@@ -220,7 +220,10 @@ ROOMS: Mapping[str, Room] = {
         (*WIRING, "statecore.deferred", "statecore.fileserver.masterless", "statecore.return_delivery")
     ),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
-    "statecore.runtime": Room((*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports")),
+    "statecore.runtime": Room(
+        (*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports", "statecore.master_options")
+    ),
+    "statecore.master_options": Room(),
     "statecore.analysis": Room(
         COMPILE,
         {

@@ -42,8 +42,8 @@ def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
     function = _function(desk, fun)
     jid = next_jid(time.time(), "")
     stem = tags.wheel(jid)
-    told = {"fun": f"wheel.{fun}", "jid": jid, "tag": stem, "user": str(fields.get("user") or client)}
-    told |= {"fun_args": [*arg, *([dict(kwarg)] if kwarg else [])]}
+    told: dict[str, Any] = {"fun": f"wheel.{fun}", "jid": jid, "tag": stem, "user": str(fields.get("user") or client)}
+    told["fun_args"] = [*arg, *([dict(kwarg)] if kwarg else [])]
     desk.fire(f"{stem}/new", told)
     try:
         value = function(desk, *arg, **kwarg)

@@ -31,12 +31,14 @@ def test_each_call_is_told(worker: Worker) -> None:
     assert worker.control("wheel", fun="key.list_all", user="me")["minions"] == []
     (new, told), (ret, result) = worker.events
     assert (new, ret) == (f"salt/wheel/{told['jid']}/new", f"salt/wheel/{told['jid']}/ret")
-    assert told == {"fun": "wheel.key.list_all", "jid": told["jid"], "tag": f"salt/wheel/{told['jid']}", "user": "me"}
+    about = {"jid": told["jid"], "tag": f"salt/wheel/{told['jid']}", "user": "me", "fun_args": []}
+    assert told == {"fun": "wheel.key.list_all", **about}
     assert (result["success"], result["return"]["minions"]) == (True, [])
 
 
 def test_a_failure_is_told_too(worker: Worker) -> None:
-    assert asked(worker, "error.error", name="ValueError", message="bad") == ("ValueError", "bad")
+    assert asked(worker, "error.error", "ValueError", message="bad") == ("ValueError", "bad")
+    assert worker.events[0][1]["fun_args"] == ["ValueError", {"message": "bad"}]
     assert (worker.events[1][1]["success"], worker.events[1][1]["return"]) == (False, "bad")
 
 
