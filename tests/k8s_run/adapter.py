@@ -10,6 +10,9 @@ from typing import Any
 
 Object = dict[str, Any]
 
+#: Files of ConfigMaps and Secrets, by kind and name.
+Contents = Mapping[tuple[str, str], Mapping[str, bytes]]
+
 #: The nodes that a DaemonSet runs on: each is a Debian in a directory.
 NODES = ("web1", "web2")
 
@@ -155,7 +158,7 @@ def _aliases(services: Iterable[Object], namespace: str, labels: Mapping[str, st
         yield from (name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
 
 
-def volumes(workload: Workload, contents: Mapping[tuple[str, str], Mapping[str, bytes]]) -> list[Volume]:
+def volumes(workload: Workload, contents: Contents) -> list[Volume]:
     """The directories of one of its pods. ``contents`` has the ConfigMaps and Secrets by kind and name.
 
     NotPlayable for a volume of another kind, and for a ConfigMap or Secret that is not there.
@@ -187,9 +190,7 @@ def _nested(containers: Iterable[Object]) -> dict[str, list[str]]:
     return found
 
 
-def _files(
-    workload: Workload, volume: Object, contents: Mapping[tuple[str, str], Mapping[str, bytes]]
-) -> Iterable[File]:
+def _files(workload: Workload, volume: Object, contents: Contents) -> Iterable[File]:
     kind, source = ("ConfigMap", volume["configMap"]) if "configMap" in volume else ("Secret", volume["secret"])
     name = source.get("name") or source["secretName"]
     data = contents.get((kind, name))

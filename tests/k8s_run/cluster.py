@@ -91,10 +91,10 @@ class Cluster:
             for pod in workload.pods:
                 self.play(workload, pod)
 
-    def play(self, workload: Workload, pod: str) -> None:
-        """One pod of a workload."""
+    def play(self, workload: Workload, pod: str, contents: adapter.Contents | None = None) -> None:
+        """One pod of a workload; ``contents``: of ConfigMaps and Secrets, where they are to be others than the cluster's."""
         directory = self.root / "pods" / pod
-        for volume in adapter.volumes(workload, self.contents):
+        for volume in adapter.volumes(workload, self.contents if contents is None else contents):
             _materialise(volume, directory / volume.name)
         for claim in adapter.claims(workload, pod):
             self._play(claim)
@@ -110,9 +110,9 @@ class Cluster:
 
     def close(self) -> None:
         """Removes all that runs and was made."""
-        for pod in [pod for pods in self.pods.values() for pod in pods]:
-            # podman 4.3 gives up where a container ends by itself while it is stopped: it is asked again.
-            until(lambda pod=pod: self._removed(pod), 180, f"pod {pod} removed")
+        pods = [pod for found in self.pods.values() for pod in found]
+        # podman 4.3 gives up where a container ends by itself while it is stopped: it is asked again.
+        until(lambda: self._removed(pods), 300, "pods removed")
         for workload in self.workloads.values():
             for pod in workload.pods:
                 for claim in adapter.claims(workload, pod):
@@ -120,11 +120,11 @@ class Cluster:
         self.podman("network", "rm", "--force", self.network, check=False)
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def _removed(self, pod: str) -> bool:
-        self.podman("pod", "rm", "--force", "--time", "1", "--ignore", pod, check=False)
-        return (
-            subprocess.run([str(self.program), "pod", "exists", pod], capture_output=True, check=False).returncode == 1
-        )
+    def _removed(self, pods: Sequence[str]) -> bool:
+        # Nobody drains here: what was to be seen was seen.
+        self.podman("pod", "rm", "--force", "--time", "0", "--ignore", *pods, check=False, seconds=300)
+        left = self.podman("pod", "ps", "--format", "{{.Name}}").split()
+        return not set(pods) & set(left)
 
     # ------------------------------------------------------------------------------------------------------------------- looks
 

@@ -78,6 +78,24 @@ def test_the_examples_highstate(cluster: Cluster) -> None:
         assert title in (cluster.node(node) / "var/www/html/index.html").read_text()
 
 
+def test_a_pod_whose_configuration_is_no_good_says_so_and_stays(cluster: Cluster) -> None:
+    """As the kubelet asks: /readyz at the pod's address, for as long as the manifest says."""
+    (key,) = [
+        (kind, name) for kind, name in cluster.contents if kind == "ConfigMap" and name.startswith("saltern-master-")
+    ]
+    broken = {**cluster.contents, key: {**cluster.contents[key], "60-mine.conf": b"file_rots: {}\n"}}
+    workload, pod = cluster.workloads["saltern-mworker"], "saltern-mworker-broken"
+    cluster.play(workload, pod, broken)
+    try:
+        until(
+            lambda: "60-mine.conf, line 1: unknown option 'file_rots'" in cluster.unready(pod),
+            120,
+            "/readyz says what is wrong",
+        )
+    finally:
+        cluster.stop(workload, pod)
+
+
 class Traffic:
     """An operator who never stops giving jobs, until told."""
 
