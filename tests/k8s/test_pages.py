@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from services.kit.config import MasterOptions, MinionOptions
 from tests.k8s.policies import BROUGHT, POLICIES
 from tests.k8s.rendered import K8S, OVERLAYS, ROOT, kustomized, of_kind, overlay, pods
+from tests.k8s.test_monitoring import KNOWN, PROCESS
 
 PAGES = ROOT / "docs" / "operations"
 
@@ -36,6 +39,39 @@ def test_the_index_names_every_page() -> None:
     assert [
         page.name for page in PAGES.glob("*.md") if page.name != "README.md" and f"]({page.name})" not in index
     ] == []
+
+
+NAMES = json.loads((ROOT / "services" / "cli" / "names.json").read_text("utf-8"))
+TEXT = "\n".join(page.read_text("utf-8") for page in sorted(PAGES.rglob("*.md")))
+
+#: In backticks and with underscores, and no options: keys of `tracing`, a kind of external pillar, the autoscalers' metric.
+NO_OPTIONS = frozenset(
+    {"resource_attributes", "sampler_arg", "service_name", "git_pillar", "saltern_requests_in_hand", *PROCESS}
+)
+
+#: What is typed -> what there is of its kind.
+TYPED = {
+    r"salt-run (\w+\.\w+)": set(NAMES["runners"]),
+    r"salt (?:-\w \S+ )*(?:'[^']*'|[\w:]+) (\w+\.\w+)": set(NAMES["functions"]),
+    # Not the namespace of the same name.
+    r"(?<!-n )(?<!namespace )\bsaltern ((?!delete|get|wait|exec|scale)[a-z][a-z-]+)\b": set(NAMES["commands"]),
+    r"`(salt_[a-z_]+)[`{]": {*KNOWN, *(name.removesuffix("_bucket") for name in KNOWN)},
+    r"`((?!salt_)[a-z]+_[a-z_]+)`": {
+        *MasterOptions.__dataclass_fields__,
+        *MinionOptions.__dataclass_fields__,
+        *NO_OPTIONS,
+    },
+    r"SALTERN_([A-Z_]+?)(?:_FILE)?\b(?!=|<)": {
+        name.upper() for name in (*MasterOptions.__dataclass_fields__, *MinionOptions.__dataclass_fields__)
+    },
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_what_is_typed_exists(typed: str) -> None:
+    found = set(re.findall(typed, TEXT))
+    assert found, "the expression finds nothing any more"
+    assert found - TYPED[typed] == set()
 
 
 def test_every_part_is_named() -> None:
