@@ -15,6 +15,7 @@ from masterstore import redis_parts as redis
 from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.faults import Faults
+from masterstore.kept_connection import KeptRedis
 
 #: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
 _PASSING = frozenset(
@@ -67,7 +68,7 @@ class Client:
             code = _code_of(error)
             if code == "READONLY":
                 # It was the master when this connection was made; the name, or the Sentinels, know who is now.
-                self.redis.connection_pool.disconnect(inuse_connections=False)
+                self.redis.disconnect_idle()
             if code in _PASSING:
                 raise StoreUnavailable(f"redis at {self.shown} cannot serve now: {_said(error, code)}") from error
             raise StoreError(f"redis at {self.shown} refused: {_said(error, code)}") from error
@@ -125,11 +126,12 @@ class _ManagedTls(_Managed, redis.SSLConnection):
     """The same with TLS."""
 
 
-def _connected(url: str, options: dict[str, Any]) -> redis.Redis:
+def _connected(url: str, options: dict[str, Any]) -> KeptRedis:
     """What speaks to the Redis of a URL; it does so when it is asked to. Raises ValueError."""
     found = sentinels_of(url)
     if found is None:
-        return redis.Redis.from_url(url, **options)
+        plain: KeptRedis = KeptRedis.from_url(url, **options)  # type: ignore[assignment]
+        return plain
     patience = min(_SENTINEL_PATIENCE, options["socket_timeout"])
     to_sentinels = {
         **found.sentinel,
@@ -142,7 +144,9 @@ def _connected(url: str, options: dict[str, Any]) -> redis.Redis:
         list(found.hosts), sentinel_kwargs=to_sentinels, **found.redis, **options
     )
     kind = _ManagedTls if found.redis.get("ssl") else _Managed
-    server: redis.Redis = asked.master_for(found.service, connection_class=kind)  # type: ignore[no-untyped-call]
+    server: KeptRedis = asked.master_for(  # type: ignore[no-untyped-call]
+        found.service, redis_class=KeptRedis, connection_class=kind
+    )
     return server
 
 

@@ -75,7 +75,9 @@ def test_a_redis_that_was_made_a_replica_is_left(pair: RedisPair) -> None:
         with pytest.raises(StoreUnavailable, match=r"cannot serve now: .*READONLY"):
             verb()
         # The connection is not kept: the name may lead elsewhere by now.
-        assert not replica._client.redis.connection_pool._available_connections[0]._sock  # type: ignore[attr-defined]
+        kept = replica._client.redis._kept
+        assert kept is not None
+        assert not kept[1]._sock
 
 
 def test_sentinels_that_are_away_or_know_no_such_service(pair: RedisPair) -> None:

@@ -1,0 +1,67 @@
+"""A Redis whose commands go over one connection that is kept, instead of one borrowed from the pool for each.
+
+Borrowing costs more than the command does: redis-py locks, counts and looks whether a byte is there that ought not to be. A worker
+sends its commands one after the other and nobody else has its connection, so it need not. What is kept here is only who uses it
+when: connecting, retrying, timeouts, packing and reading are redis-py's, and so is everything that is no plain command.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from masterstore import redis_parts as redis
+
+
+class KeptRedis(redis.Redis):
+    """For the thread that comes first; who comes while it is in use borrows from the pool, as ever. Safe after a fork."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._one_at_a_time = threading.Lock()
+        #: The process that it belongs to, and the connection.
+        self._kept: tuple[int, Any] | None = None
+
+    def execute_command(self, *arguments: Any, **options: Any) -> Any:
+        """The answer to a command. Raises what redis-py raises."""
+        if not self._one_at_a_time.acquire(blocking=False):
+            # Also in a child that was forked while another thread of its parent had it.
+            return super().execute_command(*arguments, **options)  # type: ignore[no-untyped-call]
+        try:
+            return self._over(self._connection(), arguments, options)
+        finally:
+            self._one_at_a_time.release()
+
+    def disconnect_idle(self) -> None:
+        """Connections that nobody uses now are made anew when they are needed."""
+        self.connection_pool.disconnect(inuse_connections=False)
+        if not self._one_at_a_time.acquire(blocking=False):
+            return
+        try:
+            if self._kept is not None and self._kept[0] == os.getpid():
+                self._kept[1].disconnect()
+        finally:
+            self._one_at_a_time.release()
+
+    def _connection(self) -> Any:
+        process = os.getpid()
+        if self._kept is None or self._kept[0] != process:
+            self._kept = (process, self.connection_pool.get_connection())
+        return self._kept[1]
+
+    def _over(self, connection: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        def exchange() -> Any:
+            connection.send_command(*arguments, **options)
+            return self.parse_response(connection, arguments[0], **options)  # type: ignore[no-untyped-call]
+
+        # As the pool does: only this asks Sentinels where Redis is now, a command sent to a lost connection does not.
+        connection.connect()
+        try:
+            return connection.retry.call_with_retry(exchange, lambda error: connection.disconnect())
+        except redis.ResponseError:
+            raise
+        except BaseException:
+            # Whatever ended the exchange, in its middle perhaps: what comes on it yet would answer the next command.
+            connection.disconnect()
+            raise
