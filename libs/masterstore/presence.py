@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from masterstore import keys
 from masterstore.client import Client, text
 
+#: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Answers whether it is to be sent what waits.
+_ARRIVED = """
+redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
+return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0
+"""
+
 
 class Presence:
     """Verbs on presence. All raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._arrived = client.redis.register_script(_ARRIVED)
 
     def seen(self, minion: str, now_ms: int) -> None:
         """A minion spoke."""
@@ -20,13 +27,8 @@ class Presence:
 
     def arrived(self, minion: str, now_ms: int) -> bool:
         """A minion spoke; in the same round trip whether jobs wait for it, and it is one that cannot ask for them."""
-        with self._client.calling() as server:
-            pipe = server.pipeline(transaction=False)
-            pipe.zadd(keys.SEEN, {minion: now_ms}, gt=True)
-            pipe.exists(keys.waiting_of(minion))
-            pipe.sismember(keys.SIGNERS, minion)
-            _, waiting, signs = pipe.execute()
-        return bool(waiting) and not signs
+        with self._client.calling():
+            return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
 
     def forget(self, minion: str) -> None:
         """There is no such minion any more."""

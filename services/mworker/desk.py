@@ -49,6 +49,8 @@ class Desk:
     tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
+    #: Epoch and key string of publications: everybody who signs in is told the same.
+    _aes: tuple[int, str] = (-1, "")
     #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.
     _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
     #: minion id -> pillar, and as it was sealed: a pillar is opened once each time that it changes.
@@ -72,7 +74,10 @@ class Desk:
 
     def aes_key_string(self) -> str:
         """The key of publications, as told to minions that sign in."""
-        return derive_key_string(self.keys.secret, purpose="aes", epoch=self.epochs().aes)
+        epoch = self.epochs().aes
+        if self._aes[0] != epoch:
+            self._aes = (epoch, derive_key_string(self.keys.secret, purpose="aes", epoch=epoch))
+        return self._aes[1]
 
     def session_key_string(self, minion_id: str, public: PublicKey, epoch: int | None = None) -> str:
         """The session key of a minion, bound to its id and its key."""
