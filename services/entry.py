@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from collections.abc import Mapping
 
+from statecore.deferred_modules import defer
 from statecore.named_tuple import NamedTuple
+from statecore.nearest import close_matches
 
 
 class Command(NamedTuple):
@@ -56,10 +57,11 @@ def main(argv: list[str] | None = None) -> int:
         return 0 if arguments else EX_USAGE
     name, *rest = arguments
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        near = close_matches(name, COMMANDS, n=1)
         sys.stderr.write(
             f"saltern: no command '{name}'" + (f"; the nearest is '{near[0]}'" if near else "") + "\n\n" + usage()
         )
         return EX_USAGE
+    defer()
     code: int = getattr(importlib.import_module(COMMANDS[name].module), COMMANDS[name].main)(rest)
     return code

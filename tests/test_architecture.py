@@ -125,7 +125,7 @@ _CERTIFICATES = (
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: Quicker forms of what Python itself has: every room may use them, and they use nothing.
-LANGUAGE = ("statecore.named_tuple", "statecore.nearest")
+LANGUAGE = ("statecore.named_tuple", "statecore.nearest", "statecore.deferred_modules")
 
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
@@ -516,7 +516,13 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "salt": ((), "nothing of ours needs a Salt"),
     "importlib": (
         (
-            *("statecore.loader", "statecore.__init__", "statecore.deferred", "services.entry", "services.minion.call"),
+            *(
+                "statecore.loader",
+                "statecore.__init__",
+                *("statecore.deferred", "statecore.deferred_modules"),
+                "services.entry",
+                "services.minion.call",
+            ),
             *("services.minion.duties", "services.minion.learned", "services.minion.zygote"),
             *("services.kit.output.__init__", "masterstore.redis_parts"),
         ),

@@ -37,6 +37,8 @@ class Due:
 
 @dataclass
 class _Entry:
+    """A job of the schedule, and how far it is."""
+
     job: Job
     data: Mapping[str, Any]
     progress: Progress = field(default_factory=Progress)

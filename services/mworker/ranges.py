@@ -6,7 +6,6 @@ a header.
 
 from __future__ import annotations
 
-import http.client
 from urllib.parse import quote
 
 from statecore.errors import TargetError
@@ -24,6 +23,9 @@ def expand(server: str, expression: str) -> list[str]:
         raise TargetError(
             f"the range '{expression}' cannot be resolved: no range server is given (option range_server)"
         )
+    # Only here: few have a range server, and it takes a megabyte.
+    import http.client
+
     try:
         link = http.client.HTTPConnection(server, timeout=_PATIENCE)
         try:

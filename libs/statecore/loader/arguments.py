@@ -10,18 +10,18 @@ from typing import Any
 
 from statecore.named_tuple import NamedTuple
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
 _PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
 
 #: What a list is of.
 _INSIDE = re.compile(r"\[.*?\]")
 
-_NAMED = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.KEYWORD_ONLY,
-)
+
+def _is_positional(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _is_named(parameter: inspect.Parameter) -> bool:
+    return _is_positional(parameter) or parameter.kind is parameter.KEYWORD_ONLY
 
 
 class Parameters(NamedTuple):
@@ -39,7 +39,7 @@ class Parameters(NamedTuple):
     def of(cls, signature: inspect.Signature) -> Parameters:
         """Those of a signature from which ctx is left out already."""
         parameters = signature.parameters.values()
-        named = {each.name: each.default is each.empty for each in parameters if each.kind in _NAMED}
+        named = {each.name: each.default is each.empty for each in parameters if _is_named(each)}
         return cls(
             named,
             takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
@@ -78,7 +78,7 @@ def unknown(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> list[str
 def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """What is wrong with the arguments, None when they fit. Unknown keywords are ``unknown``'s to tell."""
     parameters = list(signature.parameters.values())
-    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    positional = [each for each in parameters if _is_positional(each)]
     star = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
     if len(args) > len(positional) and not star:
         return _too_many(name, positional, len(args))
@@ -96,7 +96,7 @@ def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs:
     ]
     if not missing:
         return None
-    kind = "positional" if missing[0].kind in _POSITIONAL else "keyword-only"
+    kind = "positional" if _is_positional(missing[0]) else "keyword-only"
     plural = "" if len(missing) == 1 else "s"
     return (
         f"{name}() missing {len(missing)} required {kind} argument{plural}: {_listed([each.name for each in missing])}"

@@ -39,6 +39,8 @@ _LAST = re.compile(r"l([0-7])\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
+    """One of the five: its bounds, and names for its numbers."""
+
     name: str
     low: int
     high: int

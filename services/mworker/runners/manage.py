@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -74,7 +73,10 @@ def versions(tools: RunnerTools) -> dict[str, Any]:
 
     A stock Salt counts as newer than this master, whose versions are numbers of its own.
     """
-    own = importlib.metadata.version("saltern-services")
+    # Only here: it reads packages, for which it loads what reads archives and mail.
+    from importlib import metadata
+
+    own = metadata.version("saltern-services")
     asked = tools.ask("*", "glob", "test.version")
     found: dict[str, Any] = {"Master": own}
     for minion in asked.expected:

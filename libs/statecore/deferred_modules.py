@@ -1,0 +1,88 @@
+"""Modules of Python that cost nothing until something in them is used.
+
+``dataclasses`` imports ``inspect``, and with it all that reads and takes apart programs; ``urllib`` imports ``ipaddress``, ``zmq``
+imports ``pickle``: one and a half megabytes that a role which only waits does not need, and each process has its own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Mapping
+from types import CodeType, CoroutineType, FunctionType, ModuleType
+from typing import Any
+
+#: Flag of the code of ``async def``, as ``inspect`` has it.
+_CO_COROUTINE = 0x80
+
+_SHARED = threading.RLock()
+
+
+class _Deferred(ModuleType):
+    """A module that is run when a name is asked for that it does not have yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        with _SHARED:
+            # While it runs, it may ask itself for what it will have.
+            if type(self) is _Deferred and not vars(self).get("_runs"):
+                _run(self)
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'") from None
+
+
+def _run(module: ModuleType) -> None:
+    assert module.__spec__ is not None
+    assert module.__spec__.loader is not None
+    vars(module)["_runs"] = True
+    try:
+        module.__spec__.loader.exec_module(module)
+    finally:
+        del vars(module)["_runs"]
+    module.__class__ = ModuleType
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    """``inspect.iscoroutinefunction``: decorators ask for it of each function that they decorate."""
+    code = getattr(function, "__code__", None)
+    if type(function) is FunctionType and isinstance(code, CodeType):
+        return bool(code.co_flags & _CO_COROUTINE)
+    answer: bool = _real("inspect").iscoroutinefunction(function)
+    return answer
+
+
+def _is_coroutine(value: Any) -> bool:
+    """``inspect.iscoroutine``: redis-py asks for it of what Redis answered."""
+    return isinstance(value, CoroutineType)
+
+
+def _real(name: str) -> ModuleType:
+    module = sys.modules[name]
+    with _SHARED:
+        if type(module) is _Deferred:
+            _run(module)
+    return module
+
+
+#: Module -> what others ask it for all the time, which does not run it.
+DEFERRED: Mapping[str, Mapping[str, Any]] = {
+    "difflib": {},
+    "inspect": {"iscoroutinefunction": _is_coroutine_function, "iscoroutine": _is_coroutine},
+    "ipaddress": {},
+    "pickle": {"DEFAULT_PROTOCOL": 5 if sys.version_info >= (3, 14) else 4},
+}
+
+
+def defer() -> None:
+    """To be called before anything imports them; a module that is imported already stays."""
+    for name, known in DEFERRED.items():
+        spec = importlib.util.find_spec(name) if name not in sys.modules else None
+        if spec is not None:
+            module = importlib.util.module_from_spec(spec)
+            vars(module).update(known)
+            module.__class__ = _Deferred
+            sys.modules[name] = module

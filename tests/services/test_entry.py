@@ -1,0 +1,57 @@
+"""What each role has loaded once it is imported, in a process of its own: memory that no other process shares."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+_SECONDS = 120
+
+#: What `saltern ROLE` does before it looks at its options.
+_IMPORTED = """
+import importlib, sys
+from services.entry import COMMANDS
+from statecore.deferred_modules import DEFERRED, defer
+defer()
+importlib.import_module(COMMANDS[sys.argv[1]].module)
+run = [name for name in DEFERRED if type(sys.modules[name]).__name__ != "_Deferred"]
+print(*sorted({*sys.modules} - {*DEFERRED} | {*run}))
+"""
+
+#: No process that waits needs these.
+_NONE = frozenset(
+    {
+        *("asyncio", "opentelemetry", "email", "http.client", "importlib.metadata", "zipfile", "difflib", "csv"),
+        *("pickle", "multiprocessing", "concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster"),
+    }
+)
+
+#: Readers and writers of programs and of states.
+_READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.facts"))
+
+_STORE = frozenset(("redis", "masterstore"))
+
+#: Role -> what it must not have loaded. cryptography's SSH keys, which it always loads, ask for ``inspect``.
+NOT_LOADED: Mapping[str, frozenset[str]] = {
+    "eventpublisher": _NONE | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
+    "reqserver": _NONE | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
+    "publisher": _NONE | _READERS | {"ipaddress"},
+    "maintenance": _NONE | {"jinja2", "statecore.render", "inspect", "ipaddress", "cryptography.hazmat"},
+    "reactor": _NONE | {"jinja2", "inspect", "ipaddress", "cryptography.hazmat"},
+    "mworker": _NONE | {"jinja2", "ipaddress"},
+    "minion": _NONE | _STORE | {"jinja2", "ipaddress"},
+}
+
+
+@pytest.mark.parametrize("role", NOT_LOADED)
+def test_a_role_has_loaded_what_it_needs(role: str) -> None:
+    words = [sys.executable, "-c", _IMPORTED, role]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.split()
+    assert f"services.{role}.main" in loaded
+    found = [name for name in loaded if name in NOT_LOADED[role]]
+    assert found == [], "import it where it is used, or say in statecore/deferred_modules.py that it can wait"
