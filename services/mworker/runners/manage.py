@@ -74,9 +74,9 @@ def versions(tools: RunnerTools) -> dict[str, Any]:
     A stock Salt counts as newer than this master, whose versions are numbers of its own.
     """
     # Only here: it reads packages, for which it loads what reads archives and mail.
-    from importlib import metadata
+    import importlib.metadata
 
-    own = metadata.version("saltern-services")
+    own = importlib.metadata.version("saltern-services")
     asked = tools.ask("*", "glob", "test.version")
     found: dict[str, Any] = {"Master": own}
     for minion in asked.expected:
