@@ -105,6 +105,18 @@ def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[A
     return arguments
 
 
+def off_the_wire(given: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """(positional, keyword) arguments of a publication."""
+    positional: list[Any] = []
+    keyword: dict[str, Any] = {}
+    for one in given:
+        if isinstance(one, Mapping) and one.get("__kwarg__") is True:
+            keyword |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
+        else:
+            positional.append(one)
+    return positional, keyword
+
+
 def _not_a_jid(value: Any) -> Any:
     # A JID looks like a number to YAML, and is larger than msgpack can carry.
     return str(value) if isinstance(value, int) and len(str(value)) == 20 else value

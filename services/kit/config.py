@@ -306,6 +306,12 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         {"*": [".*", "@runner", "@wheel", "@jobs"]},
         "client key name -> what it may do: function patterns, @runner, @wheel",
     )
+    publisher_acl: dict[str, list[Any]] = option(
+        {}, "name of an operator's key -> functions, `target: functions`, @runner, @wheel, as Salt has them for users"
+    )
+    publisher_acl_blacklist: dict[str, list[str]] = option(
+        {}, "users and modules (functions) that nothing is published for: names, globs, regular expressions"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)

@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -23,7 +23,7 @@ from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
 from services.kit import keysecrets, kubernetes
 from services.kit.config import ConfigError
-from services.kit.links import NAMES
+from services.kit.links import LINKS, NAMES, OPERATOR
 from services.kit.masterkeys import SECRET_BYTES
 
 Put: TypeAlias = Callable[[Path, bytes], None]
@@ -46,6 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keysize", type=_keysize, default=2048, help="bits of the master's key (default 2048)")
     parser.add_argument("--owner", type=_owner, default=None, metavar="UID:GID", help="numeric owner of the key files")
     parser.add_argument(
+        "--operator",
+        action="append",
+        type=_operator,
+        default=[],
+        metavar="NAME",
+        help="a key for an operator, in DIR/NAME, who may do what publisher_acl says; the reqserver and\n"
+        "eventpublisher know it once they have the new DIR/<role>/known and are restarted",
+    )
+    parser.add_argument(
         "--secrets", action="store_true", help="print DIR as Secrets, for `kubectl apply -f -` or for sealing"
     )
     parser.add_argument("--namespace", default="saltern", help="of the printed Secrets (default saltern)")
@@ -56,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="make a password for the Redis at HOST too: the Secret saltern-redis",
     )
     arguments = parser.parse_args(argv)
+    if arguments.operator and arguments.in_cluster:
+        parser.error("--operator goes with --out: an operator's key belongs to no pod")
     if arguments.redis_host and not (arguments.secrets or arguments.in_cluster):
         parser.error("--redis-host goes with --secrets or --in-cluster")
     try:
@@ -64,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             done = keysecrets.into_cluster(kubernetes.Cluster.of_this_pod(), make, arguments.redis_host)
             sys.stdout.write("".join(f"{line}\n" for line in done) or "all secrets are there already\n")
             return 0
-        made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner)
+        made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner, operators=arguments.operator)
         if arguments.secrets:
             sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
             return 0
@@ -90,8 +101,13 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1) + "\n"
 
 
-def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None) -> list[Path]:
-    """Makes what is missing below ``directory``; returns what was made. Raises OSError, ConfigError (a key that is none)."""
+def make_keys(
+    directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
+) -> list[Path]:
+    """Makes what is missing below ``directory``; returns what was made. Raises OSError, ConfigError (a key that is none).
+
+    ``operators``: names of people who get a key of their own.
+    """
     made: list[Path] = []
 
     def put(path: Path, content: bytes) -> None:
@@ -104,7 +120,9 @@ def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | 
         temporary.replace(path)
         made.append(path)
 
-    _curve_keys(directory, put)
+    publics = _curve_keys(directory, put)
+    for name in operators:
+        _operator_keys(directory, name, publics, put)
     _master_keys(directory, keysize, put)
     if owner is not None:
         for path in (directory, *directory.rglob("*")):
@@ -112,20 +130,36 @@ def make_keys(directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | 
     return made
 
 
-def _curve_keys(directory: Path, put: Put) -> None:
-    publics: dict[str, bytes] = {}
-    for name in NAMES:
-        secret = directory / name / "curve.secret"
-        if secret.exists():
-            publics[name] = _public_of(secret)
-        else:
-            publics[name], content = zmq.curve_keypair()
-            put(secret, content + b"\n")
+def _curve_keys(directory: Path, put: Put) -> dict[str, bytes]:
+    publics = {name: _own_key(directory, name, put) for name in NAMES}
     for name in NAMES:
         for other, public in publics.items():
-            known = directory / name / "known" / f"{other}.pub"
-            if not known.exists() or known.read_bytes().strip() != public:
-                put(known, public + b"\n")
+            _make_known(directory, name, other, public, put)
+    return publics
+
+
+def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], put: Put) -> None:
+    """An operator knows the servers of the links that are open to operators, and these know the operator."""
+    public = _own_key(directory, name, put)
+    for server in sorted({row.server for row in LINKS.values() if row.operators}):
+        _make_known(directory, name, server, publics[server], put)
+        _make_known(directory, server, name, public, put)
+
+
+def _own_key(directory: Path, name: str, put: Put) -> bytes:
+    """The public key that belongs to a name's secret, which is made where there is none."""
+    secret = directory / name / "curve.secret"
+    if secret.exists():
+        return _public_of(secret)
+    public, content = zmq.curve_keypair()
+    put(secret, content + b"\n")
+    return public
+
+
+def _make_known(directory: Path, name: str, other: str, public: bytes, put: Put) -> None:
+    known = directory / name / "known" / f"{other}.pub"
+    if not known.exists() or known.read_bytes().strip() != public:
+        put(known, public + b"\n")
 
 
 def _master_keys(directory: Path, keysize: int, put: Put) -> None:
@@ -141,6 +175,14 @@ def _master_keys(directory: Path, keysize: int, put: Put) -> None:
             path = directory / role / name
             if not path.exists() or path.read_bytes() != content:
                 put(path, content)
+
+
+def _operator(text: str) -> str:
+    if not OPERATOR.fullmatch(text) or text in NAMES:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' cannot be an operator: small letters, digits, - and _ (32 at most), and no role ({', '.join(NAMES)})"
+        )
+    return text
 
 
 def _held(directory: Path, name: str) -> Path | None:

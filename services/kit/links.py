@@ -3,12 +3,14 @@
 Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
 by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85), or
 ``known.<name>.pub`` where directories cannot be nested.
-A server admits the names that its row lists, and nobody else.
+A server admits the names that its row lists, and nobody else; where the row says so, operators with keys of their own, too
+(``saltern keygen --operator``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ from services.kit.config import ConfigError, MasterOptions
 
 #: Names that keys are made for. "cli" is the operator's commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
+
+#: Form of the name of an operator with a key of their own: none of NAMES.
+OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 #: Stands for ``known/`` in the names of a flat directory.
 FLAT_KNOWN = "known."
@@ -41,6 +46,8 @@ class Link:
     port: Callable[[MasterOptions], int]
     host: Callable[[MasterOptions], str]
     meaning: str
+    #: Operators with keys of their own may connect, too.
+    operators: bool = False
 
 
 LINKS: Mapping[str, Link] = {
@@ -50,6 +57,7 @@ LINKS: Mapping[str, Link] = {
         lambda options: options.control_port,
         lambda options: options.reqserver_host,
         "publish, runner, wheel, jobs, keys",
+        operators=True,
     ),
     "workers": Link(
         "reqserver",
@@ -71,6 +79,7 @@ LINKS: Mapping[str, Link] = {
         lambda options: options.event_pub_port,
         lambda options: options.eventpublisher_host,
         "events out, by prefix of the tag",
+        operators=True,
     ),
 }
 
@@ -128,7 +137,8 @@ class Doorkeeper:
     def _admitted(self, link: str, key: bytes) -> str:
         """The name whose key this is, if the link is for it; else nothing."""
         name = self._names.get(key, "")
-        return name if link in LINKS and name in LINKS[link].clients else ""
+        row = LINKS.get(link)
+        return name if row and (name in row.clients or (row.operators and name not in NAMES)) else ""
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
         """Makes ``socket`` the server of a link; call before bind."""

@@ -98,7 +98,6 @@ _INSTEAD: Mapping[str, str] = {
     "svnfs_*": "check the repository out and name the directory in file_roots",
     "s3fs_*": "bring the files to a directory of file_roots",
     "external_auth": "who may do what is said by keys: control_acl",
-    "publisher_acl*": "who may do what is said by keys: control_acl",
     "sudo_acl": "who may do what is said by keys: control_acl",
     "token_expire*": "who may do what is said by keys: control_acl",
     "eauth_*": "who may do what is said by keys: control_acl",
@@ -151,6 +150,10 @@ def fate_of(name: str, value: Any) -> Fate:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Fate("not supported", f"must be a number of hours, not {value!r}")
         return Fate("carries", "as keep_jobs_seconds", {"keep_jobs_seconds": int(value * 3600)})
+    if name == "publisher_acl" and value:
+        made = _checked(name, value)
+        why = "its users are names of keys: saltern keygen --operator NAME"
+        return made._replace(why=why) if made.kind == "carries" else made
     if name in _OURS:
         # Whatever the tables say of those that are none.
         return _checked(name, value)

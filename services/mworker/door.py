@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +16,11 @@ from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
 from saltwire.pillar_transfer import seal_pillar
 from services.kit.control import ControlError, ok, refused
+from services.kit.links import NAMES
 from services.kit.worker_pools import ONE_POOL, Pools
-from services.mworker import signin
+from services.mworker import client_rules, signin
 from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
-from services.mworker.commands.control import functions_of
+from services.mworker.commands.control import call_of, calls_of, covers_of
 from services.mworker.commands.pillar import compile_for
 from services.mworker.desk import Desk
 from services.mworker.later import Later, LateReply
@@ -202,6 +202,9 @@ class Door:
                 )
             cmd = named
             self._begin(cmd)
+            if client and client not in NAMES:
+                # An operator with a key of their own is nobody else.
+                fields = {**fields, "user": client}
             self._authorise(client, row.policy, fields)
             return cmd, "ok", ok(row.handler(self._desk, client, fields))
         except _OtherPool:
@@ -229,19 +232,25 @@ class Door:
         self._desk.log.log(level, "%s; requests are not served until it is back", error, extra={"cmd": cmd})
 
     def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> None:
-        acl = self._desk.options.control_acl
-        rules = acl.get(client, acl.get("*", []))
+        options, name = self._desk.options, client or "this key"
         if policy is ControlPolicy.ANY:
             return
-        if policy is ControlPolicy.FUNCTION:
-            patterns = [rule for rule in rules if not rule.startswith("@")]
-            wanted = functions_of(fields)
-            barred = [fun for fun in wanted if not any(re.fullmatch(pattern, fun) for pattern in patterns)]
-            if barred:
-                raise ControlError("AuthorizationError", f"{client or 'this key'} may not run {', '.join(barred)}")
-        elif policy.value not in rules:
+        calls = calls_of(fields) if policy is ControlPolicy.FUNCTION else [call_of(fields)]
+        published = [call.fun for call in calls] if policy is ControlPolicy.FUNCTION else []
+        if policy is not ControlPolicy.JOBS:
+            who = [client, str(fields.get("user") or "")]
+            if named := client_rules.barred_by_list(options.publisher_acl_blacklist, who, published):
+                raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
+        option, row = client_rules.rows_of(options.control_acl, options.publisher_acl, client, own=client in NAMES)
+        if policy is not ControlPolicy.FUNCTION:
+            if not client_rules.may_use(option, row, policy.value, calls[0]):
+                what = "" if policy is ControlPolicy.JOBS or option == "control_acl" else f" for {calls[0].fun}"
+                raise ControlError("AuthorizationError", f"{name} may not use {policy.value}{what} (option {option})")
+        elif barred := client_rules.barred_functions(option, row, calls, covers_of(self._desk, fields)):
             raise ControlError(
-                "AuthorizationError", f"{client or 'this key'} may not use {policy.value} (option control_acl)"
+                "AuthorizationError",
+                f"{name} may not run {', '.join(barred)}"
+                + ("" if option == "control_acl" else f" on {fields.get('tgt', '*')} (option {option})"),
             )
 
 

@@ -34,7 +34,7 @@ def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[Call],
     """Whether ``peer`` lets the minion publish all of these."""
     granted = list(_granted(rules, minion_id))
     return bool(calls) and all(
-        not call.fun.startswith(_PUBLISHES) and any(_grants(rule, call, covers) for rule in granted) for call in calls
+        not call.fun.startswith(_PUBLISHES) and any(grants(rule, call, covers) for rule in granted) for call in calls
     )
 
 
@@ -57,7 +57,8 @@ def _granted(rules: Mapping[str, Any], minion_id: str) -> Iterator[Any]:
             yield from granted
 
 
-def _grants(rule: Any, call: Call, covers: Covers) -> bool:
+def grants(rule: Any, call: Call, covers: Covers) -> bool:
+    """Whether a rule lets somebody publish this call for the minions that ``covers`` knows."""
     if isinstance(rule, str):
         return matches(rule, call.fun)
     if not isinstance(rule, Mapping) or len(rule) != 1:
@@ -66,6 +67,11 @@ def _grants(rule: Any, call: Call, covers: Covers) -> bool:
     # An entry of an access list that is about the master's own functions (@runner) means no minion.
     if str(target).startswith("@") or (target != "*" and not covers(str(target))):
         return False
+    return fits(functions, call)
+
+
+def fits(functions: Any, call: Call) -> bool:
+    """Whether a call is one of these: expressions, or ``{FUNCTION: arguments}``."""
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 

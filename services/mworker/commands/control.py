@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
+from services.kit.arguments import off_the_wire
 from services.kit.control import ControlError
 from services.kit.durations import seconds_of
 from services.mworker.desk import Desk
+from services.mworker.peer_rules import Call, Covers
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, load_of, run_runner
@@ -179,10 +181,47 @@ def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
     return value
 
 
-def functions_of(fields: Mapping[str, Any]) -> list[str]:
-    """The names of all functions that a publish asks for, for the access list."""
-    fun = _function(fields.get("fun"))
-    return [fun] if isinstance(fun, str) else fun
+def calls_of(fields: Mapping[str, Any]) -> list[Call]:
+    """The functions that a publish asks for with their arguments, for the access lists. Raises ControlError."""
+    fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
+    if isinstance(fun, str):
+        return [Call(fun, *off_the_wire(arg))]
+    groups = [group if isinstance(group, list) else [] for group in arg]
+    groups += [[] for _ in fun[len(groups) :]]
+    return [Call(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
+
+
+def call_of(fields: Mapping[str, Any]) -> Call:
+    """The runner or wheel function that is asked for, for the same."""
+    kwarg = fields.get("kwarg")
+    arg = fields.get("arg")
+    return Call(
+        str(fields.get("fun", "")),
+        arg if isinstance(arg, list) else (),
+        kwarg if isinstance(kwarg, Mapping) else {},
+    )
+
+
+def covers_of(desk: Desk, fields: Mapping[str, Any]) -> Covers:
+    """Tells of a compound target whether it means every minion that a publish is for."""
+
+    @cache
+    def meant() -> frozenset[str]:
+        try:
+            tgt, tgt_type = spelled(desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+            delimiter = str(_typed(fields, "kwargs", dict).get("delimiter") or ":")
+            return frozenset(resolve(desk, tgt, tgt_type, delimiter).minions)
+        except TargetError as error:
+            raise ControlError("TargetError", str(error)) from error
+
+    def covers(target: str) -> bool:
+        try:
+            return meant() <= set(resolve(desk, target, "compound").minions)
+        except TargetError as error:
+            desk.log.error("publisher_acl: the target %s is not understood and allows nothing: %s", target, error)
+            return False
+
+    return covers
 
 
 def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:

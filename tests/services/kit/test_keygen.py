@@ -116,3 +116,33 @@ def test_an_owner_is_given_everything(keys: Path, monkeypatch: pytest.MonkeyPatc
     assert main(["--out", str(keys), "--owner", "1000"]) == 0
     assert set(owners) == {str(keys), *(str(path) for path in keys.rglob("*"))}
     assert set(owners.values()) == {(1000, 1000)}
+
+
+def test_an_operator_is_known_to_the_servers_and_knows_nobody_else(keys: Path) -> None:
+    before = contents(keys)
+    made = {str(path.relative_to(keys)) for path in make_keys(keys, operators=["ann"])}
+    servers = ("reqserver", "eventpublisher")
+    assert made == {
+        "ann/curve.secret",
+        *(f"ann/known/{name}.pub" for name in servers),
+        *(f"{name}/known/ann.pub" for name in servers),
+    }
+    assert {name: content for name, content in contents(keys).items() if name in before} == before
+    ann = LinkKeys.load(keys / "ann")
+    assert {LinkKeys.load(keys / name).known["ann"] for name in servers} == {ann.public}
+    assert make_keys(keys, operators=["ann"]) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--out", "x", "--operator", "mworker"], "'mworker' cannot be an operator"),
+        (["--out", "x", "--operator", "../x"], "'../x' cannot be an operator"),
+        (["--out", "x", "--operator", ""], "'' cannot be an operator"),
+        (["--in-cluster", "--operator", "ann"], "--operator goes with --out"),
+    ],
+)
+def test_who_cannot_be_an_operator(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    assert said in capsys.readouterr().err

@@ -266,6 +266,51 @@ class TestControl:
         if refused and fields.get("fun") == ["test.ping", "cmd.run"]:
             assert answer[1] == "cli may not run cmd.run"
 
+    @pytest.mark.parametrize(
+        ("client", "cmd", "fields", "said"),
+        [
+            ("ann", "publish", {"fun": "test.ping", "tgt": "web1"}, ""),
+            (
+                "ann",
+                "publish",
+                {"fun": "test.ping", "tgt": "*"},
+                "ann may not run test.ping on * (option publisher_acl)",
+            ),
+            (
+                "ann",
+                "publish",
+                {"fun": "cmd.run", "tgt": "web1"},
+                "ann may not run cmd.run on web1 (option publisher_acl)",
+            ),
+            ("ann", "job_returns", {"jid": "1"}, ""),
+            ("ann", "runner", {"fun": "test.arg"}, "ann may not use @runner for test.arg (option publisher_acl)"),
+            ("ann", "wheel", {"fun": "key.list_all"}, ""),
+            ("ann", "wheel", {"fun": "key.accept"}, "ann may not use @wheel for key.accept (option publisher_acl)"),
+            ("bob", "job_returns", {"jid": "1"}, "bob may not use @jobs (option publisher_acl)"),
+            ("cli", "publish", {"fun": "test.ping", "tgt": "*"}, ""),
+            ("cli", "publish", {"fun": "cmd.run", "tgt": "*"}, "cmd.run is barred (option publisher_acl_blacklist)"),
+            ("cli", "runner", {"fun": "test.arg", "user": "eve"}, "eve is barred (option publisher_acl_blacklist)"),
+        ],
+        ids=str,
+    )
+    def test_operators_of_their_own(
+        self, new_worker: Callable[..., Worker], client: str, cmd: str, fields: dict[str, Any], said: str
+    ) -> None:
+        rows = {"ann": [{"web*": ["test.*", "cmd.run_all"]}, {"@wheel": ["key.list"]}]}
+        worker = new_worker(publisher_acl=rows, publisher_acl_blacklist={"modules": ["cmd.run"], "users": ["eve"]})
+        if said.startswith("ann may not run cmd.run"):
+            worker = new_worker(publisher_acl=rows)
+        for minion in ("web1", "db1"):
+            worker.accept(minion)
+        answer = worker.control(cmd, client, **fields)
+        assert (answer[1] if isinstance(answer, tuple) else "") == said
+
+    def test_an_operator_of_their_own_is_nobody_else(self, new_worker: Callable[..., Worker]) -> None:
+        worker = new_worker(publisher_acl={"ann": ["test."]})
+        worker.accept("web1")
+        job = worker.control("publish", "ann", fun="test.ping", tgt="web1", user="root")
+        assert worker.store.jobs.load(job["jid"])["user"] == "ann"
+
     def test_a_command_that_fails_is_told_and_logged(
         self, worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

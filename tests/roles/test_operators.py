@@ -1,0 +1,111 @@
+"""Operators with keys of their own, and a master that has its say in state runs: as people and minions find them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from services.kit.keygen import make_keys
+from tests.roles.conftest import NewLab
+from tests.roles.lab import BIN, COMMAND, Answer, Lab
+
+pytestmark = pytest.mark.roles
+
+RIGHTS = {"ann": ["test.*", {"web1": ["grains.item"]}, {"@runner": ["manage.up"]}]}
+
+#: A line that only trimmed blocks make whole.
+SAID = """/etc/said:
+  file.managed:
+    - contents: "sa{% if True %}
+id"
+{%- endif %}
+"""
+
+#: What a returner of the site's has to say.
+RETURNER = """
+def get_load(jid):
+    return {"fun": "test.ping", "tgt": "*", "arg": [], "Minions": ["old1"]}
+
+def get_jid(jid):
+    return {"old1": {"return": "from elsewhere"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    returners = tmp_path_factory.mktemp("returners")
+    (returners / "archive.py").write_text(RETURNER)
+    made = module_labs(
+        options={
+            "publisher_acl": RIGHTS,
+            "publisher_acl_blacklist": {"modules": ["test.exception"]},
+            "returner_dirs": [str(returners)],
+            "state_top": "other.sls",
+            "nodegroups": {"front": "web1"},
+            "jinja_trim_blocks": True,
+        }
+    )
+    make_keys(made.etc / "keys", operators=["ann", "bob"])
+    (made.tree / "salt" / "other.sls").write_text("base:\n  front:\n    - match: nodegroup\n    - said\n")
+    (made.tree / "salt" / "said.sls").write_text(SAID)
+    made.start_all()
+    yield made
+    assert made.tracebacks() == []
+
+
+def as_operator(lab: Lab, name: str, *words: str) -> Answer:
+    """A command with somebody's own key."""
+    environment = lab.environment_of("cli") | {"SALTERN_KEY_DIR": str(lab.etc / "keys" / name)}
+    done = subprocess.run(
+        [str(BIN / words[0]), *words[1:]],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND,
+        check=False,
+    )
+    return Answer(" ".join(words), done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("ann", ("salt", "web1", "grains.item", "id"), ""),
+        ("ann", ("salt", "*", "grains.item", "id"), "ann may not run grains.item on * (option publisher_acl)"),
+        ("ann", ("salt", "*", "cmd.run", "id"), "ann may not run cmd.run on * (option publisher_acl)"),
+        ("ann", ("salt", "*", "test.exception"), "test.exception is barred (option publisher_acl_blacklist)"),
+        ("ann", ("salt-run", "manage.up"), ""),
+        ("ann", ("salt-run", "jobs.active"), "ann may not use @runner for jobs.active (option publisher_acl)"),
+        ("ann", ("salt-key", "-L"), "ann may not use @wheel for key.list_all (option publisher_acl)"),
+        ("bob", ("salt", "*", "test.ping"), "bob may not run test.ping on * (option publisher_acl)"),
+    ],
+    ids=str,
+)
+def test_operators(lab: Lab, name: str, words: tuple[str, ...], said: str) -> None:
+    answer = as_operator(lab, name, *words)
+    assert (answer.code != 0) is bool(said), answer
+    assert said in answer.err, answer
+
+
+def test_a_job_is_who_published_its(lab: Lab) -> None:
+    assert as_operator(lab, "ann", "salt", "*", "test.echo", "hers").code == 0
+    (job,) = lab.runner("jobs.list_jobs", "function=test.echo", "limit=1").values()
+    assert job["User"] == "ann"
+    # Whoever has the key of the master's own commands may do what control_acl says.
+    assert lab.salt("web2", "grains.item", "id") == {"web2": {"id": "web2"}}
+
+
+def test_the_master_has_its_say_in_state_runs(lab: Lab) -> None:
+    run = lab.run("salt", "--out", "json", "--static", "*", "state.apply").data
+    assert [entry["__id__"] for entry in run["web1"].values()] == ["/etc/said"]
+    assert (lab.host("web1") / "etc" / "said").read_text() == "said\n"
+    assert [entry["result"] for entry in run["web2"].values()] == [False]
+
+
+def test_a_job_of_another_database(lab: Lab) -> None:
+    jid = "20200101000000000000"
+    assert lab.runner("jobs.lookup_jid", jid, "ext_source=archive") == {"old1": "from elsewhere"}
+    assert lab.runner("jobs.list_job", jid, "ext_source=archive")["Minions"] == ["old1"]
