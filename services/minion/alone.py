@@ -119,4 +119,4 @@ class Alone:
 
 def _unheard(events: Sequence[Mapping[str, Any]]) -> None:
     for event in events:
-        _LOG.debug("an event that nobody hears, as there is no master: %s", event.get("tag"))
+        _LOG.debug("an event that nobody hears, as there is no master: %s %s", event.get("tag"), event.get("data"))

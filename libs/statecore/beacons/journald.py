@@ -35,10 +35,14 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     key = f"{whole.get('_beacon_name', 'journald')}.cursor"
     cursor = ctx.scratch.get(key)
     words = ["journalctl", "--no-pager", "--quiet", "--output=json", "--show-cursor"]
-    words += ["--lines=0"] if cursor is None else [f"--after-cursor={cursor}"]
+    words += ["--lines=0"] if cursor is None else [f"--after-cursor={cursor}"] if cursor else []
     done = ctx.host.run(words)
+    if done.retcode and not done.stderr.strip() and not cursor:
+        # A journal without an entry has no cursor: what comes is new from its beginning.
+        ctx.scratch[key] = ""
+        return []
     if done.retcode:
-        raise CommandError(f"journalctl failed: {done.stderr.strip()}")
+        raise CommandError(f"journalctl failed: {done.stderr.strip() or f'exit code {done.retcode}'}")
     found = []
     for line in done.stdout.splitlines():
         if line.startswith(_CURSOR):

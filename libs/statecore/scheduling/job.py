@@ -107,6 +107,8 @@ class Job:
     def of(cls, name: str, data: Any, whole: Mapping[str, Any], named_dates: Mapping[str, Any], now: datetime) -> Job:
         """``whole``: the schedule that the job is of, for what holds for all jobs. ``named_dates``: what a text in ``when``
         may stand for (``whens`` of pillar or grains). ``now`` is for checking dates only. Raises ValueError."""
+        if name in GLOBAL:
+            raise ValueError(f"no job can be called '{name}': in a schedule that is an option of all jobs")
         if not isinstance(data, Mapping):
             raise ValueError(f"a job is a map of options, not {data!r}")
         _check_names(data)

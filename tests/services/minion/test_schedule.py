@@ -184,6 +184,10 @@ def test_a_job_that_is_none_is_not_added(file: Path) -> None:
     made = Made(file)
     with pytest.raises(ValueError, match="function is missing"):
         made.manage("add", name="j", schedule={"seconds": 5})
+    # By these names a schedule says what holds for all of its jobs.
+    for name in ("enabled", "skip_function", "skip_during_range", "splay"):
+        with pytest.raises(ValueError, match=f"no job can be called '{name}'"):
+            made.manage("add", name=name, schedule={"function": "test.ping", "seconds": 5})
     assert made.manage("list")["schedule"] == {}
     assert not file.exists()
 

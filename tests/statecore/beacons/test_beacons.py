@@ -284,6 +284,29 @@ def test_the_journal(plain):
     assert not plain.loader.__class__().has("beacons", "journald.beacon", plain.context())
 
 
+def test_a_journal_without_an_entry_is_no_failure(plain):
+    """journalctl says nothing of it, and ends with 1; what comes then is new from its beginning."""
+    asked: list[Any] = []
+    answers = [
+        CommandResult(1, "", "", 1),
+        CommandResult(1, "", "", 1),
+        CommandResult(0, '{"MESSAGE": "first"}\n-- cursor: s=1', "", 1),
+        CommandResult(1, "", "", 1),
+    ]
+
+    def journalctl(words: Any) -> CommandResult:
+        asked.append(words[-1])
+        return answers[len(asked) - 1]
+
+    ctx = plain.context(host=SimpleNamespace(run=journalctl, which=lambda _: "/bin/journalctl"))
+    config = [{"services": {"any": {}}}]
+    told = [run(plain, "journald", "beacon", config, ctx) for _ in range(3)]
+    assert told == [[], [], [{"MESSAGE": "first", "tag": "any"}]]
+    with pytest.raises(CommandError, match="journalctl failed: exit code 1"):
+        run(plain, "journald", "beacon", config, ctx)
+    assert asked == ["--lines=0", "--show-cursor", "--show-cursor", "--after-cursor=s=1"]
+
+
 def test_files_that_change(plain):
     directory = plain.root / "etc"
     (directory / "sub").mkdir(parents=True)
