@@ -45,12 +45,10 @@ def with_master(options: MinionOptions) -> MinionOptions:
 
 
 def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
-    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host. ``configured`` names all masters.
+    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host, None where they cannot be known.
 
-    Raises CommandError.
+    ``configured`` names all masters.
     """
-    if procs is None:
-        raise CommandError(f"cachedir: {options.cachedir} is not for this user to write to")
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))
     files = RemoteFiles(options, identity, lambda: None)

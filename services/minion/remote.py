@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -141,10 +142,10 @@ class RemoteFiles(_Master):
         return f"salt://{'/'.join(path)}" + (f"?saltenv={saltenv}" if saltenv != "base" else "")
 
     def _download(self, path: str, saltenv: str, place: Path) -> None:
-        place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{place.name}.{os.getpid()}")
         download = Download(path, saltenv)
         try:
+            place.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as file:
                 while not download.done:
                     file.write(download.feed(self.ask(download.request(), raw=True)))
@@ -153,8 +154,12 @@ class RemoteFiles(_Master):
             raise CommandError(f"salt://{path} went away on the master while it was fetched") from error
         except PeerFault as error:
             raise CommandError(f"salt://{path}: {error}") from error
+        except OSError as error:
+            where = error.filename or place
+            raise CommandError(f"salt://{path} cannot be kept in cachedir: {where}: {error.strerror}") from error
         finally:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:
         load = {"cmd": cmd} if not saltenv else {"cmd": cmd, "saltenv": saltenv, "prefix": prefix}
@@ -264,10 +269,13 @@ class RemoteMinion(_Master):
 
 
 def leave_refresh(states: Sequence[Path], what: str) -> bool:
-    """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True."""
-    for directory in states:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"refresh-{what}").touch()
+    """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True. Raises CommandError."""
+    try:
+        for directory in states:
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / f"refresh-{what}").touch()
+    except OSError as error:
+        raise CommandError(f"the minion cannot be told to refresh: {error.filename}: {error.strerror}") from error
     return True
 
 

@@ -142,6 +142,21 @@ def test_an_event_of_a_minion_makes_the_reactor_put_it_right(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("first_apply")
+def test_salt_call_where_nothing_can_be_kept(lab: Lab) -> None:
+    """A host whose disk takes nothing any more is one to be looked into."""
+    here = ("--cachedir", str(lab.root / "minions" / "web1" / "minion" / "no-directory"), "--out", "json")
+    pillar = lab.call("web1", *here, "pillar.get", "owner", "unmask=True")
+    assert json.loads(pillar.out)["local"].endswith(" team"), str(pillar)
+    for words, said in (
+        (("state.apply",), "cannot be kept in cachedir: "),
+        (("saltutil.refresh_pillar",), "the minion cannot be told to refresh: "),
+    ):
+        answer = lab.call("web1", *here, *words)
+        assert answer.code == 1, str(answer)
+        assert said in json.loads(answer.out)["local"], str(answer)
+        assert "Traceback" not in answer.err
+
+
 def test_salt_call_with_the_master(lab: Lab) -> None:
     answer = lab.call("web1", "--out", "json", "state.apply", "base.motd")
     assert answer.code == 0, answer

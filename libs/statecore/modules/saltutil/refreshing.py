@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
 
 from statecore.context import Context
+
+log = logging.getLogger(__name__)
 
 #: Directories below the cache directory that can be had again from the master.
 _CACHES = ("files", "localfiles", "extrn_files", "accumulator")
@@ -46,8 +49,15 @@ def refresh_beacons(ctx: Context, **kwargs: Any) -> bool:
 
 
 def clear_cache(ctx: Context) -> bool:
-    """Removes cached files that can be had again from the master."""
+    """Removes cached files that can be had again from the master. False where one cannot be removed; the log says why."""
     cache = str(ctx.opts.get("cachedir") or "")
+    left: list[str] = []
+
+    def kept(_: Any, path: str, error: tuple[Any, BaseException, Any]) -> None:
+        if not isinstance(error[1], FileNotFoundError):
+            left.append(path)
+            log.error("%s cannot be removed: %s", path, error[1])
+
     for name in _CACHES if cache else ():
-        shutil.rmtree(Path(cache) / name, ignore_errors=True)
-    return True
+        shutil.rmtree(Path(cache) / name, onerror=kept)
+    return not left
