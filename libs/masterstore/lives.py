@@ -106,18 +106,20 @@ class Lives:
             minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
         return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
 
-    def called_off(self, jids: Sequence[str]) -> set[str]:
-        """Those of the jobs that were called off on any minion."""
+    def not_again(self, jids: Sequence[str]) -> set[str]:
+        """Those of the jobs that were called off on any minion, or that every minion has answered."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for jid in jids:
-                pipe.hget(keys.job(jid), State.CANCELLED.value)
+                pipe.hmget(keys.job(jid), State.CANCELLED.value, "expected", "answered")
             counts = pipe.execute(raise_on_error=False) if jids else []
         found = set()
-        for jid, count in zip(jids, counts, strict=True):
-            if isinstance(count, Exception):
-                self._client.faults.report(keys.job(jid), str(count))
-            elif count is not None and count.strip(b"0"):
+        for jid, fields in zip(jids, counts, strict=True):
+            if isinstance(fields, Exception):
+                self._client.faults.report(keys.job(jid), str(fields))
+                continue
+            cancelled, expected, answered = (int(value) if (value or b"").isdigit() else 0 for value in fields)
+            if cancelled or 0 < expected <= answered:
                 found.add(jid)
         return found
 

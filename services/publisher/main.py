@@ -1,12 +1,15 @@
 """The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
 
 The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
-publisher stopped is remembered in Redis; started again, it goes on from there. What it sent in the last seconds it sends once
-more when minions come, from its own last life or from another publisher (they drop what they have seen, by serial and JID).
+publisher stopped is remembered in Redis; started again, it goes on from there. When a publisher has begun or ended, what was sent
+in the last seconds is sent once more when minions come, from its own last life or from another publisher: they drop what they have
+seen, by serial and JID. At other times nothing is: who comes then may be a stock minion that was restarted, and has forgotten what
+it ran, perhaps even the job that restarted it. Our minions ask for what they missed, whenever they come.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
 import time
@@ -30,6 +33,9 @@ _BLOCK = 500
 
 #: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
 _COMEBACK_SECONDS = 12.0
+
+#: The same, milliseconds: so long minions come from a publisher that ended, or back to one that began.
+_CHANGE_MS = 12_000
 
 #: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
 _LATE_MS = 10_000
@@ -64,8 +70,7 @@ class Publisher:
         self._epoch = -1
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
-        #: When it was sent (monotonic), until when it may be sent (milliseconds since 1970), and its frames.
-        #: When it was sent, until when it may be, its JID, its frames.
+        #: When it was sent (monotonic), until when it may be sent (milliseconds since 1970), its JID, its frames.
         self._sent: deque[tuple[float, float, str, list[bytes]]] = deque(maxlen=_COMEBACK_JOBS)
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
@@ -74,6 +79,8 @@ class Publisher:
         self._cursor: str | None = None
         self._next_sign = 0.0
         self._away = False
+        #: Whether minions came that have not been sent yet what is to be sent again.
+        self._owed = False
         role.watch_redis(store.trouble)
 
     def turn(self) -> None:
@@ -83,6 +90,7 @@ class Publisher:
                 self._cursor = self._first_cursor()
                 # So that what comes from now on is not lost even if this publisher ends before it sends anything.
                 self._save_cursor()
+                self._note_change()
             entries = self._store.publications.follow(self._cursor, _BLOCK)
             if entries:
                 aes = self._current_aes()
@@ -103,8 +111,13 @@ class Publisher:
         self._welcome()
 
     def close(self) -> None:
-        """Ends the socket; what is queued gets a second to leave."""
+        """Ends the socket; what is queued gets a second to leave. The other publishers are told."""
+        with contextlib.suppress(StoreUnavailable):
+            self._note_change()
         self._pub.close(linger=1000)
+
+    def _note_change(self) -> None:
+        self._store.publications.note_change(_CHANGE_MS)
 
     def _first_cursor(self) -> str:
         """Where this publisher stopped, else where the others are, but not longer ago than the replay window."""
@@ -177,30 +190,30 @@ class Publisher:
 
         Not only after a start of this publisher: in a rollout minions come from another one, which ends when this one runs.
         """
-        came = False
         while True:
             try:
                 frame = self._pub.recv(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            came = came or frame[:1] == b"\x01"
+            self._owed = self._owed or frame[:1] == b"\x01"
             self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
         while self._sent and time.monotonic() - self._sent[0][0] > _COMEBACK_SECONDS:
             self._sent.popleft()
-        if came:
-            now_ms = time.time() * 1000
-            late = [(jid, frames) for _, until, jid, frames in self._sent if now_ms <= until]
-            called_off = self._called_off(sorted({jid for jid, _ in late}))
-            for jid, frames in late:
-                if jid not in called_off:
+        if self._owed:
+            # Without Redis nobody knows what to send again: it stays owed.
+            with contextlib.suppress(StoreUnavailable):
+                for frames in self._again():
                     self._pub.send_multipart(frames)
+                self._owed = False
 
-    def _called_off(self, jids: Sequence[str]) -> set[str]:
-        """Jobs that are not sent again. While Redis is away nobody calls one off."""
-        try:
-            return self._store.jobs.called_off(jids)
-        except StoreUnavailable:
-            return set()
+    def _again(self) -> list[list[bytes]]:
+        """What is to be sent again. Raises StoreUnavailable."""
+        now_ms = time.time() * 1000
+        late = [(jid, frames) for _, until, jid, frames in self._sent if now_ms <= until]
+        if not late or not self._store.publications.changed():
+            return []
+        not_again = self._store.jobs.not_again(sorted({jid for jid, _ in late}))
+        return [frames for jid, frames in late if jid not in not_again]
 
     def _wait_for_store(self, error: StoreUnavailable) -> None:
         if not self._away:

@@ -252,6 +252,10 @@ class Field(Lab):
         """Results of our minions that the master has not acknowledged."""
         return [path.name for minion in self.minions for path in self.cache(minion).glob("**/spool/*.ret")]
 
+    def tracebacks(self) -> list[str]:
+        """Of what is ours: stock minions say theirs when a master is away."""
+        return [name for name in super().tracebacks() if name not in self.stock]
+
     def close(self) -> None:
         """Ends everything."""
         for one in self.stock_minions.values():

@@ -54,11 +54,17 @@ _LOOK = 1.0
 #: Seconds in which nothing may move before the books are closed.
 _STILL = 2.0
 
-#: Seconds that a job takes at most, with its process and all, on a busy machine.
-_LONGEST = 10.0
+#: The same while a job is owed that nobody has begun: it may be on its way still, on a busy machine.
+_UNBEGUN = 20.0
 
-#: Seconds that minions have to be there at the beginning, beside one for each of them.
-_MUSTER = 60.0
+#: Seconds that a job takes at most, with its process and all, on a busy machine.
+_LONGEST = 30.0
+
+#: Seconds that minions have to be there at the beginning, beside some for each of them; and a command among them.
+_MUSTER, _MUSTER_EACH, _MUSTER_COMMAND = 180.0, 3.0, 120.0
+
+#: Seconds for all that was asked to be answered, or given up, when the plan is at its end: some wait for others.
+_ANSWERS = 300.0
 
 
 @dataclass
@@ -149,7 +155,7 @@ class Run:
         for fault in list(self._active):
             self._end(fault)
         for future in futures:
-            future.result(3 * PATIENCE)
+            future.result(_ANSWERS)
         self._settle(settle)
 
     def _look(self) -> None:
@@ -182,20 +188,30 @@ class Run:
             self._look()
             # Nobody else moves once our own minions have nothing in hand; stock ones may have lost what they had.
             missing = self._seen.all_missing(ours), len(self._seen.all_missing(frozenset(self._arena.stock)))
-            at_work = (missing[0], self._unfinished(), self._arena.spooled())
+            executions = dict(_executions(self._arena))
+            at_work = (self._unfinished(executions), self._arena.spooled())
             if state != (missing, at_work):
                 state, still_since = (missing, at_work), now
-            patience = _STILL if not any(at_work) and not missing[1] else 3 * _STILL
+            tokens = {one.jid: one.token for one in list(self._asked.values())}
+            unbegun = any((tokens[jid], minion) not in executions for jid, minion in missing[0])
+            patience = _UNBEGUN if unbegun else 3 * _STILL if any(missing) else _STILL
             if not any(at_work) and still_since is not None and now - still_since > patience:
                 break
             pause.wait(_LOOK / 4)
         self._say(f"settled after {time.monotonic() - started:.1f} s: {state}")
 
-    def _unfinished(self) -> list[str]:
+    def _unfinished(self, executions: Mapping[tuple[str, str], Sequence[Execution]]) -> list[str]:
         """Jobs that may work still, also those of which nobody was told a JID; those of killed minions never end."""
         newest = time.time() - _LONGEST
-        runs = [run for found in dict(_executions(self._arena)).values() for run in found]
-        return [run.nonce for run in runs if run.ended is None and run.began > newest]
+        over = {(self._asked[token].jid, minion) for token, minion in executions if token in self._asked}
+        over &= self._seen.returned.keys()
+        return [
+            run.nonce
+            for (token, minion), runs in executions.items()
+            if token in self._asked and (self._asked[token].jid, minion) not in over
+            for run in runs
+            if run.ended is None and run.began > newest
+        ]
 
     # ------------------------------------------------------------------------------------------------------------- asking
 
@@ -303,18 +319,19 @@ def muster(arena: Field, say: Callable[[str], None]) -> None:
     arena.start_redis()
     for name in (*arena.roles, *arena.stock, *arena.minions):
         arena.start(name)
-    arena.await_ready(*arena.roles)
-    arena.await_ready(*arena.minions)
     everybody = {*arena.minions, *arena.stock}
-    deadline = time.monotonic() + _MUSTER + len(everybody)
+    deadline = started + _MUSTER + _MUSTER_EACH * len(everybody)
+    arena.await_ready(*arena.roles, seconds=deadline - time.monotonic())
+    arena.await_ready(*arena.minions, seconds=deadline - time.monotonic())
     wanted = set(everybody)
     while wanted:
         if time.monotonic() > deadline:
             raise RuntimeError(f"not ready: {sorted(wanted)}")
         names = ",".join(sorted(wanted))
-        synced = arena.run("salt", "--out", "json", "--static", "-t", "20", "-L", names, "saltutil.sync_modules")
+        words = ("salt", "--out", "json", "--static", "-t", "20", "-L", names)
+        synced = arena.run(*words, "saltutil.sync_modules", seconds=_MUSTER_COMMAND)
         if synced.out.startswith("{"):
-            ran = arena.run("salt", "--out", "json", "--static", "-t", "20", "-L", names, "chaos.run", "muster")
+            ran = arena.run(*words, "chaos.run", "muster", seconds=_MUSTER_COMMAND)
             found = ran.data if ran.out.startswith("{") else {}
             wanted -= {minion for minion, value in found.items() if isinstance(value, dict) and "nonce" in value}
     for minion in everybody:

@@ -46,6 +46,10 @@ def made(victim: str, kind: Kind = Kind.KILL, began: float = 101.0, ended: float
     return Made(victim, kind, began, ended)
 
 
+BEFORE = made(STOCK, began=98, ended=99)
+MUCH_LATER = Execution("n2", 101.7 + AFTERMATH + 1, 130.0)
+
+
 @dataclass(frozen=True)
 class Case:
     """Evidence of one job on one minion, and the one word for it."""
@@ -139,8 +143,31 @@ CASES = (
         result=None,
         faults=(made(STOCK, began=99, ended=101),),
     ),
-    Case("stock: a job that waits for it may run again", Word.STOCK_AGAIN, asked=WAITING, runs=(RUN, OTHER_RUN)),
+    Case(
+        "stock: a job that waits for it may run again, as it forgets at its end",
+        Word.STOCK_AGAIN,
+        asked=WAITING,
+        runs=(RUN, OTHER_RUN),
+        faults=(made(STOCK),),
+    ),
+    Case("stock: not while it lives", Word.TWICE, asked=WAITING, runs=(RUN, OTHER_RUN), faults=(made("publisher"),)),
+    Case("stock: not if it was killed before", Word.TWICE, asked=WAITING, runs=(RUN, OTHER_RUN), faults=(BEFORE,)),
+    Case("stock: not what it has returned", Word.TWICE, asked=WAITING, runs=(RUN, MUCH_LATER), faults=(made(STOCK),)),
+    Case(
+        "stock: not the second time",
+        Word.TWICE,
+        asked=WAITING,
+        runs=(RUN, OTHER_RUN, replace(OTHER_RUN, nonce="n3", began=105)),
+        faults=(made(STOCK),),
+    ),
     Case("stock: other jobs may not", Word.TWICE, asked=FOR_STOCK, runs=(RUN, OTHER_RUN), faults=(made(STOCK),)),
+    Case(
+        "stock: but when a publisher was away, too",
+        Word.STOCK_AGAIN,
+        asked=FOR_STOCK,
+        runs=(RUN, OTHER_RUN),
+        faults=(made(STOCK), made("publisher2", began=95, ended=99)),
+    ),
 )
 
 

@@ -45,7 +45,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.own_jid": lambda store: store.jobs.own_jid("a", JID, JID, ttl=60),
     "jobs.life": lambda store: store.jobs.life(JID),
     "jobs.sign": lambda store: store.jobs.sign("a", [(JID, "started", 1)], 1),
-    "jobs.called_off": lambda store: store.jobs.called_off([JID]),
+    "jobs.not_again": lambda store: store.jobs.not_again([JID]),
     "jobs.cancel": lambda store: store.jobs.cancel(JID, None, 1),
     "jobs.move": lambda store: store.jobs.move(JID, State.LOST, ["a"], 1),
     "jobs.missed": lambda store: store.jobs.missed("a", 0, 1),
@@ -81,6 +81,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "publications.last_id": lambda store: store.publications.last_id(),
     "publications.cursor": lambda store: store.publications.cursor("p"),
     "publications.save_cursors": lambda store: store.publications.save_cursors(["p"], "1-1"),
+    "publications.note_change": lambda store: store.publications.note_change(1000),
+    "publications.changed": lambda store: store.publications.changed(),
     "publications.give_sign": lambda store: store.publications.give_sign("p", 1),
     "publications.forget_cursors": lambda store: store.publications.forget_cursors(1, "*"),
     "events.keep": lambda store: store.events.keep(b"frame", 10),
@@ -451,13 +453,17 @@ ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jo
 STEPS_OVER = {
     "jobs.sign", "jobs.move", "jobs.missed", "jobs.waiting", "jobs.resend", "jobs.settle", "jobs.returns", "jobs.returns of some",
     "jobs.job", "jobs.missing", "jobs.recent", "jobs.described", "jobs.active", "job_budget.bytes", "job_budget.forget",
-    "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.called_off",
+    "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.not_again",
 }  # fmt: skip
+
+
+#: Verbs to which it does not matter what a key holds.
+OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say", "publications.note_change", "publications.changed")
 
 
 #: Every key of another type than ours.
 @pytest.mark.redis
-@pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("ping", "cache.drop_pillar", "schema.say")])
+@pytest.mark.parametrize("verb", [name for name in VERBS if name not in OF_ANY_TYPE])
 def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: redis.Redis, verb: str) -> None:
     for name in (f"load:{JID}", f"ret:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions", f"salt:job:{JID}:life", "salt:jobs",
                  "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a", "salt:signers", "salt:schema",

@@ -269,9 +269,9 @@ class Lab:
             except (OSError, http.client.HTTPException) as error:
                 return 0, str(error)
 
-    def await_ready(self, *names: str) -> None:
+    def await_ready(self, *names: str, seconds: float = STARTUP) -> None:
         """Waits until all of these are ready; says which is not, and why."""
-        deadline = time.monotonic() + STARTUP
+        deadline = time.monotonic() + seconds
         pause = threading.Event()
         while True:
             answers = {name: self.probe(name) for name in names}
@@ -280,7 +280,7 @@ class Lab:
                 return
             ended = [name for name in waiting if self.processes[name].poll() is not None]
             if ended or time.monotonic() > deadline:
-                pytest.fail(f"ended: {ended}; not ready within {STARTUP:g} s: {waiting}\n{self.logs()}")
+                pytest.fail(f"ended: {ended}; not ready within {seconds:g} s: {waiting}\n{self.logs()}")
             pause.wait(0.05)
 
     def memory(self, name: str) -> int:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -337,19 +336,77 @@ def test_what_must_not_run_late_is_not_sent_late(fleet: Fleet, monkeypatch: pyte
 
 
 def test_who_comes_from_another_publisher_gets_what_was_sent_meanwhile(
-    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    fleet: Fleet, new_options: Callable[..., MasterOptions]
 ) -> None:
     """A rollout: this publisher runs for a while when the one that ends lets its minions go."""
-    publisher = fleet.publisher()
-    fleet.minion(publisher)
-    fleet.publish("old")
-    publisher.turn()
-    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60, time=time.time, sleep=time.sleep)
-    monkeypatch.setattr(publisher_module, "time", later)
+    publisher = stays(fleet)
     fleet.publish("meanwhile")
-    publisher.turn()
+    fleet.eventually(lambda: publisher.turn() or publisher._sent)
+    role, options = fleet.role, fleet.options
+    fleet.options = new_options(redis_url=options.redis_url)
+    ends = fleet.publisher()
+    ends.turn()
+    forget_changes(fleet)
+    ends.close()
+    fleet.role, fleet.options = role, options
     minion = fleet.minion(publisher)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
+
+
+def test_a_minion_that_is_restarted_is_not_sent_what_it_had(fleet: Fleet) -> None:
+    """A stock one has forgotten by then what it ran: the job that restarts it would restart it again."""
+    publisher = stays(fleet)
+    before = fleet.minion(publisher)
+    fleet.publish("service.restart")
+    assert fleet.funs(fleet.heard(publisher, before, 1)) == ["service.restart"]
+    before.close(linger=0)
+    fleet.eventually(lambda: publisher.turn() or not fleet.subscribers())
+    after = fleet.minion(publisher)
+    fleet.publish("new")
+    assert fleet.funs(fleet.heard(publisher, after, 1)) == ["new"]
+
+
+def test_what_everybody_has_answered_is_not_sent_again(fleet: Fleet) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    for fun in ("test.one", "test.two"):
+        fleet.publish(fun)
+    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    for minion in ("web1", "web2"):
+        fleet.store.jobs.record_return(
+            {"jid": f"20260101{1:012d}", "id": minion, "fun": "test.one", "return": 1}, ttl=60
+        )
+    back = fleet.minion(publisher)
+    assert fleet.funs(fleet.heard(publisher, back, 1)) == ["test.two"]
+
+
+def test_without_redis_who_comes_is_sent_nothing_again_until_it_is_back(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("a")
+    fleet.eventually(lambda: publisher.turn() or publisher._sent)
+    away = Store.open(f"redis://127.0.0.1:{fleet.options.ret_port}/0", client_name="test")
+    with monkeypatch.context() as without:
+        without.setattr(publisher, "_store", away)
+        minion = fleet.minion(publisher)
+        publisher.turn()
+        assert not minion.poll(20)
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["a"]
+
+
+def stays(fleet: Fleet) -> Publisher:
+    """A publisher that has run for a while, as all the others have."""
+    publisher = fleet.publisher()
+    publisher.turn()
+    forget_changes(fleet)
+    return publisher
+
+
+def forget_changes(fleet: Fleet) -> None:
+    with redis.Redis.from_url(fleet.options.redis_url) as client:
+        client.delete("salt:publisher:changed")
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
