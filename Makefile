@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,11 @@ images: ## builds the container images
 	docker/images
 
 container-test: $(VENV)/.ready ## the system in real containers (a Docker engine must answer)
-	$(BIN)/pytest -q -m container tests/container
+	$(BIN)/pytest -q -m "container and not chaos" tests/container
+
+chaos-containers: SECONDS := 60
+chaos-containers: $(VENV)/.ready ## the same with the containers of compose.yaml killed, stopped and taken off their networks (SECONDS=60 SEED=; a Docker engine)
+	CHAOS_SECONDS=$(SECONDS) CHAOS_SEED=$(SEED) $(BIN)/pytest -q -s -m "container and chaos" tests/container
 
 userland-test: $(VENV)/.ready ## package managers of other families, in userlands made by debootstrap (root, a mirror, minutes)
 	$(BIN)/pytest -q -m userland tests/statecore/userlands

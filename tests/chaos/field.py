@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from services.kit.links import LINKS
+from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
 from tests.conftest import redis_program
 from tests.faults.proxy import Link, Network
@@ -50,6 +52,18 @@ def run(token, seconds=0, size=0):
     _note("ended", token, nonce)
     return {"nonce": nonce, "filling": "x" * int(size)}
 '''
+
+
+def read_journal(text: str) -> dict[str, list[Execution]]:
+    """What the jobs of a minion said: token -> executions, in the order of their beginnings."""
+    runs: dict[str, dict[str, Execution]] = defaultdict(dict)
+    for line in text.splitlines():
+        _, token, nonce, at = line.split(" ")
+        before = runs[token].get(nonce)
+        began, ended = (float(at), None) if before is None else (before.began, float(at))
+        runs[token][nonce] = Execution(nonce, began, ended)
+    return {token: list(found.values()) for token, found in runs.items()}
+
 
 #: Seconds that one who looks waits for Redis.
 _LOOK = 0.5

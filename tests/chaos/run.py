@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import heapq
-import itertools
 import os
 import random
 import re
@@ -21,10 +19,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from services.kit.config import load_master
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
-from tests.chaos.field import Field
+from tests.chaos.field import Field, read_journal
 from tests.chaos.plan import Ask, Fault, Plan, Way, make_plan
 
 #: Seconds that one who asks waits for a JID.
@@ -129,29 +128,16 @@ class Run:
 
     def go(self, settle: float) -> None:
         """Everything of the plan, then at most ``settle`` seconds until nothing is waited for any more."""
-        started = time.monotonic()
-        agenda: list[tuple[float, int, Callable[[], None]]] = []
-        order = itertools.count()
-
-        def put(at: float, what: Callable[[], None]) -> None:
-            heapq.heappush(agenda, (at, next(order), what))
-
-        for fault in self._plan.faults:
-            put(fault.at, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
-            put(fault.end, lambda fault=fault: self._end(fault))  # type: ignore[misc]
-        asking = [ask for ask in self._plan.asks if ask.at < self._plan.seconds]
         futures: list[Future[None]] = []
-        for ask in asking:
-            put(ask.at, lambda ask=ask: futures.append(self._askers.submit(self._ask, ask)))  # type: ignore[misc]
-        for second in range(int(self._plan.seconds)):
-            put(second, self._look)
-        pause = threading.Event()
+        agenda: list[tuple[float, Callable[[], object]]] = []
+        for fault in self._plan.faults:
+            agenda += [(fault.at, partial(self._begin, fault)), (fault.end, partial(self._end, fault))]
+        for ask in self._plan.asks:
+            if ask.at < self._plan.seconds:
+                agenda.append((ask.at, lambda ask=ask: futures.append(self._askers.submit(self._ask, ask))))
+        agenda += [(second, self._look) for second in range(int(self._plan.seconds))]
         self._looker.start()
-        while agenda:
-            at, _, what = heapq.heappop(agenda)
-            if (left := at - (time.monotonic() - started)) > 0:
-                pause.wait(left)
-            what()
+        play(agenda)
         for fault in list(self._active):
             self._end(fault)
         for future in futures:
@@ -301,16 +287,19 @@ _WAYS: Mapping[Way, Callable[[Run, Ask], tuple[str | None, str]]] = {
 
 def _executions(arena: Field) -> Iterator[tuple[tuple[str, str], list[Execution]]]:
     for minion in (*arena.minions, *arena.stock):
-        runs: dict[str, dict[str, Execution]] = defaultdict(dict)
         path = arena.journal(minion)
-        for line in path.read_text().splitlines() if path.exists() else ():
-            _, token, nonce, at = line.split(" ")
-            before = runs[token].get(nonce)
-            runs[token][nonce] = (
-                Execution(nonce, float(at)) if before is None else Execution(nonce, before.began, float(at))
-            )
-        for token, found in runs.items():
-            yield (token, minion), list(found.values())
+        for token, runs in read_journal(path.read_text() if path.exists() else "").items():
+            yield (token, minion), runs
+
+
+def play(agenda: Iterable[tuple[float, Callable[[], object]]]) -> None:
+    """Calls each when its time has come, seconds from now; those of one time in their order."""
+    started = time.monotonic()
+    pause = threading.Event()
+    for at, what in sorted(agenda, key=itemgetter(0)):
+        if (left := at - (time.monotonic() - started)) > 0:
+            pause.wait(left)
+        what()
 
 
 def muster(arena: Field, say: Callable[[str], None]) -> None:
