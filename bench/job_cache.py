@@ -6,6 +6,7 @@ Jobs have one minion each, and one return. tests/bench holds a made job against 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,54 +45,10 @@ _BATCH = 2000
 #: A result as of a small state run or a few lines of output.
 RESULT = "up 14 days, 2:11, 3 users, load average: 0.08, 0.03, 0.01; " * 3
 
-#: KEYS: none: names are made from what is given. ARGV: ttl, then for each job jid, ms, fun, minion, user, failed, load, return.
-_FILL = f"""
-local ttl = tonumber(ARGV[1])
-local indexes = {{}}
-local function put(index, ms, jid) redis.call('ZADD', index, ms, jid); indexes[index] = true end
-for at = 2, #ARGV, 8 do
-  local jid, ms, fun, minion, user = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
-  local failed, load, ret = ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
-  local job = '{keys.JOB}' .. jid
-  redis.call('SET', '{keys.LOAD}' .. jid, load, 'EX', ttl)
-  redis.call('SADD', job .. ':minions', minion)
-  redis.call('EXPIRE', job .. ':minions', ttl)
-  redis.call('HSET', job, 'created', ms, 'expected', 1, 'answered', 1, 'returned', 1, 'failed', failed, 'user', user, 'fun', fun,
-             'tgt', minion, 'bytes', #load + #ret, 'ended', string.format('%.0f', ms + 1200))
-  redis.call('EXPIRE', job, ttl)
-  redis.call('HSET', job .. ':life', minion, 'r1200')
-  redis.call('EXPIRE', job .. ':life', ttl)
-  redis.call('HSET', 'ret:' .. jid, minion, ret)
-  redis.call('EXPIRE', 'ret:' .. jid, ttl)
-  redis.call('SET', minion .. ':' .. fun, jid, 'EX', ttl)
-  redis.call('SADD', '{keys.MINIONS}', minion)
-  redis.call('HINCRBY', '{keys.JOB_BYTES}', math.floor(ms / 3600000), #load + #ret)
-  put('{keys.JOBS}', ms, jid)
-  put('{keys.FUNCTIONS}', ms, fun)
-  put('{keys.INDEX}fun:' .. fun, ms, jid)
-  put('{keys.INDEX}minion:' .. minion, ms, jid)
-  put('{keys.INDEX}user:' .. user, ms, jid)
-  put('{keys.INDEX}tgt:' .. minion, ms, jid)
-  put('{keys.INDEX}result:' .. (failed == '0' and 'ok' or 'failed'), ms, jid)
-end
-for index in pairs(indexes) do redis.call('EXPIRE', index, ttl) end
-"""
-
-#: The same of Salt's own keys alone, as its Redis returner writes them. KEYS and ARGV as above.
-_FILL_PLAIN = """
-for at = 2, #ARGV, 8 do
-  redis.call('SETEX', 'load:' .. ARGV[at], ARGV[1], ARGV[at + 6])
-  redis.call('HSET', 'ret:' .. ARGV[at], ARGV[at + 3], ARGV[at + 7])
-  redis.call('EXPIRE', 'ret:' .. ARGV[at], ARGV[1])
-  redis.call('SET', ARGV[at + 3] .. ':' .. ARGV[at + 2], ARGV[at])
-  redis.call('SADD', 'minions', ARGV[at + 3])
-end
-"""
-
 
 @dataclass(frozen=True)
 class MadeJob:
-    """Job ``number`` of a cache."""
+    """Job ``number`` of a cache. What is computed here of its number, the script computes, too."""
 
     number: int
     jid: str
@@ -118,20 +75,95 @@ class MadeJob:
 
     def load(self) -> dict[str, object]:
         """As the store keeps it."""
-        what = {
-            "fun": self.fun,
-            "arg": ["uptime"],
-            "tgt": self.minion,
-            "tgt_type": "glob",
-            "ret": "",
-            "user": self.user,
-        }
-        return {**what, "jid": self.jid}
+        return _load(self.fun, self.minion, self.user, self.jid)
 
     def ret(self) -> dict[str, object]:
         """Its return."""
-        about = {"jid": self.jid, "id": self.minion, "fun": self.fun, "fun_args": ["uptime"]}
-        return {**about, "return": RESULT, "retcode": int(self.failed), "success": not self.failed}
+        return _ret(self.fun, self.minion, self.jid, self.failed)
+
+
+def _load(fun: str, minion: str, user: str, jid: str) -> dict[str, object]:
+    what = {"fun": fun, "arg": ["uptime"], "tgt": minion, "tgt_type": "glob", "ret": "", "user": user}
+    return {**what, "jid": jid}
+
+
+def _ret(fun: str, minion: str, jid: str, failed: bool) -> dict[str, object]:
+    about = {"jid": jid, "id": minion, "fun": fun, "fun_args": ["uptime"]}
+    return {**about, "return": RESULT, "retcode": int(failed), "success": not failed}
+
+
+def _table(names: Sequence[str]) -> str:
+    return f"{{{','.join(map(repr, names))}}}"
+
+
+#: What both scripts begin with. ARGV: ttl, number of the first job, then for each job jid, ms.
+_EACH = f"""
+local FUNCTIONS, MINIONS, USERS = {_table(FUNCTIONS)}, {_table(MINIONS)}, {_table(USERS)}
+local LOAD = '{json.dumps(_load("@fun@", "@minion@", "@user@", "@jid@"))}'
+local RETURN = '{json.dumps(_ret("@fun@", "@minion@", "@jid@", False))}'
+local FAILURE = '{json.dumps(_ret("@fun@", "@minion@", "@jid@", True))}'
+local call, ttl, first = redis.call, tonumber(ARGV[1]), tonumber(ARGV[2])
+local minions, last = {{}}, {{}}
+local function each(make)
+  for at = 3, #ARGV, 2 do
+    local number, jid = first + (at - 3) / 2, ARGV[at]
+    local fun = FUNCTIONS[number % #FUNCTIONS + 1]
+    local minion = MINIONS[math.floor(number * 7 / #FUNCTIONS) % #MINIONS + 1]
+    local user = USERS[math.floor(number / 3) % #USERS + 1]
+    local failed = number % {FAILS} == {FAILS - 1} and 1 or 0
+    local fields = {{jid = jid, fun = fun, minion = minion, user = user}}
+    local load = string.gsub(LOAD, '@(%a+)@', fields)
+    local ret = string.gsub(failed == 1 and FAILURE or RETURN, '@(%a+)@', fields)
+    call('SET', '{keys.LOAD}' .. jid, load, 'EX', ttl)
+    call('HSET', '{keys.RET}' .. jid, minion, ret)
+    call('EXPIRE', '{keys.RET}' .. jid, ttl)
+    minions[minion] = true
+    last[minion .. ':' .. fun] = jid
+    if make then make(jid, ARGV[at + 1], fun, minion, user, failed, #load + #ret) end
+  end
+  for minion in pairs(minions) do call('SADD', '{keys.MINIONS}', minion) end
+  for name, jid in pairs(last) do call('SET', name, jid, 'EX', ttl) end
+end
+"""
+
+#: As the store keeps jobs. What many of them go into is written once for all.
+_FILL = f"""
+{_EACH}
+local indexes, hours = {{}}, {{}}
+local function put(index, ms, jid)
+  local rows = indexes[index]
+  if not rows then rows = {{}}; indexes[index] = rows end
+  rows[#rows + 1] = ms
+  rows[#rows + 1] = jid
+end
+each(function(jid, ms, fun, minion, user, failed, size)
+  local job = '{keys.JOB}' .. jid
+  call('SADD', job .. ':minions', minion)
+  call('EXPIRE', job .. ':minions', ttl)
+  call('HSET', job, 'created', ms, 'expected', 1, 'answered', 1, 'returned', 1, 'failed', failed, 'user', user, 'fun', fun,
+       'tgt', minion, 'bytes', size, 'ended', ms + 1200)
+  call('EXPIRE', job, ttl)
+  call('HSET', job .. ':life', minion, 'r1200')
+  call('EXPIRE', job .. ':life', ttl)
+  local hour = math.floor(ms / 3600000)
+  hours[hour] = (hours[hour] or 0) + size
+  put('{keys.JOBS}', ms, jid)
+  put('{keys.FUNCTIONS}', ms, fun)
+  put('{keys.INDEX}fun:' .. fun, ms, jid)
+  put('{keys.INDEX}minion:' .. minion, ms, jid)
+  put('{keys.INDEX}user:' .. user, ms, jid)
+  put('{keys.INDEX}tgt:' .. minion, ms, jid)
+  put('{keys.INDEX}result:' .. (failed == 0 and 'ok' or 'failed'), ms, jid)
+end)
+for hour, size in pairs(hours) do call('HINCRBY', '{keys.JOB_BYTES}', hour, size) end
+for index, rows in pairs(indexes) do
+  for at = 1, #rows, 2000 do call('ZADD', index, unpack(rows, at, math.min(at + 1999, #rows))) end
+  call('EXPIRE', index, ttl)
+end
+"""
+
+#: Salt's own keys alone, as its Redis returner writes them.
+_FILL_PLAIN = f"{_EACH}\neach()"
 
 
 def jobs(first: int, count: int, begin: datetime) -> list[MadeJob]:
@@ -148,10 +180,9 @@ def fill(server: redis.Redis, first: int, count: int, begin: datetime, *, ttl: i
     with ThreadPoolExecutor(1) as writer:
         written: Future[object] | None = None
         for at in range(first, first + count, _BATCH):
-            arguments: list[str | int] = [ttl]
+            arguments: list[str | int] = [ttl, at]
             for job in jobs(at, min(_BATCH, first + count - at), begin):
-                arguments += [job.jid, made_ms(job.jid), job.fun, job.minion, job.user, int(job.failed)]
-                arguments += [json.dumps(job.load()), json.dumps(job.ret())]
+                arguments += [job.jid, made_ms(job.jid)]
             if written is not None:
                 written.result()
             written = writer.submit(script, args=arguments)

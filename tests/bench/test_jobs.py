@@ -68,12 +68,13 @@ def test_the_questions_find_what_they_ask_for(redis_url: str) -> None:
 def test_it_prints_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert jobs.main(["--jobs", "100,300", "--returns", "50"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^newest 50 +\d+\.\d\d \( *\d+\.\d\d\) +\d+\.\d\d", out, re.MULTILINE)
+    assert re.search(r"^newest 50 +\d+\.\d\d +\d+\.\d\d \( *\d+\.\d\d\) +\d+\.\d\d", out, re.MULTILINE)
     for row in (
         "one job with its returns",
         "a return",
         "raw Redis, pipelined",
         "Wanted: below 5 ms each",
+        "Flat? 300 jobs beside 100",
         "Wanted: half of raw",
     ):
         assert row in out

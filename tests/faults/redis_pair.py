@@ -28,9 +28,13 @@ PATIENCE = 60.0
 class RedisPair:
     """``nodes`` are the ports of two Redis servers, the first being master at first; ``sentinels`` those of the Sentinels."""
 
-    def __init__(self, root: Path, *words: str) -> None:
-        """Starts everything below a directory, and waits until it is one. ``words``: more arguments of both servers."""
+    def __init__(self, root: Path, *words: str, program: str = "") -> None:
+        """Starts everything below a directory, and waits until it is one. ``words``: more arguments of both servers.
+
+        ``program``: the server, where it is not that of all tests.
+        """
         self._root = root
+        self._program = program or redis_program()
         self._words = words
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         ports = free_ports(5)
@@ -55,7 +59,7 @@ class RedisPair:
         """One of the two servers."""
         place = self._root / str(port)
         place.mkdir(exist_ok=True)
-        server = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
+        server = [self._program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
         server += ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", *self._words, *words]
         self._launch(port, server)
 
@@ -108,7 +112,7 @@ class RedisPair:
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}\n"
             f"sentinel failover-timeout {SERVICE} 4000\n"
         )
-        self._launch(port, [redis_program(), str(place / "sentinel.conf"), "--sentinel"])
+        self._launch(port, [self._program, str(place / "sentinel.conf"), "--sentinel"])
 
     def _launch(self, port: int, words: list[str]) -> None:
         with (self._root / f"{port}.log").open("ab") as log:

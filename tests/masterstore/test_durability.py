@@ -11,6 +11,7 @@ import redis
 from masterstore.durability import Durability
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.store import Store
+from tests.conftest import NEWER_REDIS, newer_redis_program
 from tests.faults.redis_pair import RedisPair
 
 pytestmark = pytest.mark.redis
@@ -84,14 +85,48 @@ def test_a_redis_that_cannot_wait_for_its_disk_is_named(redis_url: str, raw: red
         store.jobs.record_return(RETURN, ttl=60)
 
 
-def test_a_redis_that_can_does(tmp_path_factory: pytest.TempPathFactory, raw: redis.Redis, redis_url: str) -> None:
-    version = raw.info("server")["redis_version"]
-    if tuple(int(part) for part in version.split(".")[:2]) < (7, 2):
-        pytest.skip(f"WAITAOF came with Redis 7.2; this is {version}")
-    raw.config_set("appendonly", "yes")
-    try:
-        store = Store.open(redis_url, client_name="test", durability=Durability(disk=True))
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisPair]:
+    """A Redis with its replica that know WAITAOF, and sync their files once a second."""
+    program = newer_redis_program()
+    if program is None:
+        pytest.skip(f"no server here knows WAITAOF: Redis from 7.2 on, or Valkey; {NEWER_REDIS} may name one")
+    made = RedisPair(tmp_path_factory.mktemp("newer"), program=program)
+    yield made
+    made.close()
+
+
+def test_what_is_on_the_disk_is_acknowledged(newer: RedisPair) -> None:
+    for replicas in (0, 1):
+        durability = Durability(replicas=replicas, disk=True, patience=30_000)
+        store = Store.open(newer.url, timeout=60, client_name="test", durability=durability)
         assert store.trouble() is None
-        assert store.jobs.record_return(RETURN, ttl=60).first
+        publish = {**LOAD, "jid": f"2026010100000000000{replicas}"}
+        assert store.jobs.publish(publish, ["a"], request_id=f"r{replicas}", ttl=60, now_ms=1).created
+        assert store.jobs.record_return({**RETURN, "jid": publish["jid"]}, ttl=60).complete
+
+
+def test_what_is_not_on_the_disk_is_not_acknowledged(newer: RedisPair) -> None:
+    server = newer.client(newer.master())
+    server.config_set("appendfsync", "no")
+    store = Store.open(newer.url, client_name="test", durability=Durability(disk=True, patience=300))
+    try:
+        assert "never syncs its append-only file (appendfsync no)" in str(store.trouble())
+        with pytest.raises(StoreUnavailable, match="does not confirm a write: on the master's disk after 300 ms"):
+            store.jobs.record_return({**RETURN, "id": "late"}, ttl=60)
     finally:
-        raw.config_set("appendonly", "no")
+        server.config_set("appendfsync", "always")
+    # It comes again, and is stored once.
+    again = Store.open(newer.url, timeout=60, client_name="test", durability=Durability(disk=True, patience=30_000))
+    assert not again.jobs.record_return({**RETURN, "id": "late"}, ttl=60).first
+    server.config_set("appendfsync", "everysec")
+
+
+def test_a_redis_without_a_file_to_sync_is_named(newer: RedisPair) -> None:
+    server = newer.client(newer.master())
+    server.config_set("appendonly", "no")
+    try:
+        store = Store.open(newer.url, client_name="test", durability=Durability(disk=True))
+        assert "keeps no append-only file" in str(store.trouble())
+    finally:
+        server.config_set("appendonly", "yes")
