@@ -97,7 +97,7 @@ class Cache:
         names = list(minions)
         packed = self._client.call("hmget", keys.mine(fun), names) if names else []
         return {
-            name: _unpack(data, keys.mine(fun)) for name, data in zip(names, packed, strict=True) if data is not None
+            name: unpack(data, keys.mine(fun)) for name, data in zip(names, packed, strict=True) if data is not None
         }
 
     def mine_delete(self, minion: str, fun: str) -> bool:
@@ -136,7 +136,7 @@ class Cache:
 
 
 def _grains_of(minion: str, packed: bytes) -> dict[str, Any]:
-    decoded = _unpack(packed, keys.GRAINS)
+    decoded = unpack(packed, keys.GRAINS)
     if not isinstance(decoded, dict):
         raise StoreCorrupt(keys.GRAINS, f"the grains of {minion} are a {type(decoded).__name__}, not a map")
     return decoded
@@ -147,7 +147,8 @@ def _pack(value: Any) -> bytes:
     return packed
 
 
-def _unpack(data: bytes, key: str) -> Any:
+def unpack(data: bytes, key: str) -> Any:
+    """The value of msgpack. Raises StoreCorrupt, which names ``key``."""
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:

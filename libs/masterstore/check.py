@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from masterstore import check_scripts, job_scripts, keys, values
+from masterstore.cache import unpack
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 from masterstore.keys import KEYS, KeySpec
@@ -32,6 +33,14 @@ _PARTS = {
 }
 
 
+#: Rows whose entries are JIDs, and rows whose fields are msgpack.
+_OF_JOBS = ("jobs", "wide_jobs", "due_jobs", "index", "waiting", "waiting_of", "runners")
+_PACKED = ("grains", "mine", "bank")
+
+#: As in the index of an older master, whose JIDs may have the id of a process behind them.
+_JID = re.compile(r"\d{20}(_\d+)?")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something that is wrong."""
@@ -45,8 +54,9 @@ class Finding:
 
     @property
     def says(self) -> str:
-        """A line for people."""
-        return f"{self.key}: {self.why}"
+        """A line for people; bytes of a name that are no text as ``redis-cli`` shows them."""
+        key = self.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return f"{key}: {self.why}"
 
 
 def _form(spec: KeySpec) -> re.Pattern[str]:
@@ -89,6 +99,8 @@ class Check:
             "job_bytes": self._bytes,
             "publications": self._publications,
             "schema": self._schema,
+            **dict.fromkeys(_OF_JOBS, self._entries),
+            **dict.fromkeys(_PACKED, self._packed),
         }
 
     def findings(self, keep_seconds: int, looked_at: Callable[[], object] = lambda: None) -> Iterator[Finding]:
@@ -190,6 +202,26 @@ class Check:
                     )
                 else:
                     yield Finding(f"{name}[{field}]", str(error), "expected", self._calling("hdel", name, field))
+
+    def _entries(self, name: str) -> Iterator[Finding]:
+        cursor = 0
+        while True:
+            cursor, found = self._client.call("zscan", name, cursor, count=_STEP)
+            for entry, _ in found:
+                if _JID.fullmatch(text(entry)) is None:
+                    yield Finding(f"{name}[{text(entry)}]", "no JID", "removed", self._calling("zrem", name, entry))
+            if cursor == 0:
+                return
+
+    def _packed(self, name: str) -> Iterator[Finding]:
+        for field, data in self._fields(name):
+            try:
+                value = unpack(data, name)
+            except StoreCorrupt as error:
+                yield self._bad_field(name, field, error.why)
+                continue
+            if name == keys.GRAINS and not isinstance(value, dict):
+                yield self._bad_field(name, field, f"of type {type(value).__name__}, not a map")
 
     def _calling(self, *command: object) -> Callable[[], object]:
         verb, *arguments = command
