@@ -152,4 +152,4 @@ def unpack(data: bytes, key: str) -> Any:
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise StoreCorrupt(key, f"not msgpack: {error}") from error
+        raise StoreCorrupt(key, f"not msgpack: {str(error) or type(error).__name__}") from error
