@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ import pytest
 
 from tests.chaos.accountant import Asked, Evidence, Execution, Made, Result, account
 from tests.chaos.field import CHAOS_MODULE, read_journal
-from tests.chaos.plan import TO, Ask, Cast, Fault, Kind, make_plan
+from tests.chaos.plan import TO, Ask, Cast, Fault, Kind, Plan, Way, make_plan
 from tests.chaos.run import play
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ SETTLE = 180.0
 #: Jobs that are asked for at the same time.
 _ASKERS = 4
 
-pytestmark = [pytest.mark.container, pytest.mark.chaos, pytest.mark.timeout(900 + SECONDS)]
+pytestmark = [pytest.mark.container, pytest.mark.chaos, pytest.mark.timeout(1800 + SECONDS)]
 
 MINIONS = ("web1", "web2")
 ROLES = ("redis", "publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "master")
@@ -113,7 +114,7 @@ def cli(accepted: Lab) -> Iterator[Callable[..., str]]:
     container = accepted.compose("run", "--detach", "--entrypoint", "sleep", "cli", "3600").split()[-1]
 
     def run(*words: str) -> str:
-        return accepted.docker("exec", container, *words, check=False, seconds=120)
+        return accepted.docker("exec", container, *words, check=False, seconds=300)
 
     yield run
     accepted.docker("rm", "--force", container)
@@ -126,34 +127,36 @@ def test_no_job_is_lost_and_none_runs_twice(accepted: Lab, cli: Callable[..., st
     module.parent.chmod(0o755)
     module.chmod(0o644)
     cli("salt", "*", "saltutil.sync_modules")
-    assert "nonce" in cli("salt", "*", "chaos.run", "muster")
+    said = cli("salt", "*", "chaos.run", "muster")
+    for minion in MINIONS:
+        assert f"{minion}:\n    ----------\n    filling:" in said, said
+        accepted.inside(minion, "rm", f"/host{JOURNAL}")
     containers = Containers(accepted)
-    plan = make_plan(SEED, SECONDS, containers.cast, executions=1.0, faults=0.25)
-    said = [str(plan)]
-    asked, made = _go(containers, cli, plan.faults, [_small(ask) for ask in plan.asks if ask.tgt_type != "grain"])
+    plan = _by_command(make_plan(SEED, SECONDS, containers.cast, executions=1.0, faults=0.25))
+    print(plan)  # noqa: T201 - for pytest -s
+    asked, made = _go(containers, cli, plan)
     results = _results(accepted, asked)
-    faults = tuple(made)
-    found = account(Evidence(asked, dict(_executions(accepted)), results, faults, frozenset(MINIONS)))
-    told = "\n".join([*said, str(found), found.last_line()])
-    print(told)  # noqa: T201 - for pytest -s
-    # The one that saw whether everybody is there is none that was asked for.
-    assert [one for one in found.broken if one.token != "muster"] == [], told
+    found = account(Evidence(asked, dict(_executions(accepted)), results, made, frozenset(MINIONS)))
+    told = f"{found}\n{found.last_line()}"
+    print(told)  # noqa: T201
+    assert found.broken == [], told
     assert found.acknowledged >= len(asked) / 3, told
-    accepted.all_healthy()
+    # A busy machine is late with its probes.
+    accepted.all_healthy(600)
 
 
-def _small(ask: Ask) -> tuple[float, Ask, list[str]]:
+def _by_command(plan: Plan) -> Plan:
+    """All of it asked for by ``salt --async``. These minions have no grain of the plan."""
+    return replace(plan, asks=tuple(replace(ask, way=Way.COMMAND) for ask in plan.asks if ask.tgt_type != "grain"))
+
+
+def _words(ask: Ask) -> list[str]:
     tgt = ",".join(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
     flag = {"glob": [], "list": ["-L"], "pcre": ["-E"]}[ask.tgt_type]
-    return ask.at, ask, ["salt", "--async", *flag, tgt, "chaos.run", ask.token, str(ask.seconds)]
+    return ["salt", "--async", *flag, tgt, "chaos.run", ask.token, str(ask.seconds), str(ask.size)]
 
 
-def _go(
-    containers: Containers,
-    cli: Callable[..., str],
-    faults: Sequence[Fault],
-    asks: Sequence[tuple[float, Ask, list[str]]],
-) -> tuple[list[Asked], list[Made]]:
+def _go(containers: Containers, cli: Callable[..., str], plan: Plan) -> tuple[list[Asked], list[Made]]:
     """Everything at its time; what was asked, and what was broken."""
     began: dict[Fault, float] = {}
     made: list[Made] = []
@@ -166,18 +169,18 @@ def _go(
         containers.mend(fault.victim, fault.kind)
         made.append(Made(fault.victim, fault.kind, began[fault], time.time()))
 
-    def ask(one: Ask, words: list[str]) -> Asked:
+    def ask(one: Ask) -> Asked:
         at = time.time()
-        found = re.search(r"job ID: (\d{20})", cli(*words))
+        found = re.search(r"job ID: (\d{20})", cli(*_words(one)))
         return Asked(one.token, one.minions, one.seconds, at, found[1] if found else None, time.time())
 
     with ThreadPoolExecutor(_ASKERS) as pool:
         asking: list[Future[Asked]] = []
         agenda: list[tuple[float, Callable[[], object]]] = []
-        for fault in faults:
+        for fault in plan.faults:
             agenda += [(fault.at, partial(begin, fault)), (fault.end, partial(end, fault))]
-        for at, one, words in asks:
-            agenda.append((at, lambda one=one, words=words: asking.append(pool.submit(ask, one, words))))  # type: ignore[misc]
+        for one in plan.asks:
+            agenda.append((one.at, lambda one=one: asking.append(pool.submit(ask, one))))  # type: ignore[misc]
         play(agenda)
         return [one.result() for one in asking], made
 
