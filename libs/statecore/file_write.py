@@ -141,7 +141,8 @@ class Write:
         need_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
         if self.check_cmd:
             self._check()
-        if self.old is not None and self.backup in ("minion", "both"):
+        kept = self.backup or str(ctx.opts.get("backup_mode") or "")
+        if self.old is not None and kept in ("minion", "both"):
             file_backups.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
         there = self.old is not None and not self.place.is_symlink()
         if self.marks and there:

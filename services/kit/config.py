@@ -25,6 +25,7 @@ import yaml
 from services.kit.fileserver_options import FileserverOptions
 from services.kit.option_fields import Values, option
 from services.kit.worker_options import WorkerOptions
+from statecore.deferred import loaded
 from statecore.nearest import close_matches
 
 #: C speed where libyaml is there; the pure loader reads the same language.
@@ -46,6 +47,10 @@ _STARTUPS = ("", "highstate", "sls", "top")
 
 #: Starts Salt's names for what is ``out_table`` here.
 _TABLE = "out.table."
+
+
+#: What is known of options of stock minions; looked at where one is named.
+_STOCK = "services.kit.stock_minion_options"
 
 
 class ConfigError(Exception):
@@ -352,6 +357,9 @@ class MinionOptions(StateOptions, FileserverOptions):
     file_client: str = option(
         "remote", "remote: files and pillar from the master; local: from file_roots and pillar_roots"
     )
+    backup_mode: str = option(
+        "", "minion: a file that a state replaces is kept below <cachedir>/file_backup, where the state says nothing"
+    )
     saltenv: str | None = option(None, "environment that states are taken from")
     lock_saltenv: bool = option(False, "a call may not name another saltenv")
     pillarenv: str | None = option(None, "environment that pillar is taken from")
@@ -636,6 +644,9 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
 
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
+        # A minion's alone: what a master's mean is told by `saltern import`.
+        if "host_root" in names and (advice := loaded(_STOCK, "said_of")(str(name))):
+            raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
         near = close_matches(str(name), names, n=1)
         raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
     hint = hints[name]

@@ -87,6 +87,21 @@ def test_a_variable_for_a_text_that_may_be_missing(text: str, value: str | None,
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        ("id: m\nlog_file: /var/log/salt/minion\n", "minion, line 2: option 'log_file' is stock Salt's: the minion logs to stderr"),
+        ("whitelist_modules: [test]\n", "option 'whitelist_modules' is stock Salt's: functions cannot be taken away"),
+        ("tcp_keepalive_idle: 5\n", "option 'tcp_keepalive_idle' is stock Salt's: connections are kept alive always"),
+        ("mastr: a\n", "line 1: unknown option 'mastr'; the nearest is 'master'"),
+    ],
+)  # fmt: skip
+def test_options_of_stock_minions_are_told_by_name(files: Files, text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_minion(str(files({"minion": text})))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
         ("timeot: 6\n", "master, line 1: unknown option 'timeot'; the nearest is 'timeout'"),
         ("# first\n\ntimeout: 5\nautoaccept: true\n", "master, line 4: unknown option 'autoaccept'; the nearest is 'auto_accept'"),
         ("timeout: 5\nqqqqqq: true\n", "master, line 2: unknown option 'qqqqqq'"),

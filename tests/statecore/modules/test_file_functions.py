@@ -205,6 +205,18 @@ def test_check_perms(host: PlainMinion) -> None:
     assert host.call("file.check_perms", "/d/a.txt", None, None, None, "600")[0]["changes"] == {}
 
 
+@pytest.mark.parametrize(
+    ("option", "given", "kept"),
+    [("minion", "", 1), ("both", "", 1), ("minion", "master", 0), ("", "", 0), ("", "minion", 1)],
+)
+def test_the_minion_says_what_is_kept_where_the_state_does_not(
+    host: PlainMinion, option: str, given: str, kept: int
+) -> None:
+    host.opts["backup_mode"] = option
+    assert host.state("file.managed", name="/d/a.txt", contents="one", backup=given)["result"] is True
+    assert len(host.call("file.list_backups", "/d/a.txt")) == kept
+
+
 def test_old_copies(host: PlainMinion) -> None:
     for text in ("one", "two", "three"):
         assert host.state("file.managed", name="/d/a.txt", contents=text, backup="minion")["result"] is True

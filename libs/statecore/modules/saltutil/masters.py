@@ -91,6 +91,11 @@ def runner(
 
 def wheel(ctx: Context, name: str, *args: Any, **kwargs: Any) -> Any:
     """Runs a wheel function of the master: ``return`` and ``success``. In SLS of an orchestration alone."""
+    if ctx.master is None:
+        raise CommandError(
+            "wheel functions change the master, and no minion may ask for them, on the master's machine neither: "
+            "call it in an SLS for salt-run state.orchestrate, by the reactor, or use salt-key"
+        )
     return _master(ctx).wheel(MasterCall(name, args, kwargs))
 
 
