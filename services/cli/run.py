@@ -17,7 +17,7 @@ from services.cli.outside import Outside, no_bus, run_guarded
 from services.cli.runner_words import undashed
 from services.cli.watch_events import watch_events
 from services.cli.watch_job import JobWatcher, jid_of
-from services.kit.arguments import parse_arguments
+from services.kit.arguments import parse_arguments, sendable
 from services.kit.bus import EventSubscriber
 from services.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
 from services.kit.config import ClientOptions
@@ -103,7 +103,7 @@ def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
         return "sys.doc", flags.words, {}
     fun, *words = flags.words
     arg, kwarg = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
-    return fun, arg, kwarg
+    return fun, arg, sendable(kwarg)
 
 
 def _result(

@@ -105,6 +105,11 @@ def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[A
     return arguments
 
 
+def sendable(keyword: Mapping[str, Any]) -> dict[str, Any]:
+    """Named arguments of a runner, in which a JID is text: as a number, which it is to YAML, no message could carry it."""
+    return {name: _not_a_jid(value) for name, value in keyword.items()}
+
+
 def off_the_wire(given: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
     """(positional, keyword) arguments of a publication."""
     positional: list[Any] = []

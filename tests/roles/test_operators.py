@@ -109,3 +109,11 @@ def test_a_job_of_another_database(lab: Lab) -> None:
     jid = "20200101000000000000"
     assert lab.runner("jobs.lookup_jid", jid, "ext_source=archive") == {"old1": "from elsewhere"}
     assert lab.runner("jobs.list_job", jid, "ext_source=archive")["Minions"] == ["old1"]
+
+
+def test_ids_of_jobs_are_text_wherever_they_stand(lab: Lab) -> None:
+    jid = "20260101000000000000"
+    assert lab.runner("salt.execute", "web1", "test.echo", "[x]", f"jid={jid}") == {"web1": "x"}
+    assert lab.runner("jobs.lookup_jid", f"jid={jid}") == {"web1": "x"}
+    assert jid not in lab.runner("jobs.list_jobs", f"cursor={jid}")
+    assert lab.runner("network.wol", "08:00:27:13:69:77", "127.0.0.1") is True

@@ -211,6 +211,7 @@ def _by_name(function: Wheel) -> Wheel:
 WHEELS: Mapping[str, Wheel] = {
     "key.list": list_one,
     "key.list_all": list_all,
+    "key.glob_match": list_match,
     "key.name_match": list_match,
     "key.list_match": list_match,
     "key.finger": finger,

@@ -64,14 +64,14 @@ def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
 
 
 def _function(desk: Desk, fun: str) -> WheelFunction:
-    function = _users(desk, fun) or _FUNCTIONS.get(fun)
+    function = _users(desk, fun) or FUNCTIONS.get(fun)
     if function is not None:
         return function
     if fun in keys.WHEELS:
         return _key_function(fun)
-    near = close_matches(fun, (*keys.WHEELS, *_FUNCTIONS), n=1)
+    near = close_matches(fun, (*keys.WHEELS, *FUNCTIONS), n=1)
     hint = f" The nearest is '{near[0]}'." if near else ""
-    known = ", ".join(sorted((*keys.WHEELS, *_FUNCTIONS)))
+    known = ", ".join(sorted((*keys.WHEELS, *FUNCTIONS)))
     raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint} Wheel functions: {known}")
 
 
@@ -132,7 +132,7 @@ def error(desk: Desk, name: str | None = None, message: str = "") -> dict[str, A
 
 def documentation(desk: Desk) -> dict[str, str]:
     """Wheel function -> its documentation."""
-    described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **_FUNCTIONS}
+    described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
 
 
@@ -147,7 +147,8 @@ def _of(trees: str, function: Callable[..., Any]) -> WheelFunction:
     return run
 
 
-_FUNCTIONS: Mapping[str, WheelFunction] = {
+#: Functions that are not about keys.
+FUNCTIONS: Mapping[str, WheelFunction] = {
     "config.apply": unwritable,
     "config.update_config": unwritable,
     "config.values": values,

@@ -95,11 +95,12 @@ class RunnerTools:
         timeout: float | None = None,
         gather_timeout: float | None = None,
         ret: str = "",
+        jid: str = "",
     ) -> Asked:
         """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is not.
 
-        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). Raises ControlError,
-        ControlTimeout.
+        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``: the job's id;
+        empty: the master's choice. Raises ControlError, ControlTimeout.
         """
         self.events.subscribe("salt/job/")
         heard = self.events.ready(_BUS_PATIENCE)
@@ -112,6 +113,7 @@ class RunnerTools:
             fun=fun,
             arg=on_the_wire(list(arg), dict(kwarg or {})),
             ret=ret,
+            jid=jid,
             user=self.user,
         )
         return self.follow(job, timeout=timeout, gather_timeout=gather_timeout, heard=heard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from services.kit.config import shown
@@ -10,6 +11,11 @@ from services.mworker.runners.runner import RunnerFault, RunnerTools
 
 #: Seconds between the events of ``stream``, and how many there are.
 _BEAT, _BEATS = 0.1, 99
+
+_NAMES: Mapping[str, str] = {
+    "us": "foo bar baz qux quux quuz corge grault garply waldo fred plugh xyzzy thud",
+    "uk": "wibble wobble wubble flob",
+}
 
 
 def arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -34,6 +40,11 @@ def stream(tools: RunnerTools) -> bool:
         tools.sender.fire(f"salt/run/{tools.jid}/progress", {"message": f"Runner is {number}% done"})
         time.sleep(_BEAT)
     return True
+
+
+def metasyntactic(tools: RunnerTools, locality: str = "us") -> list[str] | None:
+    """Names that stand for nothing, as they are used in ``us`` or ``uk``; None for other places."""
+    return _NAMES[locality].split() if locality in _NAMES else None
 
 
 def get_opts(tools: RunnerTools) -> dict[str, Any]:
