@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.roles.conftest import NewLab
-from tests.roles.lab import SOON, Lab, until
+from tests.roles.lab import SOON, Held, Lab, until
 
 pytestmark = pytest.mark.roles
 
@@ -80,14 +80,18 @@ def test_a_return_goes_to_the_returner_of_the_command(lab: Lab) -> None:
 
 
 def test_jobs_wait_for_a_place(lab: Lab) -> None:
-    first = lab.started("salt", "-t", "20", "web1", "test.sleep", "4")
-    second = lab.started("salt", "-t", "20", "web1", "test.sleep", "4")
-    until(lambda: len(lab.jobbers()) >= 2, SOON, "both jobs run")
+    holds = (Held(lab), Held(lab))
+    jobs = [lab.started("salt", "-t", "60", *held.words("web1")) for held in holds]
+    for held in holds:
+        until((held.directory / "started-web1").exists, SOON, "the held job runs")
     # What looks at jobs has no turn to wait for.
-    assert len(lab.salt("web1", "saltutil.running")["web1"]) == 2
-    assert lab.salt("web1", "test.ping") == {"web1": True}
-    assert "the job waits: process_count_max=2 jobs run" in lab.log("web1")
-    for one in (first, second):
+    running = lab.salt("web1", "-t", "60", "saltutil.running")["web1"]
+    assert [job["fun"] for job in running] == ["held.wait", "held.wait"]
+    third = lab.started("salt", "-t", "60", "web1", "test.ping")
+    until(lambda: "the job waits: process_count_max=2 jobs run" in lab.log("web1"), SOON, "the third job waits")
+    for held in holds:
+        held.let_go()
+    for one in (*jobs, third):
         assert lab.finished(one).code == 0
 
 
