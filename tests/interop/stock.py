@@ -42,6 +42,9 @@ shift
 exec "$@"
 """
 
+#: Seconds for what takes a command of Salt, or several: each loads for seconds, and for ten times as long on a busy machine.
+PATIENCE = 4 * STARTUP
+
 
 def venv_of(version: str) -> Path:
     """The virtual environment of a release: the oracle's, or one of ``SALTERN_INTEROP``. Skips the test where it names none."""
@@ -156,7 +159,7 @@ class StockMaster:
             "interface": "127.0.0.1",
             "publish_port": self.publish_port,
             "ret_port": self.ret_port,
-            "worker_threads": 2,
+            "worker_threads": 3,
             "loop_interval": 1,
             "log_level": "info",
             "log_level_logfile": "info",
@@ -189,7 +192,7 @@ class StockMaster:
             self._process.wait(10)
             self._process = None
 
-    def run(self, *words: str, seconds: float = COMMAND) -> Answer:
+    def run(self, *words: str, seconds: float = 2 * COMMAND) -> Answer:
         """One of its commands."""
         command = [str(self.venv / "bin" / words[0]), "-c", str(self.etc), *words[1:]]
         done = subprocess.run(
@@ -199,7 +202,7 @@ class StockMaster:
 
     def salt(self, *words: str) -> Any:
         """Returns by minion."""
-        answer = self.run("salt", "--out", "json", "--static", "-t", "20", *words)
+        answer = self.run("salt", "--out", "json", "--static", "-t", "60", *words)
         assert answer.code == 0, str(answer)
         return answer.data
 
@@ -217,7 +220,7 @@ class StockMaster:
 
     def accept(self, minion: str) -> None:
         """Accepts a key as soon as it waits."""
-        until(lambda: minion in self.pending(), 2 * STARTUP, f"the key of {minion} at the stock master")
+        until(lambda: minion in self.pending(), PATIENCE, f"the key of {minion} at the stock master")
         answer = self.run("salt-key", "-y", "-a", minion)
         assert answer.code == 0, str(answer)
 
@@ -234,7 +237,14 @@ class Bus:
             self._process = subprocess.Popen(
                 [*command, "state.event"], env=environment, stdin=subprocess.DEVNULL, stdout=out
             )
-        until(self._greeted, STARTUP, "the event bus is heard")
+        heard = False
+        try:
+            until(self._greeted, PATIENCE, "the event bus is heard")
+            heard = True
+        finally:
+            if not heard:
+                # Nobody else knows of it yet.
+                self.close()
 
     @classmethod
     def of_lab(cls, lab: Lab) -> Bus:
@@ -263,7 +273,7 @@ class Bus:
         def found() -> list[Any]:
             return [data for _, data in self.events(tag) if wanted(data)]
 
-        return until(found, STARTUP, f"the event {tag}")[0]
+        return until(found, PATIENCE, f"the event {tag}")[0]
 
     def close(self) -> None:
         """Stops listening."""

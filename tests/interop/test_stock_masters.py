@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.interop.stock import Bus, StockMaster, venv_of
+from tests.interop.stock import PATIENCE, Bus, StockMaster, venv_of
 from tests.roles.conftest import NewLab
-from tests.roles.lab import STARTUP, Lab, until
+from tests.roles.lab import Lab, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.roles]
 
@@ -57,7 +57,7 @@ class Away:
             answer = self.master.run("salt", "-t", "3", "--out", "json", "--static", "*", "test.ping")
             return answer.code == 0 and answer.out.count("true") == len(NAMES)
 
-        until(all_answer, 2 * STARTUP, "our minions answer")
+        until(all_answer, PATIENCE, "our minions answer")
 
 
 @pytest.fixture(scope="module", params=MASTERS, ids="-".join)
@@ -87,7 +87,7 @@ def away(request: pytest.FixtureRequest, module_labs: NewLab) -> Iterator[Away]:
         bus = Bus.of_stock(master)
         for name in NAMES:
             lab.start(name)
-        until(lambda: sorted(master.pending()) == list(NAMES), 2 * STARTUP, "our minions' keys")
+        until(lambda: sorted(master.pending()) == list(NAMES), PATIENCE, "our minions' keys")
         accepted = master.run("salt-key", "-y", "-A")
         assert accepted.code == 0, str(accepted)
         lab.await_ready(*NAMES)
@@ -155,7 +155,7 @@ def test_their_returns_are_in_its_job_cache(away: Away) -> None:
         result = away.master.runner("jobs.lookup_jid", jid)
         return result if sorted(result) == list(NAMES) else None
 
-    assert until(complete, STARTUP, "the job is complete") == away.everybody("remember")
+    assert until(complete, PATIENCE, "the job is complete") == away.everybody("remember")
     assert sorted(away.master.runner("manage.up")) == list(NAMES)
 
 
@@ -215,13 +215,13 @@ def test_a_killed_job_has_an_end_and_nothing_of_ours_is_asked(away: Away) -> Non
     said = away.master.run("salt", "--async", TREE, "test.sleep", "60").out
     jid = said.split()[-1]
     journal = away.lab.cache(TREE) / "journal"
-    (entry,) = until(lambda: list(journal.glob(f"{jid}.began.*")), STARTUP, "the job runs")
+    (entry,) = until(lambda: list(journal.glob(f"{jid}.began.*")), PATIENCE, "the job runs")
     # Longer than a second: a master of ours would have been told.
-    until(lambda: time.time() - entry.stat().st_mtime > 2, STARTUP, "the job runs for a while")
+    until(lambda: time.time() - entry.stat().st_mtime > 2, PATIENCE, "the job runs for a while")
     away.lab.kill(TREE)
     os.kill(int(entry.name.split(".")[-2]), signal.SIGKILL)
     away.lab.start(TREE)
-    found = until(lambda: away.master.runner("jobs.lookup_jid", jid), STARTUP, "an end of the killed job")
+    found = until(lambda: away.master.runner("jobs.lookup_jid", jid), PATIENCE, "an end of the killed job")
     assert found[TREE].startswith("JobKilled: the minion was killed while it ran this job")
     away.lab.await_ready(TREE)
     away.await_pings()
@@ -237,7 +237,9 @@ def test_they_keep_up_with_rotated_keys(away: Away) -> None:
         assert deleted.code == 0, str(deleted)
         # It notices the note that salt-key leaves, and takes it away.
         until(
-            lambda: not (away.master.root / "master/var/cache/salt/master/.dfn").exists(), STARTUP, "the key is changed"
+            lambda: not (away.master.root / "master/var/cache/salt/master/.dfn").exists(),
+            PATIENCE,
+            "the key is changed",
         )
         assert away.master.salt("*", "test.ping") == away.everybody(True)
 
@@ -258,7 +260,7 @@ def test_a_deleted_key_is_accepted_anew(away: Away) -> None:
         away.master.run("salt", "-t", "2", "-C", left, "test.ping")
         return away.master.pending() == [gone]
 
-    until(pending, 2 * STARTUP, f"{gone} signs in anew")
+    until(pending, PATIENCE, f"{gone} signs in anew")
     away.master.accept(gone)
     away.await_pings()
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.interop.stock import VERSIONS, Bus, StockMinion, need_namespace, venv_of
+from tests.interop.stock import PATIENCE, VERSIONS, Bus, StockMinion, need_namespace, venv_of
 from tests.roles.conftest import NewLab
-from tests.roles.lab import STARTUP, Lab, until
+from tests.roles.lab import Lab, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.roles]
 
@@ -60,7 +60,7 @@ class Fleet:
                 self.lab.run("salt", "-t", "3", "--out", "json", "--static", "*", "test.ping").out.count("true")
                 == len(NAMES)
             ),
-            2 * STARTUP,
+            PATIENCE,
             "every stock minion answers",
         )
 
@@ -81,7 +81,7 @@ def fleet(request: pytest.FixtureRequest, module_labs: NewLab) -> Iterator[Fleet
     try:
         for minion in minions.values():
             minion.start()
-        until(lambda: lab.keys()["minions_pre"] == list(NAMES), 2 * STARTUP, "the stock minions' keys")
+        until(lambda: lab.keys()["minions_pre"] == list(NAMES), PATIENCE, "the stock minions' keys")
         lab.ok("salt-key", "-y", "-A")
         fleet = Fleet(lab, bus, minions)
         fleet.await_pings()
@@ -171,7 +171,7 @@ def test_their_jobs_are_in_the_job_cache(fleet: Fleet) -> None:
     said = fleet.lab.ok("salt", "--async", "*", "test.echo", "remember").out
     jid = said.rsplit(" ", 1)[1].strip()
     until(
-        lambda: sorted(fleet.lab.runner("jobs.list_job", jid)["Result"]) == list(NAMES), STARTUP, "the job is complete"
+        lambda: sorted(fleet.lab.runner("jobs.list_job", jid)["Result"]) == list(NAMES), PATIENCE, "the job is complete"
     )
     seen = fleet.lab.runner("jobs.list_job", jid)
     assert {name: result["return"] for name, result in seen["Result"].items()} == fleet.everybody("remember")
@@ -231,7 +231,7 @@ def test_they_keep_up_with_rotated_keys(fleet: Fleet) -> None:
     redis = fleet.lab.redis()
     for _ in range(2):
         redis.hincrby("salt:epochs", "aes", 1)
-        until(lambda: fleet.lab.salt("*", "test.ping") == fleet.everybody(True), STARTUP, "pings after a new AES key")
+        until(lambda: fleet.lab.salt("*", "test.ping") == fleet.everybody(True), PATIENCE, "pings after a new AES key")
     for _ in range(2):
         redis.hincrby("salt:epochs", "session", 1)
     # A stock minion sends with its old session key, is refused, signs in and sends once more.
@@ -255,7 +255,7 @@ def test_a_deleted_key_is_accepted_anew(fleet: Fleet) -> None:
             lab.ok("salt-key", "-y", "-d", name)
         # They learn it from the next publication that reaches them, for they cannot open it; a compound target goes to all.
         assert lab.salt("-C", "stock*", "test.ping") == dict.fromkeys(left, True)
-        until(lambda gone=gone: lab.keys()["minions_pre"] == list(gone), STARTUP, f"{gone} sign in anew")
+        until(lambda gone=gone: lab.keys()["minions_pre"] == list(gone), PATIENCE, f"{gone} sign in anew")
         lab.ok("salt-key", "-y", "-A")
         fleet.await_pings()
 
