@@ -38,7 +38,7 @@ _MOST_WAITING = 1024 * 1024
 _RESET = struct.pack("ii", 1, 0)
 
 #: Seconds that a call waits for the thread.
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 
 class Mode(enum.Enum):

@@ -19,7 +19,7 @@ from tests.ports import free_ports
 SERVICE = "saltern"
 
 #: Milliseconds after which a Sentinel holds a silent Redis for down: as short as a busy machine allows.
-DOWN_AFTER = 800
+DOWN_AFTER = 1500
 
 #: Seconds for a failover, and for everybody to know each other.
 PATIENCE = 60.0

@@ -60,7 +60,7 @@ import os
 import time
 
 
-def wait(directory, seconds=60):
+def wait(directory, seconds=300):
     """True once DIRECTORY/go is there; says DIRECTORY/started-<minion> before."""
     with open(os.path.join(directory, "started-" + __opts__["id"]), "w"):
         pass

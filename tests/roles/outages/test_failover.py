@@ -16,7 +16,7 @@ from tests.roles.lab import Lab, until
 pytestmark = pytest.mark.roles
 
 #: Seconds for a failover, and for everybody to go on after it.
-BACK = 30.0
+BACK = 90.0
 
 ROLES = ("eventpublisher", "reqserver", "mworker", "publisher", "reactor", "maintenance")
 

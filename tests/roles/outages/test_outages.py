@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "operations" / "outages.md"
 TOLD = 30.0
 
 #: Seconds for everybody to be back, and for what waited to be done.
-BACK = 20.0
+BACK = 60.0
 
 #: Reaction to an event that an outage is tried with.
 COUNT = "count:\n  local.test.echo:\n    - tgt: web2\n    - args:\n      - text: {{ data['what'] }}\n"
@@ -101,7 +101,7 @@ def test_an_outage(ground: Ground, number: int) -> None:
             until(lambda: before.poll() is not None, BACK, "the command finds what it cannot hear of")
     finally:
         row.end(lab)
-    jid = _prints_both(lab.finished(before))
+    jid = _prints_both(lab.finished(before, BACK))
     until(lambda: sorted(lab.redis().hkeys(f"ret:{jid}")) == ["web1", "web2"], BACK, "its results are in the job cache")
     if waiting is not None:
         answer = lab.finished(waiting, BACK)
