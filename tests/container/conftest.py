@@ -151,7 +151,7 @@ class Lab:
                 faults.append(service)
         return faults
 
-    def all_healthy(self, seconds: float = 120) -> None:
+    def all_healthy(self, seconds: float = 300) -> None:
         """Waits until every service is healthy; names those that are not at the deadline."""
         faults: list[str] = []
 
@@ -255,7 +255,7 @@ def lab(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]
     lab = Lab(tree)
     try:
         lab.compose("up", "--detach", "--no-build", seconds=300)
-        lab.all_healthy(180)
+        lab.all_healthy()
         yield lab
     finally:
         if not os.environ.get("SALTERN_KEEP_LAB"):
