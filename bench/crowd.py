@@ -4,8 +4,8 @@ python -m bench.crowd --ret PORT --publish PORT --count 500
 
 Each has connections of its own and signs in by itself; they share a few key pairs, a master does the same work for each. There are
 two storms: the first sign-in of all at once, and one when they know the master (a reconnect storm). A storm begins at a line of
-input and prints two lines of JSON: one when its clock stops, one when the answers were looked at. Then what is published is
-answered with ``True`` until the input ends.
+input and prints two lines of JSON: one when its clock stops, one when the answers were looked at. From the next line of input on
+what is published is answered with ``True``, until the input ends.
 
 Real minions bring CPUs of their own; these share the master's. So what a minion computes is not in a storm's time:
 
@@ -119,13 +119,14 @@ class Crowd:
         return accepted
 
     def listen(self) -> None:
-        """Subscribes each, then answers until the input ends."""
+        """Subscribes each, says so by a line, then answers until the input ends."""
         jobs = {one.jobs.connect(self._publish_port): one for one in self._minions}
         requests = {one.requests.connect(self._ret_port): one for one in self._minions}
         for minion in self._minions:
             minion.jobs.await_ready()
             minion.jobs.send(SUBSCRIBE_ALL)
             minion.requests.await_ready()
+        print(json.dumps({"listening": len(self._minions)}), flush=True)
         typed = sys.stdin.fileno()
         poller = select.epoll()
         for place in (*jobs, *requests, typed):
@@ -173,7 +174,8 @@ def main() -> int:
             return 0
         print(json.dumps(crowd.storm(sign_ins)), flush=True)
         print(json.dumps({"refused": len(sign_ins) - crowd.looked_at(sign_ins)}), flush=True)
-    crowd.listen()
+    if sys.stdin.readline():
+        crowd.listen()
     return 0
 
 

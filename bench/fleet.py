@@ -69,9 +69,16 @@ def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
     return said
 
 
+def _tell(crowd: subprocess.Popen[str]) -> None:
+    """The line that a crowd waits for before it goes on."""
+    assert crowd.stdin is not None
+    crowd.stdin.write("go\n")
+    crowd.stdin.flush()
+
+
 @contextlib.contextmanager
-def crowd(system: System, name: str, count: int) -> Iterator[list[dict[str, Any]]]:
-    """So many simulated minions at a master; what their two storms were."""
+def crowd(system: System, name: str, count: int, *, listening: bool = False) -> Iterator[list[dict[str, Any]]]:
+    """So many simulated minions at a master; what their two storms were. ``listening``: they answer to jobs, too."""
     options = yaml.safe_load((system.config_dir / "master").read_text("utf-8"))
     words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
     words += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
@@ -83,12 +90,14 @@ def crowd(system: System, name: str, count: int) -> Iterator[list[dict[str, Any]
             _said(running)
             master, _ = parts(system)
             before = cpu(master)
-            running.stdin.write("go\n")
-            running.stdin.flush()
+            _tell(running)
             storms.append(_said(running))
             # With what the master does when everybody has an answer: its events, its caches.
             storms[-1] |= _said(running)
             storms[-1]["cpu"] = cpu(master) - before
+        if listening:
+            _tell(running)
+            _said(running)
         yield storms
     finally:
         running.stdin.close()
@@ -118,7 +127,7 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
         master, real = parts(system)
         found["idle master"] = sum(_pss(pid) for pid in master) / 1024
         found["idle minion"] = sum(_pss(pid) for pid in real) / 1024 / len(MINIONS)
-        with crowd(system, "fleet", minions):
+        with crowd(system, "fleet", minions, listening=True):
             # The first fills caches on both sides, and waits for who still connects.
             system.run("salt", "*", "test.ping", "--out=quiet", "-t", "60", seconds=_CROWD_SECONDS)
             taken = [pinged(system, minions) for _ in range(rounds)]

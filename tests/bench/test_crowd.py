@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -11,10 +12,12 @@ import zmq
 
 from bench.crowd import Crowd
 from bench.zmtp import SUBSCRIBE_ALL, Connection
+from saltwire.crypticle import Crypticle
 from saltwire.envelope import parse_request
 from saltwire.handshake import SignInRequest, parse_sign_in, refusal_reply, success_reply
 from saltwire.keys import PrivateKey, PublicKey, generate_key_string
 from saltwire.pack import packb
+from saltwire.publication import seal_job
 
 #: Milliseconds that anything here may take.
 DEADLINE = 60_000
@@ -131,13 +134,13 @@ def read(payload: bytes) -> SignInRequest:
     return parse_sign_in(envelope.load, version=envelope.version)
 
 
-def welcome(request: SignInRequest, key: PrivateKey) -> bytes:
+def welcome(request: SignInRequest, key: PrivateKey, aes: str = "", session: str = "") -> bytes:
     return success_reply(
         request,
         PublicKey.from_pem(request.pub),
         master_key=key,
-        aes_key_string=generate_key_string(),
-        session_key_string=generate_key_string(),
+        aes_key_string=aes or generate_key_string(),
+        session_key_string=session or generate_key_string(),
         publish_port=4505,
     )
 
@@ -172,3 +175,38 @@ def test_only_answers_that_a_minion_believes_count(
         master.join(DEADLINE / 1000)
         assert told["seconds"] > 0
         assert crowd.looked_at(sign_ins) == expected
+
+
+def test_a_job_is_answered_by_each(
+    context: zmq.Context[zmq.Socket[bytes]],
+    master_keys: tuple[PrivateKey, PrivateKey],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    router, port = bound(context, zmq.ROUTER)
+    publisher, publish_port = bound(context, zmq.XPUB, XPUB_VERBOSE=1)
+    aes, session = generate_key_string(), generate_key_string()
+    crowd = Crowd("crowd", 2, port, publish_port)
+    master = Master(router, 2, lambda payload: welcome(read(payload), master_keys[0], aes, session))
+    master.start()
+    sign_ins = crowd.sign_ins()
+    crowd.storm(sign_ins)
+    master.join(DEADLINE / 1000)
+    assert crowd.looked_at(sign_ins) == 2
+    typed, typing = os.pipe()
+    monkeypatch.setattr("sys.stdin", os.fdopen(typed))
+    listening = threading.Thread(target=crowd.listen, daemon=True)
+    listening.start()
+    assert {publisher.recv(), publisher.recv()} == {SUBSCRIBE_ALL}
+    job = {"jid": "20260101000000000000", "fun": "test.ping", "arg": [], "tgt": "*", "tgt_type": "glob", "ret": ""}
+    publisher.send(seal_job(job, Crypticle(aes), master_keys[0], "PKCS1v15-SHA1", 1))
+    returns = {}
+    for _ in range(2):
+        _, _, payload = router.recv_multipart()
+        envelope = parse_request(payload)
+        load = Crypticle(session).loads(envelope.load)
+        returns[load["id"]] = load["return"]
+    assert returns == {"crowd00000": True, "crowd00001": True}
+    os.close(typing)
+    listening.join(DEADLINE / 1000)
+    assert not listening.is_alive()

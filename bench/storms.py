@@ -1,0 +1,67 @@
+"""Sign-in storms at both masters in turn, for a machine that others use as well: a pair of storms sees the same load.
+
+python -m bench.storms --salt .oracle [--minions 1000] [--pairs 3]
+
+What is timed is bench.crowd's; ratios are medians of the pairs' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from bench.fleet import crowd
+from bench.systems import System, salt, saltern
+
+_STORMS = ("first sign-in", "reconnect")
+
+
+def storms(system: System, name: str, count: int) -> list[dict[str, Any]]:
+    """The two storms of minions that the master does not know yet."""
+    with crowd(system, name, count) as taken:
+        return taken
+
+
+def main() -> int:
+    """Exit code 0; a storm that fails raises."""
+    parser = argparse.ArgumentParser(
+        prog="bench.storms", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
+    parser.add_argument("--minions", type=int, default=1000)
+    parser.add_argument("--pairs", type=int, default=3)
+    arguments = parser.parse_args()
+    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as directory,
+        saltern(Path(directory) / "saltern") as ours,
+        salt(Path(directory) / "salt", arguments.salt.absolute()) as theirs,
+    ):
+        print(
+            f"{os.cpu_count()} cores; storms of {arguments.minions}: seconds (CPU of master, of minions), late or refused"
+        )
+        for pair in range(arguments.pairs):
+            taken = {one.name: storms(one, f"storm{pair}-", arguments.minions) for one in (ours, theirs)}
+            for number, what in enumerate(_STORMS):
+                mine, other = (taken[one.name][number] for one in (ours, theirs))
+                for measure in ("seconds", "cpu"):
+                    ratios[what, measure].append(other[measure] / mine[measure])
+                said = "   ".join(f"{name} {_shown(row[number])}" for name, row in taken.items())
+                print(f"load {os.getloadavg()[0]:4.1f}  {what:14} {said}", flush=True)
+    for (what, measure), found in ratios.items():
+        print(f"{what:14} {measure:8} 1/{statistics.median(found):.2f}")
+    return 0
+
+
+def _shown(storm: dict[str, Any]) -> str:
+    spent = f"{storm['cpu']:5.2f}, {storm['crowd']:4.2f}"
+    return f"{storm['seconds']:5.2f} ({spent}), {storm['late'] + storm['refused']:3}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
