@@ -20,8 +20,17 @@ from statecore.runtime import Runtime, local_runtime
 class Home(Protocol):
     """What the preloaded process needs of either."""
 
-    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
-        """A runtime for the jobs to come; ``grains`` are those of the runtime that there is."""
+    def runtime(
+        self,
+        pillar: Mapping[str, Any],
+        procs: ProcDirectory,
+        grains: Callable[[], Any],
+        known: Mapping[str, Any] | None = None,
+    ) -> Runtime:
+        """A runtime for the jobs to come; ``grains`` are those of the runtime that there is.
+
+        ``known``: its own; None: they are gathered when they are first asked for.
+        """
         ...
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
@@ -50,7 +59,13 @@ class AtMaster:
         self._identity = identity
         self._credentials = credentials
 
-    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
+    def runtime(
+        self,
+        pillar: Mapping[str, Any],
+        procs: ProcDirectory,
+        grains: Callable[[], Any],
+        known: Mapping[str, Any] | None = None,
+    ) -> Runtime:
         """With this pillar."""
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials)
@@ -58,6 +73,7 @@ class AtMaster:
         return Runtime(
             as_opts(options),
             files=files,
+            grains=known,
             pillar=pillar,
             minion=minion,
             events=minion,
@@ -91,11 +107,18 @@ class AtHome:
     def __init__(self, options: MinionOptions) -> None:
         self._options = options
 
-    def runtime(self, pillar: Mapping[str, Any], procs: ProcDirectory, grains: Callable[[], Any]) -> Runtime:
+    def runtime(
+        self,
+        pillar: Mapping[str, Any],
+        procs: ProcDirectory,
+        grains: Callable[[], Any],
+        known: Mapping[str, Any] | None = None,
+    ) -> Runtime:
         """Its pillar is compiled when it is first looked at."""
         options, cachedir = self._options, Path(self._options.cachedir)
         return local_runtime(
             as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
+            grains=known,
             jobs=procs,
             manage=partial(manage, cachedir),
             fetches=True,

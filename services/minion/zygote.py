@@ -242,7 +242,7 @@ class Zygote:
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._home.take(Credentials(**value))
-        self._runtime = self._new_runtime(self._runtime.pillar)
+        self._runtime = self._new_runtime(self._runtime.pillar, self._runtime.grains)
 
     def _end(self, seconds: float) -> None:
         self._ending = max(0.01, seconds)
@@ -278,7 +278,8 @@ class Zygote:
             else:
                 # First: the master chooses by this pillar from now on.
                 self._announce(pillar)
-                self._runtime = self._new_runtime(pillar)
+                # With the grains that were announced: without them each job would gather its own, which takes longer than most.
+                self._runtime = self._new_runtime(pillar, self._runtime.grains)
                 return
 
     def _told_to_end(self) -> bool:
@@ -287,8 +288,8 @@ class Zygote:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
         return message == b"" or bool(self._ending)
 
-    def _new_runtime(self, pillar: Mapping[str, Any]) -> Runtime:
-        runtime = self._home.runtime(pillar, self._procs, lambda: self._runtime.grains)
+    def _new_runtime(self, pillar: Mapping[str, Any], grains: Mapping[str, Any] | None = None) -> Runtime:
+        runtime = self._home.runtime(pillar, self._procs, lambda: self._runtime.grains, grains)
         share()
         return runtime
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import select
@@ -20,13 +21,15 @@ import pytest
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
 from services.kit.config import MinionOptions
+from services.minion.homes import AtMaster
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED
 from services.minion.journal import Journal
 from services.minion.masters import Masters
 from services.minion.pair import Pair
 from services.minion.spool import Spool
-from services.minion.zygote import DIED, READY, Refreshes, Zygote, start
+from services.minion.zygote import DIED, READY, Refreshes, start
+from statecore.runtime import Runtime
 
 PATIENCE = 60.0
 
@@ -116,12 +119,10 @@ def pillars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     place = tmp_path / "pillar-text"
     place.write_text("first")
 
-    def refresh(zygote: Zygote, tries: int = 0, *, clean_cache: bool = False) -> None:
-        pillar = {"text": place.read_text()}
-        zygote._announce(pillar)
-        zygote._runtime = zygote._new_runtime(pillar)
+    def pillar(home: AtMaster, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+        return {"text": place.read_text()}
 
-    monkeypatch.setattr(Zygote, "_refresh_pillar", refresh)
+    monkeypatch.setattr(AtMaster, "pillar", pillar)
     return place
 
 
@@ -195,6 +196,20 @@ def test_a_pillar_is_read_anew_when_a_job_asks_for_it(live: Live, pillars: Path)
     assert live.ready()["pillar"] == {"text": "second"}
     assert live.run("match.pillar", "text:second")["return"] is True
     assert not (live.cachedir / "refresh-pillar").exists()
+
+
+def test_jobs_share_the_grains_that_were_announced(live: Live, tmp_path: Path) -> None:
+    """To gather them takes longer than most jobs; those of a job are the ones that it was targeted by."""
+    (tmp_path / "grains").write_text("rack: 7\n")
+    assert live.run("grains.get", "rack")["return"] == ""
+    credentials = Credentials(generate_key_string(), generate_key_string(), 4505, "")
+    live.tell(credentials=dataclasses.asdict(credentials))
+    assert live.run("grains.get", "rack", number=2)["return"] == ""
+    (live.cachedir / "refresh-pillar").touch()
+    assert live.ready()["grains"]["rack"] == 7
+    assert live.run("grains.get", "rack", number=3)["return"] == 7
+    (tmp_path / "grains").write_text("rack: 8\n")
+    assert live.run("grains.get", "rack", number=4)["return"] == 7
 
 
 def test_grains_are_read_anew_too(live: Live, tmp_path: Path) -> None:
