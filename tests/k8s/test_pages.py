@@ -61,8 +61,10 @@ TYPED = {
         *MinionOptions.__dataclass_fields__,
         *NO_OPTIONS,
     },
+    # NEWER_REDIS is of the tests.
     r"SALTERN_([A-Z_]+?)(?:_FILE)?\b(?!=|<)": {
-        name.upper() for name in (*MasterOptions.__dataclass_fields__, *MinionOptions.__dataclass_fields__)
+        "NEWER_REDIS",
+        *(name.upper() for name in (*MasterOptions.__dataclass_fields__, *MinionOptions.__dataclass_fields__)),
     },
 }
 
