@@ -20,7 +20,8 @@ from services.cli import cp, eventlisten, key_options, request, run
 from services.cli.complete import NAMES
 from services.entry import COMMANDS
 from services.kit.commandline import LOG_LEVELS, CommandParser
-from services.kit.config import MasterOptions, MinionOptions, StateOptions
+from services.kit.config import MasterOptions, StateOptions
+from services.kit.minion_options import MinionOptions
 from services.kit.output import OUTPUTTERS
 from services.minion import call
 from services.mworker.runners import RUNNERS
@@ -45,7 +46,7 @@ def config_page() -> str:
     parts = [
         "# Options",
         "",
-        "Generated from `services/kit/config.py` by `make docs`. Names are Salt's where Salt has the option.",
+        "Generated from the options in `services/kit` by `make docs`. Names are Salt's where Salt has the option.",
         "",
         "A value comes from, later wins: the default; `<config dir>/master` (or `minion`); `<file>.d/*.conf` in the order of",
         "names; the environment (`SALTERN_<OPTION>` in capitals, the value as YAML; `SALTERN_<OPTION>_FILE`, the path",

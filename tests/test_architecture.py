@@ -828,9 +828,9 @@ BREAKS = (
     ),
     Break(
         the_minion_has_no_road_to_the_store,
-        "services.kit.config",
+        "services.kit.options_reading",
         "import masterstore.store",
-        "masterstore.store <- services.kit.config",
+        "masterstore.store <- services.kit.options_reading",
     ),
     Break(
         the_minion_has_no_road_to_the_store,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NoReturn
 
-from services.kit.config import ConfigError
+from services.kit.options_reading import ConfigError
 from statecore.named_tuple import NamedTuple
 
 #: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from services.kit.config import ConfigError
+from services.kit.options_reading import ConfigError
 
 #: Salt's level names. "quiet" silences everything.
 LEVELS: dict[str, int] = {

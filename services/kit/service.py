@@ -6,47 +6,26 @@ loop; what the role holds is drained by the role itself within ``DRAIN_SECONDS``
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
-import faulthandler
 import logging
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Protocol
 
-from services.kit.config import ConfigError, MasterOptions, StateOptions, key_directory, load_master
+from services.kit.config import ConfigError, MasterOptions, key_directory, load_master
 from services.kit.health import Health
 from services.kit.logs import configure
-from services.kit.metrics import Metrics, new_metrics
-from services.kit.spared_options import spared_options
+from services.kit.metrics import Metrics
+from services.kit.process import EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments
 from services.kit.tracing import Tracing
 
 #: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
 DRAIN_SECONDS = 5.0
-
-#: Seconds between two looks for a signal while nothing else is done.
-_HELD_TURN = 0.2
-
-#: sysexits' EX_CONFIG: the configuration cannot be used.
-EX_CONFIG = 78
-
-
-@dataclass
-class Stop:
-    """Set once, by a signal; read by the loop."""
-
-    requested: bool = False
-
-    def request(self, number: int, frame: FrameType | None) -> None:
-        """A signal handler."""
-        self.requested = True
 
 
 class FaultsOfStore(Protocol):
@@ -94,33 +73,6 @@ class Role:
         )
 
 
-def catch_signals() -> Stop:
-    """SIGTERM and SIGINT set the returned flag from now on."""
-    # A crash below Python (libzmq, libyaml) is no silent death: it leaves the stacks in the log.
-    faulthandler.enable()
-    stop = Stop()
-    signal.signal(signal.SIGTERM, stop.request)
-    signal.signal(signal.SIGINT, stop.request)
-    return stop
-
-
-@contextlib.contextmanager
-def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
-    """Serves a process's probes while the block runs. Raises ConfigError when the port is taken."""
-    metrics = new_metrics(name)
-    health = Health(name, metrics.registry, stall_after=stall_after)
-    try:
-        stop = health.serve(options.health_host, options.health_port)
-    except (OSError, OverflowError) as error:
-        # OverflowError: no port has that number.
-        why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
-    try:
-        yield health, metrics
-    finally:
-        stop()
-
-
 @contextlib.contextmanager
 def unusable(*kinds: type[Exception]) -> Iterator[None]:
     """What fails so while the block runs is a fault of the configuration: raises ConfigError in its place."""
@@ -128,39 +80,6 @@ def unusable(*kinds: type[Exception]) -> Iterator[None]:
         yield
     except kinds as error:
         raise ConfigError(str(error)) from error
-
-
-def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
-    """Lets ``/readyz`` say for so long why a process cannot start: who ends at once has nobody to ask. Ends at a signal."""
-    if seconds <= 0:
-        return
-    log.error("cannot start: %s; ends in %g s", error, seconds)
-    health.check("configuration", lambda: str(error))
-    deadline = time.monotonic() + seconds
-    while not stop.requested and time.monotonic() < deadline:
-        health.turn()
-        time.sleep(_HELD_TURN)
-
-
-def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
-    """As ``hold``, for a process whose options cannot be read: where it answers is what can still be made out of them."""
-    options = spared_options(file_name, config_dir)
-    configure(name, options.log_level, options.log_format)
-    # A port that is taken answers for another: what is wrong stands in the log then.
-    with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
-        hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)
-
-
-def role_arguments(
-    name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
-) -> argparse.Namespace:
-    """The few options that every role takes on its command line; ``flags`` as of ``run_role``."""
-    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
-    parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
-    parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
-    for flag, (option, meaning) in (flags or {}).items():
-        parser.add_argument(flag, dest=option, metavar="NAME", default=None, help=meaning)
-    return parser.parse_args(argv)
 
 
 def run_role(

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.kit.config import ENV_PREFIX, StateOptions, config_directory
 from services.kit.logs import LEVELS
+from services.kit.options_reading import ENV_PREFIX, config_directory
+from services.kit.state_options import StateOptions
 
 #: Option -> what its value looks like.
 _LOOKS: Mapping[str, str] = {

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from services.kit.config import ConfigError
+from services.kit.options_reading import ConfigError
 from statecore.nearest import close_matches
 
 if TYPE_CHECKING:

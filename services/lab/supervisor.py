@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.kit.service import EX_CONFIG
+from services.kit.process import EX_CONFIG
 from services.lab.errors import LabError
 from services.lab.plan import Paths, Program
 

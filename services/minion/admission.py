@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from saltwire.handshake import Answer, Credentials, Outcome
 from saltwire.zmq.req import RequestSocket
-from services.kit.config import MinionOptions
 from services.kit.health import Health
-from services.kit.service import Stop
+from services.kit.minion_options import MinionOptions
+from services.kit.process import Stop
 from services.minion.channel import sign_in_once
 from services.minion.identity import Identity
 from services.minion.masters import address

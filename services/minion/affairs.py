@@ -17,7 +17,7 @@ from typing import Any
 
 import zmq
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion.control import ControlSocket
 from services.minion.duties import Duties
 

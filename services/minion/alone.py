@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion import zygote
 from services.minion.admission import Turn
 from services.minion.affairs import Affairs

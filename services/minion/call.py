@@ -16,9 +16,10 @@ from typing import Any, NoReturn
 from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
 from services.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, leave, run_command
-from services.kit.config import MinionOptions, as_opts, extension_directory, load_minion
 from services.kit.executors import add_executor_flags, executors
 from services.kit.logs import configure
+from services.kit.minion_options import MinionOptions, extension_directory, load_minion
+from services.kit.options_reading import as_opts
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.errors import StatecoreError
 from statecore.return_delivery import named

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from statecore.running_jobs import ProcDirectory
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.commandline import CommandError
-from services.kit.config import MinionOptions, as_opts, extension_directory
+from services.kit.minion_options import MinionOptions, extension_directory
+from services.kit.options_reading import as_opts
 from services.minion.channel import Channel, ChannelError
 from services.minion.identity import Identity
 from services.minion.master_function import evaluated as evaluated

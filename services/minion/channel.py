@@ -21,7 +21,8 @@ from saltwire.handshake import Answer, Credentials, Outcome, SignIn
 from saltwire.keys import PublicKey
 from saltwire.pillar_transfer import open_pillar
 from saltwire.zmq.req import NoAnswer, RequestSocket
-from services.kit.config import ConfigError, MinionOptions
+from services.kit.minion_options import MinionOptions
+from services.kit.options_reading import ConfigError
 from services.minion.identity import Identity
 from services.minion.masters import address
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saltwire.jid import new_jid
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from statecore.running_jobs import ProcDirectory
 
 if TYPE_CHECKING:

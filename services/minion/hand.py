@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion import endings
 from services.minion.journal import Entry, Journal, Step, may_still_run
 from services.minion.spool import Spool

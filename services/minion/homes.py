@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions, as_opts, extension_directory
+from services.kit.minion_options import MinionOptions, extension_directory
+from services.kit.options_reading import as_opts
 from services.minion.channel import Channel
 from services.minion.identity import Identity
 from services.minion.masters import Masters

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.kit.config import ConfigError, MinionOptions
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
-from services.kit.service import EX_CONFIG, Stop
+from services.kit.minion_options import MinionOptions
+from services.kit.options_reading import ConfigError
+from services.kit.process import EX_CONFIG, Stop
 from services.minion.admission import Ended, Rejected, Turn
 from services.minion.affairs import Affairs
 from services.minion.identity import Identity

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
-from services.kit.config import ConfigError
+from services.kit.options_reading import ConfigError
 
 _PRIVATE = "minion.pem"
 _PUBLIC = "minion.pub"

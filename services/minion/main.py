@@ -13,9 +13,10 @@ import random
 import sys
 from collections.abc import Sequence
 
-from services.kit.config import ConfigError, MinionOptions, load_minion
 from services.kit.logs import configure
-from services.kit.service import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
+from services.kit.minion_options import MinionOptions, load_minion
+from services.kit.options_reading import ConfigError
+from services.kit.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
 from services.kit.tracing import checked
 from services.minion.admission import Ended, NoMaster, Rejected, Turn
 from services.minion.affairs import Affairs

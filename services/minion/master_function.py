@@ -15,7 +15,8 @@ from typing import Any
 
 import msgpack
 
-from services.kit.config import ConfigError, MinionOptions, as_opts, extension_directory
+from services.kit.minion_options import MinionOptions, extension_directory
+from services.kit.options_reading import ConfigError, as_opts
 from services.minion.admission import Ended, Turn
 from services.minion.masters import FUNC
 from statecore.runtime import local_runtime

@@ -27,7 +27,7 @@ from saltwire.publication import open_job
 from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion import zygote
 from services.minion.addressed import is_for
 from services.minion.admission import Admission, Turn

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion.masters import Masters
 from services.minion.spool import Spool
 

@@ -15,7 +15,8 @@ from typing import Any
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions, as_opts
+from services.kit.minion_options import MinionOptions
+from services.kit.options_reading import as_opts
 from services.minion.channel import Channel, ChannelError
 from services.minion.control import NobodyThere, ask
 from services.minion.identity import Identity

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltwire import tags
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 
 
 def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ from typing import Any
 import msgpack
 
 from saltwire.handshake import Credentials
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.kit.tracing import Tracing
 from services.minion import jobber
 from services.minion.channel import ChannelError

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from services.kit.config import ConfigError, MasterOptions, check_master_option, load_minion
+from services.kit.config import ConfigError, MasterOptions, check_master_option
 from services.kit.links import LINKS
+from services.kit.minion_options import load_minion
 from tests.k8s.pools import REST_POOL, pool_of, pooled
 from tests.k8s.rendered import ROOT, Object, Pod, of_kind, pods
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services.kit.config import MasterOptions, MinionOptions
+from services.kit.config import MasterOptions
+from services.kit.minion_options import MinionOptions
 from tests.k8s.policies import BROUGHT, POLICIES
 from tests.k8s.rendered import K8S, OVERLAYS, ROOT, kustomized, of_kind, overlay, pods
 from tests.k8s.test_monitoring import KNOWN, PROCESS

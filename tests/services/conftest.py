@@ -16,7 +16,8 @@ from services.kit.config import MasterOptions
 from services.kit.health import Health
 from services.kit.keygen import make_keys
 from services.kit.metrics import new_metrics
-from services.kit.service import Role, Stop
+from services.kit.process import Stop
+from services.kit.service import Role
 from services.kit.tracing import Tracing
 from tests.ports import free_ports
 

@@ -34,15 +34,19 @@ _READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "stateco
 
 _STORE = frozenset(("redis", "masterstore"))
 
+#: Options of the other kind of process.
+_MINIONS = frozenset(("services.kit.minion_options",))
+_MASTERS = frozenset(("services.kit.config", "services.kit.master_options", "services.kit.worker_options"))
+
 #: Role -> what it must not have loaded. cryptography's SSH keys, which it always loads, ask for ``inspect``.
 NOT_LOADED: Mapping[str, frozenset[str]] = {
-    "eventpublisher": _NONE | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
-    "reqserver": _NONE | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
-    "publisher": _NONE | _READERS | {"ipaddress"},
-    "maintenance": _NONE | {"jinja2", "statecore.render", "inspect", "ipaddress", "cryptography.hazmat"},
-    "reactor": _NONE | {"jinja2", "inspect", "ipaddress", "cryptography.hazmat"},
-    "mworker": _NONE | {"jinja2", "ipaddress"},
-    "minion": _NONE | _STORE | {"jinja2", "ipaddress"},
+    "eventpublisher": _NONE | _MINIONS | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
+    "reqserver": _NONE | _MINIONS | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
+    "publisher": _NONE | _MINIONS | _READERS | {"ipaddress"},
+    "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "inspect", "ipaddress", "cryptography.hazmat"},
+    "reactor": _NONE | _MINIONS | {"jinja2", "inspect", "ipaddress", "cryptography.hazmat"},
+    "mworker": _NONE | _MINIONS | {"jinja2", "ipaddress"},
+    "minion": _NONE | _MASTERS | _STORE | {"jinja2", "ipaddress"},
 }
 
 

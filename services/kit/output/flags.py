@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.commandline import CommandError, Exit
-from services.kit.config import ConfigError, MinionOptions, StateOptions, as_opts, extension_directory
+from services.kit.config import ConfigError, StateOptions, as_opts
+from services.kit.minion_options import MinionOptions, extension_directory
 from services.kit.output import OutputOptions, auto, color_wanted, render
 from services.kit.output.color import fit_for_terminal, palette
 from services.kit.output.theme import read_theme

@@ -12,15 +12,14 @@ import pytest
 from services.kit.config import (
     ConfigError,
     MasterOptions,
-    MinionOptions,
     as_opts,
     config_directory,
     key_directory,
     load_client,
     load_master,
-    load_minion,
     shown,
 )
+from services.kit.minion_options import MinionOptions, load_minion
 
 #: Writes files {name: text} and gives their directory.
 Files: TypeAlias = Callable[[Mapping[str, str]], str]

@@ -12,7 +12,7 @@ from services.kit import health as health_module
 from services.kit.config import ConfigError, MasterOptions
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
-from services.kit.service import open_probes
+from services.kit.process import open_probes
 from tests.ports import free_port
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from services.kit.config import ConfigError, MasterOptions
-from services.kit.service import EX_CONFIG, Role, catch_signals, role_arguments, run_role
+from services.kit.process import EX_CONFIG, catch_signals, role_arguments
+from services.kit.service import Role, run_role
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from services.kit.config import load_master, load_minion
+from services.kit.config import load_master
+from services.kit.minion_options import load_minion
 from services.lab import files
 from services.lab.plan import PORTS, Paths, Settings
 from services.lab.redis_server import redis_url

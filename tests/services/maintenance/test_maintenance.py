@@ -20,7 +20,8 @@ from masterstore.store import Store
 from services.kit.config import MasterOptions
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
-from services.kit.service import Role, Stop
+from services.kit.process import Stop
+from services.kit.service import Role
 from services.kit.tracing import Tracing
 from services.maintenance import main as maintenance
 from services.maintenance.main import Chores, Schedule, Task, rotate_keys, turn

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion.affairs import Affairs
 from services.minion.masters import Masters
 from services.minion.other_masters import OtherMasters

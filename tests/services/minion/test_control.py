@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion import affairs
 from services.minion.control import ControlSocket, NobodyThere, ask
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion import duties as module
 from services.minion.duties import Duties
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion.hand import JobsInHand
 from services.minion.journal import JobSteps, Journal, Step
 from services.minion.spool import Spool

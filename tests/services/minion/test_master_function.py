@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import ConfigError, MinionOptions
+from services.kit.config import ConfigError
 from services.kit.health import Health
 from services.kit.metrics import new_metrics
-from services.kit.service import Stop
+from services.kit.minion_options import MinionOptions
+from services.kit.process import Stop
 from services.minion.admission import Ended, Turn
 from services.minion.master_function import evaluated
 

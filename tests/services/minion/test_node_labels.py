@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services.kit.config import load_minion
+from services.kit.minion_options import load_minion
 from services.minion.node_labels import grains_of, main
 
 NODE = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from services.kit.config import load_minion
+from services.kit.minion_options import load_minion
 from services.minion.schedule import Schedule
 from statecore.scheduling.due import Clock
 

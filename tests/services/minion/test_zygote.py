@@ -20,7 +20,7 @@ import pytest
 
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
-from services.kit.config import MinionOptions
+from services.kit.minion_options import MinionOptions
 from services.minion.homes import AtMaster
 from services.minion.identity import Identity
 from services.minion.jobber import SPOOLED

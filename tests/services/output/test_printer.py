@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from services.kit.commandline import CommandError
-from services.kit.config import ConfigError, load_minion
+from services.kit.config import ConfigError
+from services.kit.minion_options import load_minion
 from services.kit.output import color_wanted
 from services.kit.output.color import OFF, Palette, fit_for_terminal, palette
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MasterOptions, MinionOptions
+from services.kit.config import MasterOptions
+from services.kit.minion_options import MinionOptions
 from services.kit.output import render
 from services.kit.output.flags import Printer, add_output_flags
 
