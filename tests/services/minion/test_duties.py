@@ -42,7 +42,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from services.kit.config import MinionOptions; from services.minion.duties import Duties\n"
+        "import sys; from services.kit.minion_options import MinionOptions; from services.minion.duties import Duties\n"
         f"duties = Duties(MinionOptions(id='m', cachedir={str(tmp_path)!r}), lambda events: None)\n"
         "duties.know({}, {}); assert list(duties.due()) == [] and not duties.watch_wanted()\n"
         "own = ('services.minion.schedule', 'services.minion.beacons', 'statecore.scheduling', 'statecore.beacon')\n"
