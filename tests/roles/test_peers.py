@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from services.kit.config import load_minion
+from services.minion.channel import Channel
+from services.minion.identity import Identity
 from tests.roles.conftest import NewLab
 from tests.roles.lab import Lab
 
@@ -58,6 +61,26 @@ def test_a_minion_asks_others(lab: Lab) -> None:
     assert lab.salt("web1", "publish.publish", "web2", "grains.get", "id")["web1"] == {"web2": "web2"}
     full = lab.salt("web1", "publish.full_data", "web2", "test.kwarg", "[a=1, b=two]")["web1"]
     assert full["web2"]["ret"].items() >= {"a": 1, "b": "two"}.items()
+
+
+def test_a_minion_is_answered_with_what_came_back(lab: Lab) -> None:
+    """``minion_publish``, which no module sends: a job and its returns in one answer."""
+    load = {"cmd": "minion_publish", "fun": "test.ping", "arg": [], "ret": "", "tgt_type": "glob", "timeout": 30}
+    with as_minion(lab, "web1") as web1, as_minion(lab, "web2") as web2:
+        assert web1.ask({**load, "id": "web1", "tgt": "*"}) == {"web1": True, "web2": True}
+        full = web1.ask({**load, "id": "web1", "tgt": "web2", "form": "full"})
+        assert (full["web2"]["ret"], full["web2"]["retcode"], full["web2"]["jid"]) == (True, 0, full["__jid__"])
+        assert web1.ask({**load, "id": "web1", "tgt": "nobody"}) == {}
+        # Not granted.
+        assert web2.ask({**load, "id": "web2", "tgt": "*"}) == {}
+    job = lab.runner("jobs.list_job", full["__jid__"])
+    assert (job["User"], job["Minions"]) == ("web1", ["web2"])
+
+
+def as_minion(lab: Lab, minion: str) -> Channel:
+    """A connection of the minion's, beside its own."""
+    options = load_minion(str(lab.root / "minions" / minion), env={})
+    return Channel(options, Identity.load(minion, Path(options.pki_dir), options.keysize), None)
 
 
 @pytest.mark.parametrize(
