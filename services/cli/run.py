@@ -90,7 +90,11 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
     if flags.asynchronous:
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
-    result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout)
+    try:
+        result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
+        raise
     if flags.doc:
         return _show_documentation(result, flags.words, printer)
     if not flags.quiet:

@@ -35,8 +35,8 @@ def test_result_is_shown(master: Callable[..., Any], capsys: pytest.CaptureFixtu
 
 def test_jid_stays_text(master: Callable[..., Any]) -> None:
     fake = master(JOB, [(0, *done({}))])
-    run.run(["jobs.lookup_jid", JID], fake.outside())
-    assert fake.sent("runner")[0]["arg"] == [JID]
+    run.run(["jobs.lookup_jid", JID, f"cursor={JID}"], fake.outside())
+    assert (fake.sent("runner")[0]["arg"], fake.sent("runner")[0]["kwarg"]) == ([JID], {"cursor": JID})
 
 
 STATE = {"test_|-a_|-a_|-nop": {"result": True, "changes": {}, "comment": "", "name": "a", "__run_num__": 0}}
@@ -149,7 +149,8 @@ def test_master_away(master: Callable[..., Any], capsys: pytest.CaptureFixture[s
 
 def test_ctrl_c(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(["x.y"], master(JOB, [(1, KeyboardInterrupt(), None)]).outside()) == 0
-    assert capsys.readouterr().err.startswith("\nExiting gracefully on Ctrl-c\n")
+    goes_on = f"The runner goes on. What it returns: salt-run jobs.lookup_jid {JID}"
+    assert capsys.readouterr().err == f"\n{goes_on}\n\nExiting gracefully on Ctrl-c\n"
 
 
 @pytest.mark.parametrize(
