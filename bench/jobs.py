@@ -113,23 +113,22 @@ def _third_page(store: Store, minion: str) -> object:
 
 
 def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], begin: datetime) -> None:
+    """Each size as soon as it is measured: the largest takes its time."""
     there = 0
     found: dict[str, list[Timed]] = {}
-    filled = []
+    print("Questions, ms: quickest, median (95 %)")
     for size in sizes:
         began = time.perf_counter()
         fill(server, there, size - there, begin, ttl=_TTL)
-        filled.append(time.perf_counter() - began)
+        print(f"{size:,} jobs, made within {time.perf_counter() - began:.1f} s", flush=True)
         there = size
         (last,) = jobs(size - 1, 1, begin)
         for name, ask in questions(store, last).items():
             if not ask():
                 raise RuntimeError(f"{name} found nothing among {size} jobs")
-            found.setdefault(name, []).append(timed(ask, TIMES))
-    print(f"Questions, ms: quickest, median (95 %)\n{'jobs':34}" + "".join(f"{size:>22,}" for size in sizes))
-    for name, taken in found.items():
-        print(f"{name:34}" + "".join(f"{one.least:>8.2f}{one.middle:>6.2f} ({one.most:5.2f})" for one in taken))
-    print(f"{'made within, s':34}" + "".join(f"{seconds:>22.1f}" for seconds in filled))
+            one = timed(ask, TIMES)
+            found.setdefault(name, []).append(one)
+            print(f"  {name:34}{one.least:>8.2f}{one.middle:>8.2f} ({one.most:.2f})", flush=True)
     slow = [name for name, taken in found.items() if max(one.middle for one in taken) >= _WANTED]
     grown = {name: taken[-1].least / taken[0].least for name, taken in found.items()}
     worst = max(grown, key=lambda name: grown[name])
