@@ -1,10 +1,11 @@
 """A fleet at each master, one after the other: sign-in storms, pings of everybody, CPU of the master, idle memory.
 
-python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5]
+python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5] [--workers N] [--memory]
 
 Seconds depend on what else the machine does; CPU seconds and PSS much less. bench.crowd says what of a storm is timed; the CPU of
 simulated minions, which real ones bring with them, is a row of its own. Both masters are as they come: five workers of Salt's, the
-lab's workers of ours, everything of both on this machine, Redis included.
+lab's workers of ours, everything of both on this machine, Redis included. --workers gives both the same number. Memory is told in
+both ways: PSS counts a page that several processes share once, the sum of RSS as often as there are processes, as ps adds it up.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from bench.run import _family, _pss
 from bench.systems import MINIONS, System, salt, saltern
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 _CROWD_SECONDS = 900.0
 
@@ -116,17 +118,34 @@ def pinged(system: System, count: int) -> tuple[float, float]:
     return seconds, cpu(parts(system)[0]) - before
 
 
+def idle(system: System) -> dict[str, float]:
+    """Megabytes of the master, and of one minion."""
+    for _ in range(2):
+        system.run("salt", "*", "test.ping", "-t", "60")
+    # What is loaded at the first job is loaded; nothing waits for anything.
+    time.sleep(5)
+    master, real = parts(system)
+    return {
+        "idle master": sum(_pss(pid) for pid in master) / 1024,
+        "idle minion": sum(_pss(pid) for pid in real) / 1024 / len(MINIONS),
+        "idle master rss": sum(_rss(pid) for pid in master) / 1024,
+        "idle minion rss": sum(_rss(pid) for pid in real) / 1024 / len(MINIONS),
+    }
+
+
+def _rss(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * _PAGE / 1024
+    except OSError:
+        return 0.0
+
+
 def measured(opened: AbstractContextManager[System], minions: int, storm: int, rounds: int) -> dict[str, float]:
-    """What one system takes, by the names of ROWS."""
-    found: dict[str, float] = {}
+    """What one system takes, by the names of ROWS; without rounds, its memory alone."""
     with opened as system:
-        for _ in range(2):
-            system.run("salt", "*", "test.ping", "-t", "60")
-        # What is loaded at the first job is loaded; nothing waits for anything.
-        time.sleep(5)
-        master, real = parts(system)
-        found["idle master"] = sum(_pss(pid) for pid in master) / 1024
-        found["idle minion"] = sum(_pss(pid) for pid in real) / 1024 / len(MINIONS)
+        found = idle(system)
+        if not rounds:
+            return found
         with crowd(system, "fleet", minions, listening=True):
             # The first fills caches on both sides, and waits for who still connects.
             system.run("salt", "*", "test.ping", "--out=quiet", "-t", "60", seconds=_CROWD_SECONDS)
@@ -143,7 +162,9 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
 
 ROWS = (
     ("idle master", "MB", "idle memory of the master, all its processes (PSS)"),
+    ("idle master rss", "MB", "  the sum of their RSS"),
     ("idle minion", "MB", "idle memory of one minion (PSS)"),
+    ("idle minion rss", "MB", "  the sum of RSS of its processes"),
     ("first seconds", "s", "storm: sign in for the first time, all at once"),
     ("first late", "", "  of these later than 5 s, or never"),
     ("first cpu", "s", "  CPU of the master"),
@@ -166,14 +187,21 @@ def main() -> int:
     parser.add_argument("--minions", type=int, default=500)
     parser.add_argument("--storm", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workers", type=int, help="workers of both masters; else each has as many as it comes with")
+    parser.add_argument("--memory", action="store_true", help="measure idle memory alone")
     arguments = parser.parse_args()
-    sizes = (arguments.minions, arguments.storm, arguments.rounds)
+    sizes = (arguments.minions, arguments.storm, 0 if arguments.memory else arguments.rounds)
+    workers = arguments.workers
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        ours = measured(saltern(Path(directory) / "saltern"), *sizes)
-        theirs = measured(salt(Path(directory) / "salt", arguments.salt.absolute()), *sizes)
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sizes[0]} minions pinged, storms of {sizes[1]}\n")
+        ours = measured(saltern(Path(directory) / "saltern", workers), *sizes)
+        theirs = measured(salt(Path(directory) / "salt", arguments.salt.absolute(), workers), *sizes)
+    crowds = "" if arguments.memory else f"; {sizes[0]} minions pinged, storms of {sizes[1]}"
+    has = f"{workers} workers each" if workers else "workers as they come"
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {has}{crowds}\n")
     print(f"{'':52} {'Saltern':>10} {'Salt':>10}   ratio")
     for name, unit, what in ROWS:
+        if name not in ours:
+            continue
         mine, other = ours[name], theirs[name]
         ratio = f"1/{other / mine:.1f}" if unit and mine else ""
         print(f"{what:52} {mine:8.3g} {unit:2} {other:8.3g} {unit:2}  {ratio}")

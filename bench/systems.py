@@ -90,8 +90,8 @@ def write_tree(directory: Path) -> Path:
 
 
 @contextlib.contextmanager
-def saltern(directory: Path) -> Iterator[System]:
-    """The lab, with the benchmark's tree."""
+def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
+    """The lab, with the benchmark's tree; ``workers``: how many, where not as many as it has by itself."""
     write_tree(directory / "srv" / "salt")
     for name in ("pillar", "reactor"):
         (directory / "srv" / name).mkdir(parents=True, exist_ok=True)
@@ -103,11 +103,12 @@ def saltern(directory: Path) -> Iterator[System]:
     _write(more / "bench.conf", {"auto_accept": True})
     binaries = Path(sys.executable).parent
     options = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
+    options += ["--workers", str(workers)] if workers else []
     names = ("publish", "ret", "control", "event-pull", "event-pub", "workers", "redis")
     for name, port in zip(names, free_ports(len(names)), strict=True):
         options += [f"--{name}-port", str(port)]
     # Each program has a port for its probes.
-    options += ["--health-port", str(_row_of_ports(_PROGRAMS))]
+    options += ["--health-port", str(_row_of_ports(_PROGRAMS + (workers or 0)))]
     up = [str(binaries / "saltern"), "lab", "up", *options]
     subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=_START_SECONDS)
     try:
@@ -123,7 +124,7 @@ def saltern(directory: Path) -> Iterator[System]:
 
 
 @contextlib.contextmanager
-def salt(directory: Path, venv: Path) -> Iterator[System]:
+def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[System]:
     """Real Salt as it comes, but for paths, ports and keys that are accepted by themselves."""
     publish, ret = free_ports(2)
     config = directory / "etc"
@@ -138,6 +139,7 @@ def salt(directory: Path, venv: Path) -> Iterator[System]:
         "auto_accept": True,
         "file_roots": {"base": [str(tree)]},
     }
+    master |= {"worker_threads": workers} if workers else {}
     _write(config / "master", master)
     with contextlib.ExitStack() as stack:
         log = stack.enter_context((directory / "log").open("wb"))
