@@ -18,6 +18,10 @@ from services.minion.spool import Spool
 #: Every failed try in a row doubles the pause, up to this many times.
 _MAX_DOUBLINGS = 4
 
+#: Every one behind the second also doubles how long an answer is waited for, up to this many times: a master that is slower than
+#: that all the time would never be heard, and would do everything in vain.
+_MAX_PATIENCE_DOUBLINGS = 2
+
 #: A return of more bytes than this may be one that the master does not read: it closes the connection, and says nothing.
 _LARGE = 64 * 1024
 
@@ -62,7 +66,7 @@ class Outbox:
             return None
         if self._doubted is not None:
             self.in_flight = _PROBE
-            self._deadline = now + random.uniform(self.shortest, self.longest)
+            self._deadline = now + self._patience()
             return dict(_PROBE)
         sources = (
             (self._next_return, self._next_event) if self._returns_first else (self._next_event, self._next_return)
@@ -70,9 +74,13 @@ class Outbox:
         for source in sources:
             load = source()
             if load is not None:
-                self._deadline = now + random.uniform(self.shortest, self.longest) + self._size() / _SLOWEST
+                self._deadline = now + self._patience() + self._size() / _SLOWEST
                 return load
         return None
+
+    def _patience(self) -> float:
+        doublings: int = min(max(self._failures - 1, 0), _MAX_PATIENCE_DOUBLINGS)
+        return random.uniform(self.shortest, self.longest) * float(2**doublings)
 
     def _size(self) -> int:
         try:

@@ -57,6 +57,25 @@ def test_events_come_before_returns_and_are_sent_once(box: Outbox) -> None:
     assert not box.events
 
 
+def test_a_master_that_is_slow_for_long_gets_more_time(box: Outbox) -> None:
+    """Else each answer comes after it was given up, and nothing of this minion ever gets through."""
+    put(box, "1")
+    now = 0.0
+    for _ in range(6):
+        assert sent(box, now) == "1"
+        now += 100
+        assert box.overdue(now)
+        box.unanswered(now)
+        now += 100
+    assert sent(box, now) == "1"
+    assert not box.overdue(now + 19.9)
+    assert box.overdue(now + 40.1)
+    box.answered()
+    put(box, "2")
+    assert sent(box, now) == "2"
+    assert box.overdue(now + 10.1)
+
+
 def test_an_unacknowledged_return_stays_and_is_sent_again(box: Outbox) -> None:
     put(box, "1")
     assert sent(box, 0) == "1"
