@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.kit.config import load_minion
+from services.kit.minion_options import load_minion
 from services.minion.channel import Channel
 from services.minion.identity import Identity
 from tests.roles.conftest import NewLab
