@@ -62,7 +62,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> stream id of what it sent last; *: any of them"),
     KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers take out those of whom nothing was heard for an hour", "publisher -> milliseconds of its last sign of life"),
     KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags somebody wants to read later: number, and tag and data as on the bus; that of a result comes in one step with it"),
-    KeySpec("publishers_changed", "salt:publisher:changed", "string", "12 s", "publisher", "publisher", "TTL", "there while minions may come from one publisher to another: one has begun or ended"),
+    KeySpec("stock_sign_ins", "salt:stock:sign-ins", "zset", "a minute", "mworker", "publisher", "TTL, and each one takes out those before the last minute", "stock minions by the time of their last sign-in (milliseconds of Redis' clock): what they ran before it they may have forgotten"),
     KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event of the stream"),
     KeySpec("events_wanted", "salt:events:wanted", "hash", "none: one entry a reader", "reactor", "mworker, maintenance", "the number of readers; what is a day old counts no more", "reader -> JSON of the tag globs that it wants, and when it said so"),
     KeySpec("event_group", "salt:events:group:<group>", "hash", "none: four fields", "reactor", "reactor, runners", "the number of groups", "last number that a group had, how many it missed, what its readers share (the reactor: its table) and the version of that"),
@@ -101,7 +101,7 @@ RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
 PUBLISHER_SIGNS = "salt:publisher:signs"
-PUBLISHERS_CHANGED = "salt:publisher:changed"
+STOCK_SIGN_INS = "salt:stock:sign-ins"
 EVENTS = "salt:events"
 EVENTS_COUNT = "salt:events:count"
 EVENTS_WANTED = "salt:events:wanted"

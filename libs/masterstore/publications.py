@@ -61,14 +61,6 @@ class Publications:
         """This publisher lives."""
         self._client.call("hset", keys.PUBLISHER_SIGNS, publisher, now_ms)
 
-    def note_change(self, ms: int) -> None:
-        """A publisher begins, or ends: for so long minions may come from one to another."""
-        self._client.call("set", keys.PUBLISHERS_CHANGED, 1, px=ms)
-
-    def changed(self) -> bool:
-        """Whether that was noted lately."""
-        return bool(self._client.call("exists", keys.PUBLISHERS_CHANGED))
-
     def forget_cursors(self, before_ms: int, but: str) -> list[str]:
         """Drops what is known of publishers (except ``but``) of whom nothing was heard since then; their names, sorted."""
         saved = {text(name): text(value) for name, value in self._client.call("hgetall", keys.CURSORS).items()}

@@ -7,22 +7,35 @@ from dataclasses import dataclass
 from masterstore import keys
 from masterstore.client import Client, text
 from masterstore.epochs import CURRENT, Epochs, epochs_of
+from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.minion_keys import STATES
 
-#: KEYS: epochs, seen, its waiting jobs, minions that sign, the states' hashes, accepted first. ARGV: minion, its PEM, now ms.
+#: Seconds for which the sign-in of a stock minion is remembered: publishers send nothing again that is older.
+_REMEMBERED = 60
+
+#: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
+#: ARGV: minion, its PEM, now ms.
 #: Answers the epochs, the state's place (0: none) and PEM, whether the minion was noted as seen, and whether jobs wait for it.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
 end
 local known = epochs()
-for i = 5, #KEYS do
+for i = 6, #KEYS do
   local pem = redis.call('HGET', KEYS[i], ARGV[1])
   if pem then
-    local same = i == 5 and pem == ARGV[2]
+    local same = i == 6 and pem == ARGV[2]
+    local stock = same and redis.pcall('SISMEMBER', KEYS[4], ARGV[1]) == 0
     if same then redis.call('ZADD', KEYS[2], 'GT', ARGV[3], ARGV[1]) end
-    local waited = same and redis.call('EXISTS', KEYS[3]) == 1 and redis.call('SISMEMBER', KEYS[4], ARGV[1]) == 0
-    return {{known, i - 4, pem, same and 1 or 0, waited and 1 or 0}}
+    if stock then
+      local time = redis.call('TIME')
+      local now = time[1] * 1000 + math.floor(time[2] / 1000)
+      redis.pcall('ZADD', KEYS[5], now, ARGV[1])
+      redis.pcall('ZREMRANGEBYSCORE', KEYS[5], '-inf', now - {_REMEMBERED * 1000})
+      redis.call('EXPIRE', KEYS[5], {_REMEMBERED})
+    end
+    local waited = stock and redis.call('EXISTS', KEYS[3]) == 1
+    return {{known, i - 5, pem, same and 1 or 0, waited and 1 or 0}}
   end
 end
 return {{known, 0, '', 0, 0}}
@@ -52,8 +65,23 @@ class SignIns:
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SigningIn:
         """Looks the minion up that brings this key (cleaned PEM)."""
-        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, *map(keys.minion_keys, STATES)]
+        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
+        names += map(keys.minion_keys, STATES)
         with self._client.calling():
             epochs, place, stored, seen, waited_for = self._begin(keys=names, args=[minion, pem, now_ms])
         known = (STATES[place - 1], text(stored)) if place else None
         return SigningIn(known, epochs_of(epochs), bool(seen), bool(waited_for))
+
+    def of_stock(self) -> dict[str, int]:
+        """Stock minions that signed in within the last minute -> when, milliseconds of Redis' clock, as ids of streams.
+
+        None where another hand wrote under that name, which is reported. Raises StoreUnavailable.
+        """
+        try:
+            found = self._client.call("zrange", keys.STOCK_SIGN_INS, 0, -1, withscores=True)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            self._client.faults.report(keys.STOCK_SIGN_INS, str(error))
+            return {}
+        return {text(name): int(at) for name, at in found}

@@ -1,10 +1,10 @@
 """The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
 
 The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
-publisher stopped is remembered in Redis; started again, it goes on from there. When a publisher has begun or ended, what was sent
-in the last seconds is sent once more when minions come, from its own last life or from another publisher: they drop what they have
-seen, by serial and JID. At other times nothing is: who comes then may be a stock minion that was restarted, and has forgotten what
-it ran, perhaps even the job that restarted it. Our minions ask for what they missed, whenever they come.
+publisher stopped is remembered in Redis; started again, it goes on from there. What was sent in the last seconds is sent once more
+when minions come, after a lost connection or from another publisher: they drop what they have seen, by serial and JID. A stock
+minion that was restarted has forgotten what it ran, perhaps even the job that restarted it. So what was asked for before it signed
+in is sent again to the others alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import math
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 import zmq
@@ -33,9 +34,6 @@ _BLOCK = 500
 
 #: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
 _COMEBACK_SECONDS = 12.0
-
-#: The same, milliseconds: so long minions come from a publisher that ended, or back to one that began.
-_CHANGE_MS = 12_000
 
 #: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
 _LATE_MS = 10_000
@@ -59,6 +57,29 @@ _FORGOTTEN_AFTER = 3600
 _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A publication of the last seconds."""
+
+    #: When it was sent (monotonic), and until when it may be (milliseconds since 1970).
+    at: float
+    until: float
+    stream_id: str
+    #: As it is in the stream, and what minions are told of it.
+    load: Mapping[str, Any]
+    job: Mapping[str, Any]
+    messages: Sequence[list[bytes]]
+
+    @property
+    def jid(self) -> str:
+        return str(self.load.get("jid"))
+
+    @property
+    def asked_ms(self) -> int:
+        """By Redis' clock."""
+        return int(self.stream_id.partition("-")[0])
+
+
 class Publisher:
     """The PUB socket, the stream behind it and the key of the day."""
 
@@ -70,8 +91,7 @@ class Publisher:
         self._epoch = -1
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
-        #: When it was sent (monotonic), until when it may be sent (milliseconds since 1970), its JID, its frames.
-        self._sent: deque[tuple[float, float, str, list[bytes]]] = deque(maxlen=_COMEBACK_JOBS)
+        self._sent: deque[_Sent] = deque(maxlen=_COMEBACK_JOBS)
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
             self._pub.setsockopt(name, value)
@@ -90,7 +110,6 @@ class Publisher:
                 self._cursor = self._first_cursor()
                 # So that what comes from now on is not lost even if this publisher ends before it sends anything.
                 self._save_cursor()
-                self._note_change()
             entries = self._store.publications.follow(self._cursor, _BLOCK)
             if entries:
                 aes = self._current_aes()
@@ -111,13 +130,8 @@ class Publisher:
         self._welcome()
 
     def close(self) -> None:
-        """Ends the socket; what is queued gets a second to leave. The other publishers are told."""
-        with contextlib.suppress(StoreUnavailable):
-            self._note_change()
+        """Ends the socket; what is queued gets a second to leave."""
         self._pub.close(linger=1000)
-
-    def _note_change(self) -> None:
-        self._store.publications.note_change(_CHANGE_MS)
 
     def _first_cursor(self) -> str:
         """Where this publisher stopped, else where the others are, but not longer ago than the replay window."""
@@ -172,18 +186,24 @@ class Publisher:
     def _send(
         self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], until: float, aes: Crypticle
     ) -> None:
+        messages = self._messages(stream_id, load, job, aes)
+        # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
+        # be sent the earlier jobs first.
+        self._welcome()
+        for message in messages:
+            self._pub.send_multipart(message)
+        self._sent.append(_Sent(time.monotonic(), until, stream_id, load, job, messages))
+        self._role.metrics.jobs_published.inc()
+        self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
+
+    def _messages(
+        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], aes: Crypticle
+    ) -> list[list[bytes]]:
         options = self._role.options
         payload = seal_job(
             job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
         )
-        # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
-        # be sent the earlier jobs first.
-        self._welcome()
-        for frames in _frames(payload, load, filtering=options.zmq_filtering):
-            self._pub.send_multipart(frames)
-            self._sent.append((time.monotonic(), until, str(load.get("jid")), frames))
-        self._role.metrics.jobs_published.inc()
-        self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
+        return _frames(payload, load, filtering=options.zmq_filtering)
 
     def _welcome(self) -> None:
         """Counts subscriptions; sends the jobs of the last seconds again for who comes back.
@@ -197,23 +217,41 @@ class Publisher:
                 break
             self._owed = self._owed or frame[:1] == b"\x01"
             self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
-        while self._sent and time.monotonic() - self._sent[0][0] > _COMEBACK_SECONDS:
+        while self._sent and time.monotonic() - self._sent[0].at > _COMEBACK_SECONDS:
             self._sent.popleft()
         if self._owed:
             # Without Redis nobody knows what to send again: it stays owed.
             with contextlib.suppress(StoreUnavailable):
-                for frames in self._again():
-                    self._pub.send_multipart(frames)
+                for message in self._again():
+                    self._pub.send_multipart(message)
                 self._owed = False
 
     def _again(self) -> list[list[bytes]]:
         """What is to be sent again. Raises StoreUnavailable."""
         now_ms = time.time() * 1000
-        late = [(jid, frames) for _, until, jid, frames in self._sent if now_ms <= until]
-        if not late or not self._store.publications.changed():
+        late = [one for one in self._sent if now_ms <= one.until]
+        if not late:
             return []
-        not_again = self._store.jobs.not_again(sorted({jid for jid, _ in late}))
-        return [frames for jid, frames in late if jid not in not_again]
+        not_again = self._store.jobs.not_again(sorted({one.jid for one in late}))
+        signed_in = self._store.sign_ins.of_stock()
+        return [
+            message
+            for one in late
+            if one.jid not in not_again
+            for message in self._but(one, {name for name, at in signed_in.items() if at >= one.asked_ms})
+        ]
+
+    def _but(self, one: _Sent, forgetful: Set[str]) -> Sequence[list[bytes]]:
+        """A publication again, but not for these minions."""
+        expected = one.load.get("expected", ())
+        if forgetful.isdisjoint(expected):
+            return one.messages
+        others = [minion for minion in expected if minion not in forgetful]
+        if not others:
+            return ()
+        narrower = {"tgt": others, "tgt_type": "list"}
+        load = {**one.load, **narrower, "expected": others}
+        return self._messages(one.stream_id, load, {**one.job, **narrower}, self._current_aes())
 
     def _wait_for_store(self, error: StoreUnavailable) -> None:
         if not self._away:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.roles, pytest.mark.chaos, pytest.mark.oracle]
 SEED = 1433
 
 #: Seconds of faults, and then at most until all is at rest.
-SECONDS, SETTLE = 35.0, 120.0
+SECONDS, SETTLE = 60.0, 120.0
 
 MINIONS = tuple(f"m{number:02d}" for number in range(1, 13))
 

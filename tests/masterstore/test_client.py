@@ -81,8 +81,6 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "publications.last_id": lambda store: store.publications.last_id(),
     "publications.cursor": lambda store: store.publications.cursor("p"),
     "publications.save_cursors": lambda store: store.publications.save_cursors(["p"], "1-1"),
-    "publications.note_change": lambda store: store.publications.note_change(1000),
-    "publications.changed": lambda store: store.publications.changed(),
     "publications.give_sign": lambda store: store.publications.give_sign("p", 1),
     "publications.forget_cursors": lambda store: store.publications.forget_cursors(1, "*"),
     "events.keep": lambda store: store.events.keep(b"frame", 10),
@@ -143,6 +141,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "epochs.rotate_aes": lambda store: store.epochs.rotate_aes(),
     "epochs.rotate_session": lambda store: store.epochs.rotate_session(),
     "sign_ins.begin": lambda store: store.sign_ins.begin("a", "PEM", 1),
+    "sign_ins.of_stock": lambda store: store.sign_ins.of_stock(),
     "locks.acquire": lambda store: store.locks.acquire("l", "me", 1000),
     "locks.newest": lambda store: store.locks.newest("l"),
     "locks.release": lambda store: store.locks.release("l", "me"),
@@ -447,18 +446,18 @@ def test_what_another_hand_wrote(
 
 
 ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a",
-         "salt:jobs:due", "salt:events:readers:g"}  # fmt: skip
+         "salt:jobs:due", "salt:events:readers:g", "salt:stock:sign-ins"}  # fmt: skip
 
 #: Verbs that go on without what they cannot read.
 STEPS_OVER = {
     "jobs.sign", "jobs.move", "jobs.missed", "jobs.waiting", "jobs.resend", "jobs.settle", "jobs.returns", "jobs.returns of some",
     "jobs.job", "jobs.missing", "jobs.recent", "jobs.described", "jobs.active", "job_budget.bytes", "job_budget.forget",
-    "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.not_again",
+    "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.not_again", "sign_ins.of_stock",
 }  # fmt: skip
 
 
 #: Verbs to which it does not matter what a key holds.
-OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say", "publications.note_change", "publications.changed")
+OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say")
 
 
 #: Every key of another type than ours.
@@ -470,6 +469,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:jobs:due", "salt:jobs:bytes",
                   "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:publisher:signs",
+                 "salt:stock:sign-ins",
                  "salt:keys:accepted",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",

@@ -67,9 +67,9 @@ def everything(store: Store) -> None:
     store.runner_jobs.tell(BEGUN, "vim", {"kill": True}, ttl=1000)
     store.publications.save_cursors(["publisher-1"], "1-1")
     store.publications.give_sign("publisher-1", 1)
-    store.publications.note_change(60_000)
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
+    store.sign_ins.begin("minion-accepted", "PEM", 1)
     store.cache.set_grains("a", {"os": "Debian"})
     store.jobs.own_jid("a", JID, JID, ttl=1000)
     store.cache.set_pillar("a", b"sealed")
@@ -107,7 +107,7 @@ ENDS = {
     "orders": 1000,
     "own_job": 1000,
     "lock": 60,
-    "publishers_changed": 60,
+    "stock_sign_ins": 60,
 }
 
 
@@ -202,7 +202,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
         "publisher_signs": keys.PUBLISHER_SIGNS,
-        "publishers_changed": keys.PUBLISHERS_CHANGED,
+        "stock_sign_ins": keys.STOCK_SIGN_INS,
         "minion_keys": keys.minion_keys("accepted"),
         "keys_version": keys.KEYS_VERSION,
         "grains": keys.GRAINS,

@@ -58,3 +58,18 @@ def test_an_epoch_that_is_no_number(store: Store, raw: redis.Redis) -> None:
     raw.hset(keys.EPOCHS, "aes", "two")
     with pytest.raises(StoreCorrupt, match="no number"):
         store.sign_ins.begin("web1", PEM, NOW)
+
+
+def test_sign_ins_of_stock_minions_are_remembered_for_a_while(store: Store, raw: redis.Redis) -> None:
+    for name in ("web1", "ours", "unknown"):
+        if name != "unknown":
+            store.minion_keys.store(name, PEM, "accepted")
+    store.jobs.sign("ours", [], NOW)
+    raw.zadd(keys.STOCK_SIGN_INS, {"long ago": 1})
+    for name in ("web1", "ours", "unknown"):
+        store.sign_ins.begin(name, PEM, NOW)
+    found = store.sign_ins.of_stock()
+    assert list(found) == ["web1"]
+    seconds, micros = raw.time()
+    assert 0 <= seconds * 1000 + micros // 1000 - found["web1"] < 60_000
+    assert 0 < raw.ttl(keys.STOCK_SIGN_INS) <= 60

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,6 +77,13 @@ class Fleet:
         socket.connect(f"tcp://127.0.0.1:{self.options.publish_port}")
         self.eventually(lambda: publisher.turn() or self.subscribers() > before)
         return socket
+
+    def await_clock(self) -> None:
+        """Until Redis' clock shows another millisecond."""
+        with redis.Redis.from_url(self.options.redis_url) as client:
+            began = client.time()
+            while client.time()[0] == began[0] and client.time()[1] // 1000 == began[1] // 1000:
+                pass
 
     def subscribers(self) -> float:
         assert self.role is not None
@@ -336,34 +344,60 @@ def test_what_must_not_run_late_is_not_sent_late(fleet: Fleet, monkeypatch: pyte
 
 
 def test_who_comes_from_another_publisher_gets_what_was_sent_meanwhile(
-    fleet: Fleet, new_options: Callable[..., MasterOptions]
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rollout: this publisher runs for a while when the one that ends lets its minions go."""
-    publisher = stays(fleet)
+    publisher = fleet.publisher()
+    fleet.minion(publisher)
+    fleet.publish("old")
+    publisher.turn()
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60, time=time.time, sleep=time.sleep)
+    monkeypatch.setattr(publisher_module, "time", later)
     fleet.publish("meanwhile")
-    fleet.eventually(lambda: publisher.turn() or publisher._sent)
-    role, options = fleet.role, fleet.options
-    fleet.options = new_options(redis_url=options.redis_url)
-    ends = fleet.publisher()
-    ends.turn()
-    forget_changes(fleet)
-    ends.close()
-    fleet.role, fleet.options = role, options
+    publisher.turn()
     minion = fleet.minion(publisher)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
 
 
-def test_a_minion_that_is_restarted_is_not_sent_what_it_had(fleet: Fleet) -> None:
-    """A stock one has forgotten by then what it ran: the job that restarts it would restart it again."""
-    publisher = stays(fleet)
-    before = fleet.minion(publisher)
-    fleet.publish("service.restart")
-    assert fleet.funs(fleet.heard(publisher, before, 1)) == ["service.restart"]
-    before.close(linger=0)
-    fleet.eventually(lambda: publisher.turn() or not fleet.subscribers())
-    after = fleet.minion(publisher)
-    fleet.publish("new")
-    assert fleet.funs(fleet.heard(publisher, after, 1)) == ["new"]
+@dataclass(frozen=True)
+class Restarted:
+    """Jobs for web1 and web2, and who signs in between the two that are sent again to whom comes."""
+
+    signs_in: tuple[str, ...]
+    #: Minions that are known to ask for what they missed.
+    ours: tuple[str, ...] = ()
+    #: Function -> its target when it is sent again.
+    again: Mapping[str, Any] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(Restarted((), again={"before": "*", "after": "*"}), id="nobody"),
+        pytest.param(Restarted(("web1",), again={"before": ["web2"], "after": "*"}), id="one-of-two"),
+        pytest.param(Restarted(("web1", "web2"), again={"after": "*"}), id="both"),
+        pytest.param(Restarted(("web1",), ("web1",), again={"before": "*", "after": "*"}), id="ours"),
+        pytest.param(Restarted(("other",), again={"before": "*", "after": "*"}), id="another"),
+    ],
+)
+def test_a_stock_minion_is_not_sent_what_came_before_it_signed_in(fleet: Fleet, case: Restarted) -> None:
+    """It has forgotten what it ran: the job that restarts it would restart it again. Others may have missed it."""
+    publisher = fleet.publisher()
+    publisher.turn()
+    fleet.publish("before")
+    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 1)
+    for minion in case.ours:
+        fleet.store.jobs.sign(minion, [], 1)
+    for minion in case.signs_in:
+        fleet.store.minion_keys.store(minion, "PEM", "accepted")
+        assert fleet.store.sign_ins.begin(minion, "PEM", 1).seen
+    fleet.await_clock()
+    fleet.publish("after")
+    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    back = fleet.minion(publisher)
+    jobs = [fleet.opened(frames[-1]) or {} for frames in fleet.heard(publisher, back, len(case.again))]
+    assert {job["fun"]: job["tgt"] for job in jobs} == case.again
+    assert {job["tgt_type"] for job in jobs if isinstance(job["tgt"], list)} <= {"list"}
 
 
 def test_what_everybody_has_answered_is_not_sent_again(fleet: Fleet) -> None:
@@ -394,19 +428,6 @@ def test_without_redis_who_comes_is_sent_nothing_again_until_it_is_back(
         publisher.turn()
         assert not minion.poll(20)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["a"]
-
-
-def stays(fleet: Fleet) -> Publisher:
-    """A publisher that has run for a while, as all the others have."""
-    publisher = fleet.publisher()
-    publisher.turn()
-    forget_changes(fleet)
-    return publisher
-
-
-def forget_changes(fleet: Fleet) -> None:
-    with redis.Redis.from_url(fleet.options.redis_url) as client:
-        client.delete("salt:publisher:changed")
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
