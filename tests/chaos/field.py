@@ -244,8 +244,12 @@ class Field(Lab):
             self.start(name)
 
     def revive(self) -> list[str]:
-        """Starts again what had ended by itself, as a supervisor does; names it with its exit code."""
+        """Starts again what had ended by itself, as a supervisor does; names what of ours did, with its exit code."""
         found = []
+        for stock in self.stock_minions.values():
+            if stock.ended():
+                stock.end()
+                stock.start()
         for name, code in self.dead().items():
             del self.processes[name]
             found.append(f"{name} ended by itself: {code}")

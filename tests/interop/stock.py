@@ -124,9 +124,16 @@ class StockMinion:
     def end(self) -> None:
         """It takes its time to end by itself; nothing of it is needed any more, and its mounts go with it."""
         if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(10)
             self._process = None
+            # A process that nobody has buried yet counts for it as one that runs: it would not start. Supervisors bury theirs.
+            (self.directory / "root" / "var" / "run" / "salt-minion.pid").unlink(missing_ok=True)
+
+    def ended(self) -> bool:
+        """Whether it ended by itself."""
+        return self._process is not None and self._process.poll() is not None
 
 
 def _of_session(session: int) -> Iterator[int]:
