@@ -32,7 +32,7 @@ PEER = {"fun": "test.ping", "arg": [], "tgt": "*", "ret": ""}
 
 #: What a second time may leave behind: who was heard of when, that somebody is to read anew, and what is told on the bus, which is
 #: told at least once.
-_TOLD_AGAIN = (store_keys.SEEN, "salt:events")
+_TOLD_AGAIN = (store_keys.SEEN, store_keys.STOCK_SIGN_INS, "salt:events")
 _READ_ANEW = (":changed", ":version")
 
 #: Sealed anew each time.
