@@ -30,9 +30,10 @@ for i = 6, #KEYS do
     if stock then
       local time = redis.call('TIME')
       local now = time[1] * 1000 + math.floor(time[2] / 1000)
-      redis.pcall('ZADD', KEYS[5], now, ARGV[1])
-      redis.pcall('ZREMRANGEBYSCORE', KEYS[5], '-inf', now - {_REMEMBERED * 1000})
-      redis.call('EXPIRE', KEYS[5], {_REMEMBERED})
+      if type(redis.pcall('ZADD', KEYS[5], now, ARGV[1])) == 'number' then
+        redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', now - {_REMEMBERED * 1000})
+        redis.call('EXPIRE', KEYS[5], {_REMEMBERED})
+      end
     end
     local waited = stock and redis.call('EXISTS', KEYS[3]) == 1
     return {{known, i - 5, pem, same and 1 or 0, waited and 1 or 0}}

@@ -73,3 +73,12 @@ def test_sign_ins_of_stock_minions_are_remembered_for_a_while(store: Store, raw:
     seconds, micros = raw.time()
     assert 0 <= seconds * 1000 + micros // 1000 - found["web1"] < 60_000
     assert 0 < raw.ttl(keys.STOCK_SIGN_INS) <= 60
+
+
+def test_what_another_hand_wrote_under_their_name_stays_and_keeps_nobody_out(store: Store, raw: redis.Redis) -> None:
+    store.minion_keys.store("web1", PEM, "accepted")
+    raw.set(keys.STOCK_SIGN_INS, "theirs")
+    assert store.sign_ins.begin("web1", PEM, NOW).seen
+    assert (raw.get(keys.STOCK_SIGN_INS), raw.ttl(keys.STOCK_SIGN_INS)) == (b"theirs", -1)
+    assert store.sign_ins.of_stock() == {}
+    assert list(store.faults.known) == [keys.STOCK_SIGN_INS]
