@@ -129,7 +129,7 @@ LANGUAGE = ("statecore.named_tuple", "statecore.nearest", "statecore.deferred_mo
 
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
-    "statecore": Room((*WIRING, "statecore.runtime")),
+    "statecore": Room((*WIRING, "statecore.calls", "statecore.runtime")),
     **{name: Room(GROUND) for name in GROUND},
     **{name: Room() for name in LANGUAGE},
     "statecore.values": Room(GROUND),
@@ -147,7 +147,14 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.namespaces": Room(GROUND),
-    "statecore.host": Room(GROUND, {"statecore.namespaces": "commands of the host run in its namespaces"}),
+    "statecore.process_output": Room(),
+    "statecore.host": Room(
+        GROUND,
+        {
+            "statecore.namespaces": "commands of the host run in its namespaces",
+            "statecore.process_output": "a command of the host is waited for, and ended when its time is over",
+        },
+    ),
     "statecore.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
     "statecore.python_versions": Room(),
@@ -220,8 +227,16 @@ ROOMS: Mapping[str, Room] = {
         (*WIRING, "statecore.deferred", "statecore.fileserver.masterless", "statecore.return_delivery")
     ),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
+    "statecore.calls": Room((*NATIVE, "statecore.loader", "statecore.execution", "statecore.runtime_ports")),
     "statecore.runtime": Room(
-        (*WIRING, "statecore.deferred", "statecore.later", "statecore.runtime_ports", "statecore.master_options")
+        (
+            *WIRING,
+            "statecore.calls",
+            "statecore.deferred",
+            "statecore.later",
+            "statecore.runtime_ports",
+            "statecore.master_options",
+        )
     ),
     "statecore.master_options": Room(),
     "statecore.analysis": Room(

@@ -16,9 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from statecore.calls import Returned
     from statecore.errors import SlsError, StatecoreError
     from statecore.host import Host
-    from statecore.runtime import Returned, Runtime, gather_grains, local_runtime
+    from statecore.runtime import Runtime, gather_grains, local_runtime
     from statecore.types import Outcome, Plan, Step
 
 __all__ = [
@@ -38,7 +39,7 @@ _HOMES = {
     "Host": "statecore.host",
     "Outcome": "statecore.types",
     "Plan": "statecore.types",
-    "Returned": "statecore.runtime",
+    "Returned": "statecore.calls",
     "Runtime": "statecore.runtime",
     "SlsError": "statecore.errors",
     "StatecoreError": "statecore.errors",

@@ -12,7 +12,6 @@ import errno
 import grp
 import os
 import pwd
-import signal
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,13 +21,11 @@ from statecore import namespaces
 from statecore.errors import HostError
 from statecore.named_tuple import NamedTuple
 from statecore.ports import CommandResult
+from statecore.process_output import said
 from statecore.rooted_path import MAX_LINKS, below
 
 #: Where programs of the host are looked for when nothing else says so.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-#: Seconds that a command which ran out of time has to end by itself before it is killed.
-_GRACE = 2.0
 
 
 class Account(NamedTuple):
@@ -133,7 +130,7 @@ class Host:
         except (OSError, subprocess.SubprocessError) as error:
             raise HostError(self._why_not(argv[0], runas, error)) from error
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        out, err, timed_out = _communicate(process, data, timeout)
+        out, err, timed_out = said(process, data, timeout)
         return CommandResult(
             retcode=process.returncode,
             stdout=out.decode("utf-8", "replace"),
@@ -369,45 +366,3 @@ def _below(table: str, root: Path) -> str:
             words[4] = words[4][len(top) :] or "/"
             kept.append(" ".join(words))
     return "".join(f"{line}\n" for line in kept)
-
-
-def _communicate(
-    process: subprocess.Popen[bytes], data: bytes | None, timeout: float | None
-) -> tuple[bytes, bytes, bool]:
-    try:
-        out, err = process.communicate(data, timeout)
-    except subprocess.TimeoutExpired:
-        _signal_group(process, signal.SIGTERM)
-        said = _ended(process)
-        # Also where the command itself has ended: what it left behind may ignore the first signal, and hold no pipe.
-        _signal_group(process, signal.SIGKILL)
-        out, err = said or _ended(process) or _what_there_is(process)
-        return out, err, True
-    return out or b"", err or b"", False
-
-
-def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
-    """All output, once nobody has the pipes any more; None when somebody still has them after a while."""
-    try:
-        out, err = process.communicate(timeout=_GRACE)
-    except subprocess.TimeoutExpired:
-        return None
-    return out or b"", err or b""
-
-
-def _what_there_is(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """The output so far: a process that left the group has the pipes, and lives on."""
-    try:
-        out, err = process.communicate(timeout=0)
-    except subprocess.TimeoutExpired as late:
-        out, err = late.output or b"", late.stderr or b""
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-    process.wait()
-    return out or b"", err or b""
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,20 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from statecore import facts, later
+from statecore.calls import Call, Returned, returned
 from statecore.context import Context
 from statecore.deferred import Deferred
-from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
-from statecore.execution import executed, executors_of, in_whole
+from statecore.errors import CommandError
 from statecore.files import LocalFiles
 from statecore.host import Host
-from statecore.loader import Loader, Served
-from statecore.loader.arguments import accepted, misfit, unknown
-from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.master_options import heeded
-from statecore.named_tuple import NamedTuple
 from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
 from statecore.values import merge
@@ -48,21 +44,6 @@ DEFAULTS: Mapping[str, Any] = {
     "failhard": False,
     "test": False,
 }
-
-#: What may still be called while ``minion_blackout`` is set in pillar or grains, besides its whitelist.
-_BLACKOUT_PASS = "saltutil.refresh_pillar"
-
-_GENERIC_FAILURE = 1
-
-
-class Returned(NamedTuple):
-    """What a job returns (protocol section 7.3)."""
-
-    value: Any
-    retcode: int
-    success: bool
-    #: Outputter that shows it; None leaves the choice to the caller.
-    out: str | None = None
 
 
 class Runtime:
@@ -146,76 +127,9 @@ class Runtime:
         ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword. ``job`` is the
         publication, where there is one: it may name executors (``module_executors``, ``executor_opts``).
         """
-        ctx = self.context
-        self._scratch["retcode"] = 0
-        # Pillar that an operator asks for is masked; states and templates reach it through other functions.
-        self._scratch["pillar.mask"] = fun.startswith("pillar.")
-        # What an operator types runs through a shell; what a template or a module calls does not, unless it says so.
-        self._scratch["cmd.shell"] = fun.startswith("cmd.")
-        try:
-            served, function = self.loader.function("modules", fun, ctx)
-        except NotAvailable as missing:
-            return _failed(self._missing(fun, missing))
-        try:
-            self._refuse_in_blackout(fun)
-            return self._called(fun, served, function, args, kwargs or {}, ctx, job)
-        except CommandNotFoundError as error:
-            return _failed(f"Command required for '{fun}' not found: {error}")
-        except CommandError as error:
-            log.error("A command in '%s' had a problem: %s", fun, error)
-            return _failed(f"ERROR: {error}")
-        except StatecoreError as error:
-            log.error("Problem executing '%s': %s", fun, error)
-            return _failed(f"ERROR executing '{fun}': {error}")
-        except Exception as error:
-            log.exception("Unexpected exception in %s", fun)
-            return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
-
-    def _called(
-        self,
-        fun: str,
-        served: Served,
-        function: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        ctx: Context,
-        job: Mapping[str, Any] | None,
-    ) -> Returned:
-        signature = served.signature(function)
-        keywords = accepted(signature, kwargs)
-        if wrong := unknown(signature, keywords):
-            raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
-        own = served.functions[function]
-        if fault := misfit(own.__name__, signature, args, keywords):
-            return _failed(f"Passed invalid arguments to {fun}: {fault}\n{inspect.getdoc(own) or ''}")
-        executors = executors_of(job or {}, self.opts, own="jid" in (job or {}))
-        data = {**(job or {}), "fun": fun}
-        value = executed(executors, data, served.bound(function, ctx), args, keywords, ctx, self.loader)
-        value = in_whole(value, ctx, str(data["jid"]) if "jid" in data else None)
-        retcode = int(self._scratch.get("retcode") or 0)
-        if (
-            not retcode
-            and isinstance(value, Mapping)
-            and not all(value.get(key, True) for key in ("result", "success"))
-        ):
-            retcode = _GENERIC_FAILURE
-        return Returned(value, retcode, retcode == 0, served.outputters.get(function))
-
-    def _missing(self, fun: str, missing: NotAvailable) -> Any:
-        """The sentence for a function that is not there; with the documentation of those whose names begin like it."""
-        sentence = str(missing)
-        docs = {name: self.catalog.doc(name) for name in self.catalog.names() if name.startswith(fun)}
-        return {**docs, fun: sentence} if docs else sentence
-
-    def _refuse_in_blackout(self, fun: str) -> None:
-        for source in (self._given_pillar or {}, self.grains):
-            if source.get("minion_blackout") and fun != _BLACKOUT_PASS:
-                if fun in source.get("minion_blackout_whitelist", ()):
-                    continue
-                raise InvocationError(
-                    "Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations."
-                    f" Only {_BLACKOUT_PASS} allowed in blackout mode."
-                )
+        # Pillar that nobody has compiled yet is not compiled to look for a blackout.
+        restraints = (self._given_pillar or {}, self.grains)
+        return returned(Call(fun, args, kwargs or {}, job), self.context, self.loader, self.catalog, restraints)
 
     def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
         """Hands a return, which carries the minion's ``id``, to returners. Failures are in the log."""
@@ -377,10 +291,6 @@ def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]
 def _directories(opts: Mapping[str, Any]) -> dict[str, list[Path]]:
     """Kind of modules -> directories that an option names for it."""
     return {kind: [Path(str(each)) for each in opts.get(option) or ()] for kind, option in DIRECTORIES.items()}
-
-
-def _failed(value: Any) -> Returned:
-    return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
 
 
 def gather_grains(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from services.kit.logs import configure
 from services.kit.minion_options import MinionOptions, extension_directory, load_minion
 from services.kit.options_reading import as_opts
 from services.kit.output.flags import Printer, add_output_flags
+from statecore.calls import Returned
 from statecore.errors import StatecoreError
 from statecore.return_delivery import named
-from statecore.runtime import Returned, Runtime, local_runtime
+from statecore.runtime import Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "services.minion.call_remote"

@@ -22,10 +22,11 @@ from services.minion.journal import JobSteps
 from services.minion.pair import Pair
 from services.minion.spool import Spool
 from statecore import kept_files
+from statecore.calls import Returned
 from statecore.errors import CommandError
 from statecore.return_delivery import named
 from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Returned, Runtime
+from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -10,8 +10,9 @@ from services.kit.config import as_opts
 from services.kit.served_files import file_server
 from services.mworker.runners.orchestration import OrchestrationMaster
 from services.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.calls import Returned
 from statecore.pauses import ANY
-from statecore.runtime import Returned, Runtime, local_runtime
+from statecore.runtime import Runtime, local_runtime
 
 #: Runners that wait for orders before each of their states.
 _ORCHESTRATIONS = frozenset(

@@ -17,8 +17,8 @@ from services.minion.jobber import SPOOLED, run, split_arguments, work
 from services.minion.pair import Pair
 from services.minion.spool import Spool
 from statecore import kept_files
+from statecore.calls import Returned
 from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Returned
 
 JID = "20260101000000000000"
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from statecore import pauses
-from statecore.runtime import Returned, Runtime, local_runtime
+from statecore.calls import Returned
+from statecore.runtime import Runtime, local_runtime
 
 JID = "20260102030405678901"
 
