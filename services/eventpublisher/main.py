@@ -11,10 +11,14 @@ from collections.abc import Sequence
 import zmq
 
 from services.kit.bus import PROBE, QUEUED_EVENTS
-from services.kit.links import Doorkeeper, LinkKeys, bind
+from services.kit.doorkeeper import Doorkeeper
+from services.kit.links import LinkKeys, bind
 from services.kit.service import Role, run_role
 
 _TICK = 500
+
+#: Milliseconds until the port is tried again that was given up a moment ago.
+_REBIND_PAUSE = 10
 
 #: Events moved before subscriptions are looked at again.
 _BURST = 500
@@ -47,6 +51,8 @@ def _loop(role: Role) -> None:
                 _subscriptions(role, pub)
             if pull in ready:
                 _forward(role, pull, pub)
+            if gone := doorkeeper.lost():
+                _end_connections(role, pub, gone)
         # What was fired before the signal still goes out.
         _forward(role, pull, pub)
     finally:
@@ -54,6 +60,22 @@ def _loop(role: Role) -> None:
         pub.close()
         doorkeeper.stop()
         context.term()
+
+
+def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:
+    """Ends all connections of listeners: libzmq has no way to end one. Who is still known is back within a moment."""
+    role.log.warning("listeners connect anew: %s may not listen any more", ", ".join(sorted(gone)))
+    endpoint = pub.get_string(zmq.LAST_ENDPOINT)
+    pub.unbind(endpoint)
+    while role.running():
+        try:
+            pub.bind(endpoint)
+            return
+        except zmq.ZMQError as error:
+            # The old one is let go of by another thread, which may take a moment.
+            if error.errno != zmq.EADDRINUSE:
+                raise
+            pub.poll(_REBIND_PAUSE)
 
 
 def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=[],
         metavar="NAME",
         help="a key for an operator, in DIR/NAME, who may do what publisher_acl says; the reqserver and\n"
-        "eventpublisher know it once they have the new DIR/<role>/known and are restarted",
+        "eventpublisher know it a second after they have the new DIR/<role>/known",
     )
     parser.add_argument(
         "--secrets", action="store_true", help="print DIR as Secrets, for `kubectl apply -f -` or for sealing"

@@ -3,23 +3,19 @@
 Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
 by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85), or
 ``known.<name>.pub`` where directories cannot be nested.
-A server admits the names that its row lists, and nobody else; where the row says so, operators with keys of their own, too
-(``saltern keygen --operator``).
+A server (``doorkeeper``) admits the names that its row lists, and nobody else; where the row says so, operators with keys of their
+own, too (``saltern keygen --operator``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
-from zmq.utils import z85
 
-from services.kit.admittance import Admittance
 from services.kit.config import ConfigError, MasterOptions
 
 #: Names that keys are made for. "cli" is the operator's commands.
@@ -30,11 +26,6 @@ OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 #: Stands for ``known/`` in the names of a flat directory.
 FLAT_KNOWN = "known."
-
-#: Pending connections of an internal link; bursts come from `salt` commands, not from minions.
-_BACKLOG = 256
-
-_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -84,6 +75,14 @@ LINKS: Mapping[str, Link] = {
 }
 
 
+def read_known(directory: Path) -> dict[str, bytes]:
+    """Name -> public key (Z85) of everybody that a key directory knows. Raises OSError."""
+    known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
+    # A mounted Kubernetes Secret is flat: its names hold no slash.
+    flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
+    return known | {name.removeprefix(FLAT_KNOWN): public for name, public in flat.items()}
+
+
 @dataclass(frozen=True)
 class LinkKeys:
     """The CurveZMQ keys of one name."""
@@ -91,17 +90,15 @@ class LinkKeys:
     secret: bytes
     public: bytes
     known: Mapping[str, bytes]
+    #: Where they were read; None: nowhere, they are looked at no more.
+    directory: Path | None = None
 
     @classmethod
     def load(cls, directory: Path) -> LinkKeys:
         """Reads a key directory. Raises ConfigError that says what is missing and how it is made."""
         try:
             secret = (directory / "curve.secret").read_bytes().strip()
-            known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
-            # A mounted Kubernetes Secret is flat: its names hold no slash.
-            flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
-            known |= {name.removeprefix(FLAT_KNOWN): public for name, public in flat.items()}
-            return cls(secret, zmq.curve_public(secret), known)
+            return cls(secret, zmq.curve_public(secret), read_known(directory), directory)
         except OSError as error:
             raise ConfigError(
                 f"{error.filename}: {error.strerror}. Keys are made by `saltern keygen --out DIR`; "
@@ -115,45 +112,6 @@ class LinkKeys:
         if name not in self.known:
             raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
         return self.known[name]
-
-
-def _raw(name: str, public: bytes) -> bytes:
-    raw = b""
-    with contextlib.suppress(ValueError, KeyError, struct.error):
-        raw = z85.decode(public)
-    if len(raw) != _KEY_BYTES:
-        raise ConfigError(f"the public key of {name}: not a CurveZMQ key; run `saltern keygen` again")
-    return raw
-
-
-class Doorkeeper:
-    """Admits the right names to the links that this process serves. One for a context. Raises ConfigError for a bad key."""
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
-        self._keys = keys
-        self._names = {_raw(name, public): name for name, public in keys.known.items()}
-        self._admittance = Admittance(context, self._admitted)
-
-    def _admitted(self, link: str, key: bytes) -> str:
-        """The name whose key this is, if the link is for it; else nothing."""
-        name = self._names.get(key, "")
-        row = LINKS.get(link)
-        return name if row and (name in row.clients or (row.operators and name not in NAMES)) else ""
-
-    def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
-        """Makes ``socket`` the server of a link; call before bind."""
-        socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
-        socket.setsockopt(zmq.CURVE_SERVER, 1)
-        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
-        socket.setsockopt(zmq.BACKLOG, _BACKLOG)
-
-    def name_of(self, frame: zmq.Frame) -> str:
-        """Who sent this frame: the name of the client's key."""
-        return str(frame.get("User-Id"))
-
-    def stop(self) -> None:
-        """Ends the thread that admits."""
-        self._admittance.stop()
 
 
 #: Milliseconds that one attempt to connect may take.

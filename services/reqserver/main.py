@@ -15,7 +15,8 @@ import zmq
 from saltwire.busy import busy_answer
 from services.kit import control
 from services.kit.deadlines import read_deadlines
-from services.kit.links import Doorkeeper, LinkKeys, bind
+from services.kit.doorkeeper import Doorkeeper
+from services.kit.links import LinkKeys, bind
 from services.kit.service import DRAIN_SECONDS, Role, run_role
 from services.kit.worker_pools import read_pools
 from services.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
@@ -145,7 +146,12 @@ class Server:
         if len(frames) != 4 or frames[1].bytes:
             return self._drop("control_port", frames)
         route = (frames[0].bytes, b"", frames[2].bytes)
-        client = self._doorkeeper.name_of(frames[3])
+        try:
+            client = self._doorkeeper.name_of(frames[3])
+        except PermissionError as error:
+            # The connection stands since before the key was taken back.
+            self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
+            return []
         payload = frames[3].bytes
         return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=peek.of_operator(payload))
 

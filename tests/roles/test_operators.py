@@ -6,14 +6,18 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+import zmq
 
+from services.kit.bus import EventSubscriber
+from services.kit.control import ControlClient, ControlError
 from services.kit.keygen import make_keys
+from services.kit.links import LinkKeys
 from tests.roles.conftest import NewLab
-from tests.roles.lab import BIN, COMMAND, Answer, Lab
+from tests.roles.lab import BIN, COMMAND, SOON, Answer, Lab, until
 
 pytestmark = pytest.mark.roles
 
-RIGHTS = {"ann": ["test.*", {"web1": ["grains.item"]}, {"@runner": ["manage.up"]}]}
+RIGHTS = {"eve": ["test.*"], "ann": ["test.*", {"web1": ["grains.item"]}, {"@runner": ["manage.up"]}]}
 
 #: A line that only trimmed blocks make whole.
 SAID = """/etc/said:
@@ -88,6 +92,41 @@ def test_operators(lab: Lab, name: str, words: tuple[str, ...], said: str) -> No
     answer = as_operator(lab, name, *words)
     assert (answer.code != 0) is bool(said), answer
     assert said in answer.err, answer
+
+
+def test_a_key_counts_while_it_is_there(lab: Lab) -> None:
+    """Nothing is restarted: a key that comes counts, one that goes does not, for a connection that stands either."""
+    make_keys(lab.etc / "keys", operators=["eve"])
+    words = ("salt", "--out", "json", "--static", "web1", "test.ping")
+    assert as_operator(lab, "eve", *words).data == {"web1": True}
+    options = lab.master_options
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    keys = LinkKeys.load(lab.etc / "keys" / "eve")
+    control, events = ControlClient(context, options, keys), EventSubscriber(context, options, keys)
+    events.subscribe("")
+    try:
+        assert events.ready(SOON)
+        for role in ("reqserver", "eventpublisher"):
+            (lab.etc / "keys" / role / "known" / "eve.pub").unlink()
+
+        def refused() -> str:
+            try:
+                control.call("publish", timeout=SOON)
+            except ControlError as error:
+                return str(error) if "taken back" in error.message else ""
+            return ""
+
+        until(refused, SOON, "the connection is refused")
+        until(lambda: "listeners connect anew: eve" in lab.log("eventpublisher"), SOON, "eve hears no more")
+        while events.next(0):
+            pass
+        # The others hear: this command waits for its return's event, and the job cache is the last resort.
+        assert lab.salt("web1", "test.ping") == {"web1": True}
+        assert events.next(0.2) is None
+    finally:
+        control.close()
+        events.close()
+        context.term()
 
 
 def test_a_job_is_who_published_its(lab: Lab) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 import zmq
 
 from services.eventpublisher import main as eventpublisher
+from services.kit import doorkeeper
 from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import ConfigError, MasterOptions
+from services.kit.keygen import make_keys
 from services.kit.links import LinkKeys, bind, connect
 from services.kit.service import Role
 
@@ -27,8 +30,8 @@ class Live:
     keys: Path
     eventually: Callable[[Callable[[], Any]], Any]
 
-    def subscriber(self, *prefixes: str) -> EventSubscriber:
-        made = EventSubscriber(self.context, self.role.options, LinkKeys.load(self.keys / "cli"))
+    def subscriber(self, *prefixes: str, name: str = "cli") -> EventSubscriber:
+        made = EventSubscriber(self.context, self.role.options, LinkKeys.load(self.keys / name))
         for prefix in prefixes:
             made.subscribe(prefix)
         assert made.ready(10)
@@ -55,12 +58,16 @@ def live(
     running: Callable[..., Any],
     eventually: Callable[[Callable[[], Any]], Any],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> Iterator[Live]:
     monkeypatch.setattr(eventpublisher, "_TICK", 20)
     monkeypatch.setattr(eventpublisher, "QUEUED_EVENTS", 50)
-    role = new_role("eventpublisher", new_options(max_event_size=10_000))
+    keys = shutil.copytree(role_keys, tmp_path / "keys")
+    make_keys(keys, operators=["ann"])
+    monkeypatch.setattr(doorkeeper, "LOOK_SECONDS", 0.0)
+    role = replace(new_role("eventpublisher", new_options(max_event_size=10_000)), keys=keys / "eventpublisher")
     with running(role, eventpublisher._loop):
-        yield Live(role, context, role_keys, eventually)
+        yield Live(role, context, keys, eventually)
 
 
 def test_messages_that_are_no_events_are_dropped_and_counted(live: Live) -> None:
@@ -130,6 +137,23 @@ def test_what_was_fired_before_the_end_still_goes_out(live: Live, monkeypatch: p
     live.role.stop.requested = True
     tags = [(listener.next(10) or ("", {}))[0] for _ in range(20)]
     assert tags == [f"t/{number}" for number in range(20)]
+
+
+def test_who_is_taken_back_hears_no_more_and_others_do(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, other, sender = live.subscriber("", name="ann"), live.subscriber(""), live.sender()
+    (live.keys / "eventpublisher" / "known" / "ann.pub").unlink()
+
+    def heard(listener: EventSubscriber) -> str:
+        sender.fire("salt/auth", {})
+        return (listener.next(0.1) or ("", {}))[0]
+
+    # A listener subscribes anew when it is asked for events: until then nobody is there.
+    live.eventually(lambda: live.metric("salt_subscribers") == 0)
+    while ann.next(0):
+        pass
+    # The other one is back by itself, and hears what is fired from then on.
+    live.eventually(lambda: heard(other))
+    assert ann.next(0.1) is None
 
 
 @pytest.mark.parametrize("option", ["event_pull_port", "event_pub_port"])

@@ -16,7 +16,8 @@ import zmq
 from services.kit import control
 from services.kit.config import ConfigError, MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
-from services.kit.links import Doorkeeper, LinkKeys, bind
+from services.kit.doorkeeper import Doorkeeper
+from services.kit.links import LinkKeys, bind
 
 #: (the request's id, its fields, how many came before) -> frames after the route.
 Handler: TypeAlias = Callable[[bytes, dict[str, Any], int], list[list[bytes]]]

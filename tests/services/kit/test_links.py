@@ -12,7 +12,8 @@ import pytest
 import zmq
 
 from services.kit.config import ConfigError, MasterOptions
-from services.kit.links import LINKS, NAMES, Doorkeeper, LinkKeys, bind, connect
+from services.kit.doorkeeper import Doorkeeper
+from services.kit.links import LINKS, NAMES, LinkKeys, bind, connect
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"
