@@ -53,6 +53,7 @@ class ControlClient:
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._options, self._keys = options, keys
         self.endpoint = connect(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
 
@@ -63,11 +64,21 @@ class ControlClient:
         payload = _packed({"cmd": cmd, **fields})
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            self._socket.send_multipart([b"", request, payload])
+            self._send([b"", request, payload])
             answer = self._receive(request, min(left, RESEND_AFTER))
             if answer is not None:
                 return _value(answer)
         raise ControlTimeout(self.endpoint, seconds)
+
+    def _send(self, frames: list[bytes]) -> None:
+        """Sends, on a new connection where libzmq has given the old one up: the master turned this client's key away."""
+        try:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            # It knocks again: the key may be known by now. Else nobody answers, and the deadline says what to look at.
+            self._socket.disconnect(self.endpoint)
+            self.endpoint = connect(self._socket, "control", self._options, self._keys)
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
 
     def _receive(self, request: bytes, seconds: float) -> bytes | None:
         deadline = time.monotonic() + seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,10 +14,11 @@ import msgpack
 import pytest
 import zmq
 
-from services.kit import control
+from services.kit import control, doorkeeper
 from services.kit.config import ConfigError, MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
 from services.kit.doorkeeper import Doorkeeper
+from services.kit.keygen import make_keys
 from services.kit.links import LinkKeys, bind
 
 #: (the request's id, its fields, how many came before) -> frames after the route.
@@ -151,3 +153,36 @@ def test_keys_come_from_the_directory_of_the_configuration(tmp_path: Path, role_
     with pytest.raises(ConfigError, match=str(tmp_path)):
         connect_control(MasterOptions(), config_dir=str(tmp_path))
     connect_control(MasterOptions(key_dir=str(role_keys / "cli"))).close()
+
+
+def test_a_key_that_is_turned_away_ends_in_words_and_is_tried_again(
+    context: zmq.Context[zmq.Socket[bytes]],
+    role_keys: Path,
+    tmp_path: Path,
+    new_options: Callable[..., MasterOptions],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """libzmq gives a connection up that the server's end turned away, and what is sent on it would wait for ever."""
+    monkeypatch.setattr(control, "RESEND_AFTER", 0.1)
+    monkeypatch.setattr(doorkeeper, "LOOK_SECONDS", 0.0)
+    keys, options = shutil.copytree(role_keys, tmp_path / "keys"), new_options()
+    make_keys(keys, operators=["ann"])
+    known = keys / "reqserver" / "known" / "ann.pub"
+    public = known.read_bytes()
+    known.unlink()
+    keeper, server = Doorkeeper(context, LinkKeys.load(keys / "reqserver")), context.socket(zmq.ROUTER)
+    keeper.serve(server, "control")
+    bind(server, "127.0.0.1", options.control_port, "control_port")
+    client = ControlClient(context, options, LinkKeys.load(keys / "ann"))
+    try:
+        with pytest.raises(ControlTimeout, match="among those it knows"):
+            client.call("ping", timeout=1)
+        known.write_bytes(public)
+        with pytest.raises(ControlTimeout):
+            client.call("ping", timeout=1)
+        assert server.poll(30_000)
+        assert keeper.name_of(server.recv_multipart(copy=False)[3]) == "ann"
+    finally:
+        client.close()
+        server.close(linger=0)
+        keeper.stop()
