@@ -46,8 +46,10 @@ class Affairs:
             self._take()
 
     def speak_through(self, send: Send) -> None:
-        """Events go this way from now on."""
+        """Events go this way from now on. Who says so has a preloaded process of its own: that of the master before is gone."""
         self._send = send
+        if self.duties is not None:
+            self.duties.lost()
 
     def claim(self) -> bool:
         """Takes them if nobody has them; True when they became ours just now."""

@@ -81,9 +81,9 @@ def test_it_serves_both_and_one_of_them_alone(labs: tuple[Lab, Lab], tmp_path: P
 
 def test_it_goes_to_the_next_and_back(labs: tuple[Lab, Lab]) -> None:
     one, two = labs
-    configure(
-        labs, "over", master_type="failover", master_alive_interval=1, master_failback=True, master_failback_interval=1
-    )
+    alive = {"master_alive_interval": 1, "master_failback": True, "master_failback_interval": 1}
+    beacons = {"memusage": [{"percent": "0%"}, {"interval": 1}]}
+    configure(labs, "over", master_type="failover", beacons=beacons, **alive)
     one.start("over")
     one.await_ready("over")
     assert answers(one, "over")
@@ -91,6 +91,7 @@ def test_it_goes_to_the_next_and_back(labs: tuple[Lab, Lab]) -> None:
     one.kill("reqserver")
     one.kill("publisher")
     until(lambda: "over" in two.keys()["minions"] and answers(two, "over"), STARTUP, "the second master has it")
+    two.ok("salt-run", "state.event", "salt/beacon/over/memusage/", "count=1")
     for role in ("reqserver", "publisher"):
         one.start(role)
     until(lambda: answers(one, "over"), STARTUP, "it is back at the first")

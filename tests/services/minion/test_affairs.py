@@ -50,6 +50,24 @@ def test_events_go_to_whomever_is_spoken_to(tmp_path: Path, caplog: pytest.LogCa
     affairs.close()
 
 
+def test_at_the_next_master_beacons_look_and_the_schedule_runs_again(tmp_path: Path) -> None:
+    job = {"function": "test.ping", "hours": 1}
+    options = MinionOptions(id="m", cachedir=str(tmp_path), beacons={"load": [{"interval": 1}]}, schedule={"j": job})
+    affairs = Affairs(options, shared=False)
+    duties = affairs.duties
+    assert duties is not None
+    affairs.speak_through(lambda events: None)
+    duties.know({}, {})
+    assert [load["schedule"] for load in duties.due()] == ["j"]
+    assert (duties.watch_wanted(), duties.watch_wanted()) == (True, False)
+    # The preloaded process of the first master ends with it, and tells nobody of its jobs any more.
+    affairs.speak_through(lambda events: None)
+    assert duties.watch_wanted() is True
+    duties.answer({"area": "schedule", "verb": "run_job", "name": "j"})
+    assert [load["schedule"] for load in duties.due()] == ["j"]
+    affairs.close()
+
+
 def test_what_others_are_to_hear_waits_for_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     options = MinionOptions(id="m", cachedir=str(tmp_path), spool_max_bytes=200)
     others = OtherMasters(Masters("a", ("a", "b", "c")), options)
