@@ -81,7 +81,7 @@ def returned(
 def _called(call: Call, served: Served, function: str, ctx: Context, loader: Loader) -> Returned:
     job = call.job or {}
     signature = served.signature(function)
-    keywords = accepted(signature, call.kwargs)
+    keywords = accepted(signature, call.kwargs, native=served.native)
     if wrong := unknown(signature, keywords):
         raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
     own = served.functions[function]

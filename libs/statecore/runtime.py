@@ -124,8 +124,9 @@ class Runtime:
     ) -> Returned:
         """Runs an execution function as a job: whatever happens comes back as a value, with Salt's exit code and words.
 
-        ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword. ``job`` is the
-        publication, where there is one: it may name executors (``module_executors``, ``executor_opts``).
+        ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword; ours, but for
+        ``__pub_id``, do without. ``job`` is the publication, where there is one: it may name executors (``module_executors``,
+        ``executor_opts``).
         """
         # Pillar that nobody has compiled yet is not compiled to look for a blackout.
         restraints = (self._given_pillar or {}, self.grains)

@@ -14,6 +14,7 @@ from services.kit.options_reading import (
     ConfigError,
     as_opts,
     check_option,
+    conf_file,
     config_directory,
     gpg_keys,
     read_options,
@@ -38,9 +39,13 @@ __all__ = [
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
-    """Options for a master role or a command, with ``gpg_keydir`` filled in. Raises ConfigError."""
+    """Options for a master role or a command, with ``gpg_keydir`` and ``conf_file`` filled in. Raises ConfigError."""
     options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
-    return dataclasses.replace(options, gpg_keydir=gpg_keys(options, config_dir, env))
+    places: dict[str, Any] = {
+        "gpg_keydir": gpg_keys(options, config_dir, env),
+        "conf_file": conf_file(options, "master", config_dir, env),
+    }
+    return dataclasses.replace(options, **places)
 
 
 def check_master_option(name: str, value: Any) -> None:

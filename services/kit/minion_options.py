@@ -11,7 +11,7 @@ from typing import Any
 
 from services.kit.fileserver_options import FileserverOptions
 from services.kit.option_fields import option
-from services.kit.options_reading import ConfigError, config_directory, gpg_keys, read_options
+from services.kit.options_reading import ConfigError, conf_file, config_directory, gpg_keys, read_options
 from services.kit.state_options import StateOptions
 
 #: What a minion may apply when it starts.
@@ -173,6 +173,7 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
         schedule_file=options.schedule_file or str(config_directory(config_dir, env) / "minion.d" / "_schedule.conf"),
         beacons_file=options.beacons_file or str(config_directory(config_dir, env) / "minion.d" / "beacons.conf"),
         gpg_keydir=gpg_keys(options, config_dir, env),
+        conf_file=conf_file(options, "minion", config_dir, env),
     )
 
 

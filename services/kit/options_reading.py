@@ -61,6 +61,11 @@ def gpg_keys(options: StateOptions, config_dir: str | None, env: Mapping[str, st
     return options.gpg_keydir or str(config_directory(config_dir, env) / "gpgkeys")
 
 
+def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env: Mapping[str, str] | None) -> str:
+    """The path of the main file, whether or not it is there."""
+    return options.conf_file or str(config_directory(config_dir, env) / file_name)
+
+
 def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
     """Whether a file of this kind of options may say this. Raises ConfigError: no such option, or it is of another type."""
     for known, meant in _with_settings(_with_table({name: value})).items():
@@ -69,9 +74,13 @@ def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
 
 
 def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
-    """Options by name, as statecore and templates see them."""
+    """Options by name, as statecore and templates see them, with ``config_dir`` and ``__role``, which users' modules ask for."""
     fields = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
-    return {**options.module_settings, **fields, **more}
+    place = {
+        "config_dir": options.conf_file.rpartition("/")[0],
+        "__role": "minion" if "host_root" in fields else "master",
+    }
+    return {**options.module_settings, **fields, **place, **more}
 
 
 def shown(options: StateOptions) -> dict[str, Any]:

@@ -52,6 +52,9 @@ class StateOptions(Values):
     tracing: dict[str, Any] = option(
         {}, "traces by OpenTelemetry: enabled, exporter, endpoint, ... (docs/operations/tracing.md)"
     )
+    conf_file: str = option(
+        "", "what users' modules find as `__opts__['conf_file']`; empty: <config dir>/master or <config dir>/minion"
+    )
     module_settings: dict[str, Any] = option(
         {}, "settings of modules and returners by their dotted names; `redis.host: x` in a file says the same"
     )

@@ -33,7 +33,6 @@ _TABLE: Mapping[str, str] = {
     "restart_on_error": _STARTER,
     "root_dir": _PATHS,
     "sock_dir": _PATHS,
-    "conf_file": "--config-dir says it",
     "default_include": "minion.d/*.conf is read",
     "include": "put it into minion.d/*.conf",
     "id_function": _ID,

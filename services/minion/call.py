@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -68,9 +69,10 @@ def run(argv: Sequence[str]) -> int:
     runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
+    told = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
     try:
         with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():
-            returned = runtime.call(fun, positional, keywords, executors(flags) or None)
+            returned = runtime.call(fun, positional, {**keywords, **told}, executors(flags) or None)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
     load = _load(options, fun, arguments, returned, flags.metadata)

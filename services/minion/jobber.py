@@ -33,8 +33,12 @@ _LOG = logging.getLogger("saltern.minion")
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
 
-#: By this name functions with ``**kwargs`` know the minion that published a job.
-_PUBLISHER = "__pub_id"
+#: Begins the names by which functions with ``**kwargs`` know their publication; ``__pub_id`` is the minion that published it.
+_PUBLICATION = "__pub_"
+
+#: What they know of it. Source: salt/minion.py (load_args_and_kwargs); of jobs of the schedule, salt/utils/schedule.py.
+_TOLD = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
+_TOLD_OF_OWN = ("fun", "jid", "metadata", "schedule")
 
 #: Ends of a minion's messages to its main process: a result is in the spool.
 SPOOLED = b"spooled"
@@ -146,7 +150,8 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     keywords = {
         name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
     }
-    returned = _guarded(runtime, load["fun"], positional, keywords, load)
+    told = _publication(load, _TOLD_OF_OWN) | _publication({"fun_args": positional, "pid": os.getpid()})
+    returned = _guarded(runtime, load["fun"], positional, {**keywords, **told}, load)
     kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
     more = {name: load[name] for name in ("schedule", "metadata", "ret_config", "ret_kwargs") if name in load}
     return {
@@ -164,11 +169,13 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
     positional, keywords = split_arguments(args)
-    # Only the master can say it: who signs certificates goes by it.
-    keywords = {name: value for name, value in keywords.items() if name != _PUBLISHER}
-    if "id" in load:
-        keywords[_PUBLISHER] = load["id"]
-    return _guarded(runtime, fun, positional, keywords, load)
+    # Only the master can say it: who signs certificates goes by the id.
+    keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
+    return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _TOLD)}, load)
+
+
+def _publication(load: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+    return {f"{_PUBLICATION}{name}": load[name] for name in (load if names is None else names) if name in load}
 
 
 def _guarded(

@@ -56,10 +56,13 @@ def _plain(annotation: Any) -> frozenset[str]:
     return kinds if kinds <= _PLAIN else frozenset()
 
 
-def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments without the publication's (``__pub_*``), unless the function takes any."""
+def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any], *, native: bool = False) -> dict[str, Any]:
+    """The keyword arguments without the publication's (``__pub_*``), unless the function takes any.
+
+    ``native``: it is one of ours, which look at nothing of the publication but who sent it (``__pub_id``).
+    """
     if takes_any(signature):
-        return dict(kwargs)
+        return {key: value for key, value in kwargs.items() if not native or key == "__pub_id" or key[:6] != "__pub_"}
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 

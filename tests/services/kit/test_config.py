@@ -42,7 +42,10 @@ def files(tmp_path: Path) -> Files:
 
 def test_without_files_the_defaults_hold(tmp_path: Path) -> None:
     for directory in (tmp_path, tmp_path / "missing"):
-        assert load_master(str(directory), {}) == MasterOptions(gpg_keydir=str(directory / "gpgkeys"))
+        places = {"gpg_keydir": str(directory / "gpgkeys"), "conf_file": str(directory / "master")}
+        assert load_master(str(directory), {}) == MasterOptions(**places)
+        seen = as_opts(load_master(str(directory), {}))
+        assert (seen["conf_file"], seen["config_dir"]) == (str(directory / "master"), str(directory))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,9 @@ def test_every_option_has_a_type_that_its_default_fits_and_a_sentence(
     import yaml
 
     # Set, because empty ones are filled in.
-    given: dict[str, Any] = {"id": "m", "gpg_keydir": "/k"} | (_FILLED if kind is MinionOptions else {})
+    given: dict[str, Any] = {"id": "m", "gpg_keydir": "/k", "conf_file": "/c"} | (
+        _FILLED if kind is MinionOptions else {}
+    )
     defaults = {item.name: getattr(kind(), item.name) for item in dataclasses.fields(kind)}
     loaded = load(files({name: yaml.safe_dump(defaults | given)}), {})
     assert loaded == kind(**given)

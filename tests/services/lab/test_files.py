@@ -66,7 +66,7 @@ def test_each_minion_reads_its_own_options(paths: Paths) -> None:
     called = load_minion(str(paths.etc), env={})
     ours = {item.name for item in dataclasses.fields(first) if getattr(called, item.name) != getattr(first, item.name)}
     # These are beside the file that was read.
-    assert ours == {"gpg_keydir", "schedule_file", "beacons_file"}
+    assert ours == {"gpg_keydir", "schedule_file", "beacons_file", "conf_file"}
 
 
 @pytest.mark.usefixtures("password")

@@ -29,6 +29,8 @@ class Functions:
     def __init__(self, **functions: Any) -> None:
         self.functions = functions
         self.calls: list[tuple[str, list[Any], dict[str, Any]]] = []
+        #: What each call was told of its publication.
+        self.publications: list[dict[str, Any]] = []
         self.jobs: list[Mapping[str, Any]] = []
         self.opts: dict[str, Any] = {"id": "web1"}
         #: What was delivered is written here: it happens in another process.
@@ -47,7 +49,11 @@ class Functions:
     ) -> Returned:
         assert job is not None
         self.jobs.append(job)
-        self.calls.append((fun, list(args), dict(kwargs or {})))
+        told = {name: value for name, value in (kwargs or {}).items() if name.startswith("__pub_")}
+        self.publications.append(told)
+        self.calls.append(
+            (fun, list(args), {name: value for name, value in (kwargs or {}).items() if name not in told})
+        )
         answer = self.functions[fun.replace(".", "_")]
         if callable(answer):
             answer = answer()
@@ -109,6 +115,19 @@ def test_several_functions_at_once() -> None:
     assert answer["retcode"] == {"test.ping": 0, "cmd.run": 3}
     assert answer["success"] == {"test.ping": True, "cmd.run": False}
     assert runtime.calls == [("test.ping", [], {}), ("cmd.run", ["x"], {})]
+
+
+def test_functions_know_their_publication() -> None:
+    runtime = Functions(shop_open=1)
+    more = {"user": "root", "tgt": "web*", "tgt_type": "glob", "ret": "", "replay_until": 1}
+    run(runtime, load("shop.open", [1, {"__kwarg__": True, "a": 2, "__pub_id": "db1", "__pub_user": "root"}], **more))  # type: ignore[arg-type]
+    (told,) = runtime.publications
+    assert runtime.calls == [("shop.open", [1], {"a": 2})]
+    assert told.keys() == {f"__pub_{name}" for name in ("arg", "fun", "jid", "ret", "tgt", "tgt_type", "user")}
+    assert (told["__pub_jid"], told["__pub_fun"], told["__pub_tgt"]) == (JID, "shop.open", "web*")
+    run(runtime, load("shop.open", [3], own=True, schedule="daily"))  # type: ignore[arg-type]
+    own = {"__pub_fun": "shop.open", "__pub_fun_args": [3], "__pub_jid": JID, "__pub_schedule": "daily"}
+    assert runtime.publications[-1] == own | {"__pub_pid": os.getpid()}
 
 
 def test_a_function_that_ends_its_process_still_returns() -> None:

@@ -81,3 +81,5 @@ def test_unknown_keywords():
 def test_what_the_publication_adds_reaches_only_those_who_take_any():
     assert accepted(inspect.signature(one), {"num": 1, "__pub_jid": "2"}) == {"num": 1}
     assert accepted(inspect.signature(star), {"__pub_jid": "2"}) == {"__pub_jid": "2"}
+    told = {"a": 1, "__pub_jid": "2", "__pub_id": "m"}
+    assert accepted(inspect.signature(star), told, native=True) == {"a": 1, "__pub_id": "m"}

@@ -40,7 +40,7 @@ def fails():
 
 
 def ask(tgt):
-    with salt.client.LocalClient(__opts__["conf_file"] if "conf_file" in __opts__ else None) as client:
+    with salt.client.LocalClient(__opts__["conf_file"]) as client:
         return client.cmd(tgt, "test.ping", timeout=1)
 """
 
