@@ -120,7 +120,9 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     event_return_queue_max_seconds: int = option(0, "seconds after which they are, few as they may be; 0: no limit")
     event_return_whitelist: list[str] = option([], "tag globs of events for event_return; empty: all")
     event_return_blacklist: list[str] = option([], "tag globs of events that event_return does not get")
-    ext_job_cache: str = option("", "returner that minions send every return to, besides the master")
+    ext_job_cache: str = option(
+        "", "returner that minions send every return to, besides the master, which tells it of jobs"
+    )
     master_job_cache: str = option(
         "local_cache",
         "a returner on the master that has jobs and returns, too; local_cache, redis: Redis alone has them",

@@ -14,7 +14,10 @@ from services.kit.config import ConfigError, MasterOptions
 #: Tags of jobs and returns, that a job cache of the site's own is made of.
 JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
 
-#: Values of ``master_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
+#: Of jobs alone.
+LOAD_TAGS = JOB_TAGS[:1]
+
+#: Values of ``master_job_cache`` and ``ext_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
 REDIS = ("local_cache", "redis", "")
 
 #: Tag glob -> files, in the order in which they were configured; a glob may come twice.
@@ -52,9 +55,14 @@ def has_own_cache(options: MasterOptions) -> bool:
     return options.master_job_cache not in REDIS
 
 
+def has_ext_cache(options: MasterOptions) -> bool:
+    """Whether minions send their returns to a returner of the site's, which is to know the jobs, too."""
+    return options.ext_job_cache not in REDIS
+
+
 def wanted_tags(options: MasterOptions) -> list[str]:
     """Tag globs of all events that are to be kept, as far as this configuration says. Raises ConfigError."""
     reactor = [glob for row in rows_of(options.reactor) for glob in row]
     returned = (options.event_return_whitelist or ["*"]) if options.event_return else []
-    cached = JOB_TAGS if has_own_cache(options) else ()
+    cached = JOB_TAGS if has_own_cache(options) else LOAD_TAGS if has_ext_cache(options) else ()
     return sorted({*options.events_kept, *reactor, *returned, *cached, tags.REACTOR_ORDERS + "*"})

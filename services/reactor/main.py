@@ -25,7 +25,7 @@ from services.kit.bus import EventSender
 from services.kit.config import MasterOptions, as_opts
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
-from services.kit.reactor_rows import has_own_cache, rows_of
+from services.kit.reactor_rows import rows_of
 from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.reactor import event_return, job_cache
@@ -228,11 +228,10 @@ def _loop(role: Role) -> None:
     ended = threading.Event()
     followers = [
         threading.Thread(target=work, args=(options, partial(runtime_of, options), ended), name=name, daemon=True)
-        for name, work, wanted in (
-            ("event-return", event_return.follow, bool(options.event_return)),
-            ("job-cache", job_cache.follow, has_own_cache(options)),
+        for name, work in (
+            *([("event-return", event_return.follow)] if options.event_return else []),
+            *job_cache.followers(options),
         )
-        if wanted
     ]
     for one in followers:
         one.start()

@@ -29,6 +29,9 @@ _MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "tra
 _OWN = "req"
 _OWN_ID = "own_jid"
 
+#: What the event of such a return says of its job. Source: salt/utils/job.py (store_job).
+_ASKED = ("arg", "tgt", "tgt_type")
+
 #: JID of a return that the minion asks the master not to keep (``return_job: nocache`` of a schedule).
 _UNKEPT = "nocache"
 
@@ -100,10 +103,12 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
         # Listeners hear of it; nothing is kept.
         desk.fire(*_told(minion_id, result))
         return "unkept"
-    event = _event_of(desk, minion_id, result)
+    job = _load_of(result, minion_id)
+    # There was no event of a new job: that of the return says what was asked for.
+    event = _event_of(desk, minion_id, {**result, **{name: job[name] for name in _ASKED}})
     first = desk.store.jobs.store_external(
         result["jid"],
-        _load_of(result, minion_id),
+        job,
         result,
         ttl=ttl,
         compress_above=desk.options.compress_return_bytes,

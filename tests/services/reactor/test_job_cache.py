@@ -12,7 +12,7 @@ import pytest
 from masterstore.store import Store
 from services.kit.bus import pack
 from services.kit.config import MasterOptions
-from services.reactor.job_cache import GROUP, PAUSES, TRIES, JobCache
+from services.reactor.job_cache import GROUP, LOADS_GROUP, PAUSES, TRIES, JobCache, followers
 from services.reactor.main import runtime_of
 
 pytestmark = pytest.mark.redis
@@ -53,8 +53,8 @@ class Site:
         self.cache = self.reader("mine")
         self.cache.turn()
 
-    def reader(self, name: str) -> JobCache:
-        return JobCache(self.store, self.runtime, name, lambda: self.now)
+    def reader(self, name: str, **more: bool) -> JobCache:
+        return JobCache(self.store, self.runtime, name, lambda: self.now, **more)
 
     def fire(self, tag: str, **data: Any) -> None:
         self.store.events.keep(pack(tag, data), 1000)
@@ -82,6 +82,51 @@ def test_jobs_and_returns_come_as_salt_hands_them_on(site: Site) -> None:
     ]
     assert site.store.event_groups.backlog(GROUP).in_hand == 0
     assert site.store.events.wanted() == {GROUP: ["salt/job/*/new", "salt/job/*/ret/*"]}
+
+
+def test_a_job_that_a_minion_began_itself_has_its_load_first(site: Site) -> None:
+    job = {"jid": JID, "fun": "test.ping", "arg": [], "tgt": "a", "tgt_type": "glob"}
+    site.fire(f"salt/job/{JID}/ret/a", **job, cmd="_return", id="a", fun_args=[], **{"return": True})
+    assert site.cache.turn()
+    load, ret = site.kept()
+    assert load == ["load", JID, {**job, "user": "a"}, ["a"]]
+    assert ret[0] == "return"
+
+
+def test_an_external_job_cache_is_told_of_jobs_alone(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    ext, bare = site.reader("mine", loads_alone=True), site.reader("bare", loads_alone=True)
+    (site.place.parent / "returners" / "bare.py").write_text("def returner(ret):\n    pass\n")
+    old = "import json\ndef save_load(jid, load):\n    open({place!r}, 'a').write(json.dumps([jid, 2]) + '\\n')\n"
+    (site.place.parent / "returners" / "old.py").write_text(old.format(place=str(site.place)))
+    ext.turn()
+    for number in range(3):
+        site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[number], minions=["a"])
+        site.fire(f"salt/job/{JID}/ret/a", id="a", jid=JID)
+    assert ext.turn()
+    assert [(row[0], row[2]["arg"], row[3]) for row in site.kept()] == [("load", [n], ["a"]) for n in range(3)]
+    assert site.store.event_groups.backlog(LOADS_GROUP).in_hand == 0
+    site.place.unlink()
+    # One that is not to know the minions, and one that is to know nothing.
+    for reader in (site.reader("old", loads_alone=True), bare):
+        site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[], minions=["a"])
+        site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[], minions=["a"])
+        assert reader.turn()
+    assert site.kept() == [[JID, 2]] * 2
+    assert caplog.text.count("ext_job_cache: it is not told of jobs") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, []),
+        ({"master_job_cache": "mine"}, ["job-cache"]),
+        ({"ext_job_cache": "mine"}, ["ext-job-cache"]),
+        ({"ext_job_cache": "redis", "master_job_cache": "local_cache"}, []),
+    ],
+)
+def test_whom_the_options_ask_for(options: dict[str, str], names: list[str]) -> None:
+    assert [name for name, _ in followers(MasterOptions(**options))] == names
 
 
 def test_what_comes_while_the_database_is_away_waits(site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -94,6 +94,8 @@ class TestReturn:
         ((tag, data),) = worker.events
         assert is_jid(data["jid"])
         assert tag == f"salt/job/{data['jid']}/ret/web1"
+        # No event of a new job said it.
+        assert (data["arg"], data["tgt"], data["tgt_type"]) == (data["fun_args"], "web1", "glob")
         job = worker.store.jobs.job(data["jid"])
         assert (job.load["fun"], job.load["tgt"], job.expected) == ("state.apply", "web1", ("web1",))
 
