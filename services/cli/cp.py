@@ -24,7 +24,7 @@ from services.cli.request import add_target_flags, names_of
 from services.kit.arguments import on_the_wire
 from services.kit.commandline import CommandError, CommandParser, Exit
 from services.kit.config import ClientOptions
-from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.named_tuple import NamedTuple
@@ -41,8 +41,8 @@ examples:
 
 A directory comes with everything in it; a destination that ends in / is a directory, and so is one for several sources.
 
-Exit codes: 0 done; 1 a minion did not take a file, or did not return; 2 no minion matched; 42 a source that is not there;
-64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+Exit codes: 0 done; 1 a minion did not take a file, or did not return; 2 no minion matched; 42 a source that is
+not there or cannot be read; 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
 """
 
 #: Salt's code for a source that is not there.
@@ -71,8 +71,14 @@ def run(argv: Sequence[str], outside: Outside | None = None) -> int:
 
 
 def items(sources: Sequence[str], dest: str) -> list[Item]:
-    """What to bring where. Raises CommandError (exit code 42) for a source that is not there."""
-    found = [(Path(source), list(_below(Path(source)))) for source in sources]
+    """What to bring where. Raises CommandError (exit code 42) for a source that is not there or cannot be sent."""
+    if "" in sources:
+        # To Path it would mean the directory that the operator is in.
+        raise CommandError("'' does not exist", EX_SOURCE)
+    try:
+        found = [(Path(source), list(_below(Path(source)))) for source in sources]
+    except OSError as error:
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}", EX_SOURCE) from error
     count = sum(len(below) for _, below in found)
     into = count > 1 or re.search(r"[\\/]$", dest) is not None or any(source.is_dir() for source, _ in found)
     listed = []
@@ -80,37 +86,65 @@ def items(sources: Sequence[str], dest: str) -> list[Item]:
         for path in below:
             # A directory keeps its own name below the destination, as in Salt.
             relative = path.relative_to(source).as_posix() if path != source else ""
-            remote = posixpath.join(dest, source.absolute().name, relative) if into else dest
+            remote = posixpath.join(dest, _own_name(source), relative) if into else dest
             directory = path.is_dir()
             mode = None if directory else stat.S_IMODE(path.stat().st_mode)
             listed.append(Item(None if directory else path, remote.rstrip("/") if not relative else remote, mode))
     return listed
 
 
-def _below(path: Path) -> Iterator[Path]:
-    """The files at and below a path, and the empty directories, in order."""
-    if not path.exists():
-        raise CommandError(f"{path} does not exist", EX_SOURCE)
+def _own_name(source: Path) -> str:
+    """The name of a source; of ``..`` that of the directory, of a link the link's."""
+    return source.resolve().name if source.name in ("", "..") else source.name
+
+
+def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """The files at and below a path, and the empty directories, in order. ``above``: the real directories that it lies in."""
+    if fault := _fault(path, above):
+        raise CommandError(fault, EX_SOURCE)
     if not path.is_dir():
         yield path
         return
     inside = sorted(path.iterdir())
     for each in inside:
-        yield from _below(each)
+        yield from _below(each, (*above, path.resolve()))
     if not inside:
         yield path
 
 
+def _fault(path: Path, above: tuple[Path, ...]) -> str:
+    """Why a path cannot be sent, "" when it can: told of every file before the first is sent."""
+    if not path.exists():
+        leads = f" leads to {path.readlink()}, which" if path.is_symlink() else ""
+        return f"{path}{leads} does not exist"
+    if not os.access(path, os.R_OK):
+        return f"{path} cannot be read: Permission denied"
+    if path.is_dir():
+        return f"{path} is a link to a directory that it lies in" if path.resolve() in above else ""
+    # A pipe by its own name is meant (<(command)); one among files would be waited for without end.
+    if above and not path.is_file():
+        return f"{path} is neither a file nor a directory"
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return f"the name {str(path)!r} cannot be sent: it is not UTF-8"
+    return ""
+
+
 def chunks(path: Path, *, compressed: bool) -> Iterator[bytes]:
-    """The file in pieces that a job carries; an empty file is one piece of nothing."""
-    with path.open("rb") as file:
-        piece = file.read(CHUNK)
-        while True:
-            following = file.read(CHUNK)
-            yield base64.b64encode(gzip.compress(piece, mtime=0) if compressed else piece)
-            if not following:
-                return
-            piece = following
+    """The file in pieces that a job carries; an empty file is one piece of nothing. Raises CommandError (exit code 42) when it
+    cannot be read."""
+    try:
+        with path.open("rb") as file:
+            piece = file.read(CHUNK)
+            while True:
+                following = file.read(CHUNK)
+                yield base64.b64encode(gzip.compress(piece, mtime=0) if compressed else piece)
+                if not following:
+                    return
+                piece = following
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}", EX_SOURCE) from error
 
 
 class _Answers:
@@ -138,9 +172,15 @@ def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
     send = partial(_send, control, options, outside, watch, follow, flags.delimiter)
     tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
     results: dict[str, dict[str, Any]] = {}
-    for item in brought:
-        for minion, said in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
-            results.setdefault(minion, {})[item.remote] = said
+    try:
+        for item in brought:
+            for minion, said in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
+                results.setdefault(minion, {})[item.remote] = said
+    except (CommandError, ControlError, ControlTimeout, KeyboardInterrupt):
+        if results:
+            # What minions have by now.
+            printer.show(results)
+        raise
     if not results:
         printer.say(report.NO_MATCH)
         return Exit.OK if stock_codes() else Exit.NO_RETURN

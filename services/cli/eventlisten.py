@@ -69,6 +69,12 @@ def _wanted(tag: str, globs: Sequence[str]) -> bool:
     return not globs or any(tag_matches(tag, glob) for glob in globs)
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of events")
+    return int(text)
+
+
 def parser() -> CommandParser:
     """The options of ``eventlisten``."""
     made = CommandParser(
@@ -77,5 +83,5 @@ def parser() -> CommandParser:
         "Shows events of the master's bus as they fire; with tags (globs or regular expressions) those alone.",
         _EPILOG,
     )
-    made.add_argument("-n", "--count", type=int, default=-1, metavar="N", help="end after so many events")
+    made.add_argument("-n", "--count", type=_count, default=-1, metavar="N", help="end after so many events")
     return made

@@ -94,10 +94,12 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
                 watch,
                 follow,
                 returns,
-                printer.say,
+                # What --static shows is one document, which lines about the steps would spoil.
+                _on_stderr if flags.static else printer.say,
                 failhard=flags.failhard,
                 wait=flags.batch_wait,
                 expect=returns.expect,
+                tell_steps=not flags.static,
             )
             return returns.close(worst=True) if matched else _no_match(printer)
         job = publish(*call)
@@ -202,6 +204,10 @@ def _delivery(request: SaltRequest) -> dict[str, Any]:
     return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 
 
+def _on_stderr(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 def _no_match(printer: Printer) -> int:
     printer.say(report.NO_MATCH)
     sys.stderr.write(f"{report.NO_RETURN}\n")
@@ -228,6 +234,8 @@ class _Returns:
         self._known: dict[str, Mapping[str, Any]] = {}
         self._all: Sequence[str] = ()
         self._waits_until = 0
+        #: Whether a minion did not return and is not shown (``--hide-timeout``).
+        self._hidden = False
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}
         flags = request.flags
@@ -280,6 +288,8 @@ class _Returns:
                 left = [name for name in self._all if name not in self._loads]
                 self._known |= {name: {} for name in [*left, minion]} | dict(self._memory.known(left or [minion]))
             self._show(minion, self._in_its_place(minion, jid, part))
+        else:
+            self._hidden = True
         if self._progress is not None:
             self._progress.lost()
 
@@ -317,7 +327,7 @@ class _Returns:
         return self._code()
 
     def _code(self) -> int:
-        if any(retcode_of(load) for load in self._loads.values()):
+        if self._hidden or any(retcode_of(load) for load in self._loads.values()):
             sys.stderr.write(f"{report.FAILED}\n")
             return Exit.GENERIC
         return Exit.OK

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NoReturn
 
 from services.kit.options_reading import ConfigError
@@ -177,6 +178,7 @@ def run_command(body: Callable[[], int]) -> int:
     """
     # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
     gc.set_threshold(500_000, 20, 50)
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A minion may return what the terminal's encoding has no letters for; that must not hide the rest.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -187,14 +189,42 @@ def run_command(body: Callable[[], int]) -> int:
         sys.stderr.write("\nExiting gracefully on Ctrl-c\n")
         return Exit.OK
     except BrokenPipeError:
-        # The reader (less, head) has seen enough. Python would complain again when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (less, head) has seen enough.
+        _silence_stdout()
         return Exit.OK
     except ConfigError as error:
         return _failed(str(error), Exit.CONFIG)
     except CommandError as error:
         return _failed(str(error), error.code)
+    except OSError:
+        if why := _stdout_fault():
+            return _failed(f"standard output cannot be written: {why}", Exit.GENERIC)
+        raise
     return code
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed (``>&-``), which Python has as None, become the null device."""
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or null.open(encoding="utf-8")
+    sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
+
+
+def _stdout_fault() -> str:
+    """Why stdout takes nothing (a full disk), "" when it does. It is tried, for it need not have a buffer that would know."""
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError as error:
+        _silence_stdout()
+        return error.strerror or str(error)
+    return ""
+
+
+def _silence_stdout() -> None:
+    # Python writes what is left, and would complain again, when it closes stdout.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def leave(code: int) -> NoReturn:

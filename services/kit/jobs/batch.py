@@ -126,10 +126,12 @@ def run_batch(
     failhard: bool,
     wait: float = 0,
     expect: Callable[[int], None] | None = None,
+    tell_steps: bool = True,
 ) -> bool:
     """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched.
 
     ``wait``: seconds after a minion is done before its place is taken. ``expect`` is told how many minions get the job.
+    ``tell_steps``: ``say`` is given a line for each step, not only for minions that do not answer.
     """
     tgt, tgt_type, fun, arg = call
     ping = publish(tgt, tgt_type, "test.ping", [])
@@ -142,7 +144,8 @@ def run_batch(
         say(f"Minion {minion} did not respond. No job will be sent.")
 
     def start(minions: list[str], steps: _Steps) -> None:
-        say(f"\nExecuting run on {minions}\n")
+        if tell_steps:
+            say(f"\nExecuting run on {minions}\n")
         job = publish(minions, "list", fun, arg)
         if job["jid"]:
             follow(job, steps)

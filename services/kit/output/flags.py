@@ -82,13 +82,13 @@ class Printer:
         """Reads the flags of ``add_output_flags``. Raises CommandError when ``--out-file`` cannot be written, ConfigError for
         an option that says nothing an outputter understands."""
         self._file = Path(flags.out_file or config.output_file) if flags.out_file or config.output_file else None
+        self._file_option = "--out-file" if flags.out_file else "output_file"
         if self._file is not None:
             try:
                 # The file of the configuration is everybody's, so it only grows.
                 self._file.open("w" if flags.out_file and not flags.out_append else "a").close()
             except OSError as error:
-                name = "--out-file" if flags.out_file else "output_file"
-                raise CommandError(f"{name} {self._file}: {error.strerror}", Exit.USAGE) from error
+                raise self._unwritable(error, Exit.USAGE) from error
         is_terminal = self._file is None and sys.stdout.isatty()
         color = color_wanted(
             force=flags.force_color,
@@ -140,14 +140,21 @@ class Printer:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """Prints text as it is, at once: what is printed late looks like a slow minion."""
+        """Prints text as it is, at once: what is printed late looks like a slow minion. Raises CommandError when the file of
+        ``--out-file`` takes no more."""
         if self._file is None:
             shown = fit_for_terminal(text, self.options.colors) if self._guarded else text
             sys.stdout.write(f"{shown}\n")
             sys.stdout.flush()
         else:
-            with self._file.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(f"{text}\n")
+            try:
+                with self._file.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                    file.write(f"{text}\n")
+            except OSError as error:
+                raise self._unwritable(error, Exit.GENERIC) from error
+
+    def _unwritable(self, error: OSError, code: int) -> CommandError:
+        return CommandError(f"{self._file_option} {self._file}: {error.strerror}", code)
 
 
 def _indent(configured: int | str | None) -> tuple[int | None, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -87,6 +88,16 @@ def test_silent_minions_get_no_job(master: Callable[..., Any], capsys: pytest.Ca
     assert code == 0
     assert "Minion a did not respond. No job will be sent.\n" in capsys.readouterr().out
     assert ("f.x", ["b"]) in jobs.published
+
+
+def test_one_document_is_not_spoilt_by_the_steps(
+    master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = run(master, ["-b", "1", "--static", "--out=json"], ["a", "b"], {"a": 0, "b": 0, "gone": 0})
+    assert code == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"a": "done", "b": "done"}
+    assert captured.err == "Minion gone did not respond. No job will be sent.\n"
 
 
 def test_exit_code_is_the_largest(master: Callable[..., Any]) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +16,9 @@ from hypothesis import strategies as st
 
 from services.cli import cp
 from services.kit.commandline import CommandError
+from services.kit.control import ControlError, ControlTimeout
+
+JID = "20260101000000000000"
 
 
 @pytest.fixture
@@ -46,6 +53,86 @@ def test_where_it_goes(here: Path, sources: list[str], dest: str, remote: list[s
     found = cp.items(sources, dest)
     assert [item.remote for item in found] == remote
     assert all((item.source is None) == item.remote.endswith(("empty", "hollow")) for item in found)
+
+
+def test_the_directory_above_keeps_its_own_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("single")
+    (here / "hollow").rmdir()
+    assert all(item.remote.startswith(f"/srv/{here.name}/") for item in cp.items([".."], "/srv"))
+
+
+def _link(here: Path, name: str, target: str) -> None:
+    (here / name).symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    ("make", "source", "why"),
+    [
+        (None, "", "'' does not exist"),
+        (
+            partial(_link, name="site/gone", target="nowhere"),
+            "site",
+            "site/gone leads to nowhere, which does not exist",
+        ),
+        (
+            partial(_link, name="site/css/up", target=".."),
+            "site",
+            "site/css/up is a link to a directory that it lies in",
+        ),
+        (lambda here: os.mkfifo(here / "site/pipe"), "site", "site/pipe is neither a file nor a directory"),
+        (
+            lambda here: Path(os.fsdecode(b"site/\xff")).touch(),
+            "site",
+            "the name 'site/\\udcff' cannot be sent: it is not UTF-8",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_told_before_anything_is(
+    here: Path, master: Callable[..., Any], capsys: pytest.CaptureFixture[str], make: Any, source: str, why: str
+) -> None:
+    if make is not None:
+        make(here)
+    fake = master()
+    assert cp.run(["*", "one.txt", source, "/srv"], fake.outside()) == 42
+    assert capsys.readouterr().err == f"ERROR: {why}\n"
+    assert fake.calls == []
+
+
+def test_a_pipe_may_be_a_source_itself(here: Path) -> None:
+    os.mkfifo(here / "pipe")
+    assert [item.remote for item in cp.items(["pipe"], "/etc/x")] == ["/etc/x"]
+
+
+def test_links_to_directories_beside_are_followed(here: Path) -> None:
+    _link(here, "site/other", "css")
+    assert "/srv/site/other/a.css" in [item.remote for item in cp.items(["site"], "/srv")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [(ControlTimeout("tcp://x", 1), 69), (KeyboardInterrupt(), 0), (ControlError("x", "no"), 1)]
+)
+def test_what_minions_have_is_shown_when_the_rest_cannot_be_sent(
+    here: Path, master: Callable[..., Any], capsys: pytest.CaptureFixture[str], fault: BaseException, code: int
+) -> None:
+    fake = master({"job_returns": {}})
+    jobs = iter([JID])
+
+    def publish(fields: dict[str, Any]) -> dict[str, Any]:
+        for jid in jobs:
+            fake.events.append(
+                (fake.now, f"salt/job/{jid}/ret/a", {"jid": jid, "id": "a", "return": True, "retcode": 0})
+            )
+            return {"jid": jid, "minions": ["a"], "missing": []}
+        raise fault
+
+    fake.answers["publish"] = publish
+    assert cp.run(["*", "one.txt", "two.txt", "/srv"], fake.outside()) == code
+    assert capsys.readouterr().out == "a:\n    ----------\n    /srv/one.txt:\n        True\n"
+
+
+def test_a_source_that_is_gone_meanwhile(here: Path) -> None:
+    with pytest.raises(CommandError, match="gone cannot be read: No such file or directory"):
+        list(cp.chunks(here / "gone", compressed=True))
 
 
 def test_a_source_that_is_not_there(here: Path) -> None:

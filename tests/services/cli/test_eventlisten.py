@@ -54,7 +54,8 @@ def test_ctrl_c_ends_it(master: Callable[..., Any]) -> None:
     assert eventlisten.run([], fake.outside()) == 0
 
 
-def test_a_wrong_word(master: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("count", ["x", "-1", "0", "1.5", "²"])
+def test_a_wrong_word(master: Callable[..., Any], count: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        eventlisten.run(["--count", "x"], master().outside())
+        eventlisten.run([f"--count={count}"], master(events=list(EVENTS)).outside())
     assert ended.value.code == 64

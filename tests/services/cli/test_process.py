@@ -83,3 +83,47 @@ def test_letters_that_the_terminal_does_not_know() -> None:
     code = "import sys; from services.kit.commandline import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
     done = python(code, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xfc\\ud800\n", "")
+
+
+@pytest.mark.parametrize(("lines", "unbuffered"), [(1, ""), (1, "1"), (100_000, "")])
+def test_a_full_disk_behind_stdout_is_told(lines: int, unbuffered: str) -> None:
+    code = PRINT_MUCH.replace("100_000", str(lines))
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.stderr == "ERROR: standard output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_what_is_no_fault_of_stdout_shows_as_the_defect_that_it_is() -> None:
+    done = python(PRINT_MUCH.replace("return 0", "raise OSError(28, 'elsewhere')").replace("100_000", "1"))
+    assert done.returncode == 1
+    assert "OSError: [Errno 28] elsewhere" in done.stderr
+
+
+ASK_STREAMS = """
+import sys
+from services.kit.commandline import run_command
+
+def body():
+    sys.stdout.write("out\\n")
+    sys.stderr.write(f"err {sys.stdin.read()!r} {sys.stdout.isatty()}\\n")
+    return 3
+
+sys.exit(run_command(body))
+"""
+
+
+@pytest.mark.parametrize(
+    ("closed", "out", "err"), [("1", "", "err '' False\n"), ("2", "out\n", ""), ("0", "out\n", "err '' False\n")]
+)
+def test_a_command_works_without_a_standard_stream(closed: str, out: str, err: str) -> None:
+    words = ["sh", "-c", f'exec "$0" -c "$1" {closed}>&-', sys.executable, ASK_STREAMS]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (3, out, err)

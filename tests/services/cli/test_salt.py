@@ -346,8 +346,10 @@ def test_exit_codes_of_salt_can_be_had(
 
 def test_hidden_timeouts(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", missing=("ghost",))}, [(0, *ret("a", True))])
-    assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.outside()) == 0
-    assert capsys.readouterr().out == "a:\n    True\n"
+    assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.outside()) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "a:\n    True\n"
+    assert captured.err == "ERROR: Minions returned with non-zero exit code\n"
 
 
 def test_dropped_return_is_shown_from_the_job_cache(

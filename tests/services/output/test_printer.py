@@ -198,3 +198,10 @@ def test_a_terminal_gets_colours_and_no_sequences_of_minions(strip: bool) -> Non
     assert PALETTE.cyan in shown
     assert ("\x1b[2J" in shown, "\x1b]0;" in shown, "\x08" in shown) == ((not strip,) * 3)
     assert plain.endswith("web1: ?[2J\n" if strip else "web1: \x1b[2J\n")
+
+
+def test_a_file_that_takes_no_more(printer: Callable[..., Any]) -> None:
+    full = printer("--out-file", "/dev/full")
+    with pytest.raises(CommandError, match=r"^--out-file /dev/full: No space left on device$") as raised:
+        full.say("x")
+    assert raised.value.code == 1
