@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import select
+import socket
+import ssl
 import subprocess
 import sys
 import textwrap
+import threading
+from collections.abc import Iterator
 from importlib import metadata
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 _SECONDS = 120
 
@@ -39,7 +51,7 @@ def told(program: str, *arguments: str, path: Path | None = None) -> str:
 
 @pytest.mark.redis
 def test_a_store_at_work_has_loaded_what_it_needs(redis_url: str) -> None:
-    heads = ("asyncio", "opentelemetry", "email", "zipfile", "redis.cluster", "redis.asyncio.client")
+    heads = ("asyncio", "opentelemetry", "email", "zipfile", "ssl", "redis.cluster", "redis.asyncio.client")
     found = told(_USES + f"print(*[name for name in {heads!r} if name in sys.modules])", redis_url)
     assert found == "", "a master that only keeps its memory has loaded these"
 
@@ -103,6 +115,98 @@ def test_what_was_imported_before_stays_as_it_is() -> None:
         told("import redis\nfrom masterstore import redis_parts\nprint(redis.Redis is redis_parts.Redis, type(redis))")
         == "True <class 'module'>"
     )
+
+
+def certificate(directory: Path) -> Path:
+    """Key and certificate of 127.0.0.1 that vouches for itself, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, now - datetime.timedelta(1), now + datetime.timedelta(1)
+    )
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+    pem = serialization.Encoding.PEM
+    path = directory / "tls.pem"
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + made.sign(key, hashes.SHA256()).public_bytes(pem)
+    )
+    return path
+
+
+@contextlib.contextmanager
+def over_tls(pem: Path, port: int) -> Iterator[tuple[int, list[object]]]:
+    """A port that speaks TLS and passes on what it hears to ``port``; who came."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    came: list[object] = []
+
+    def passed(one: socket.socket) -> None:
+        with (
+            context.wrap_socket(one, server_side=True) as secure,
+            socket.create_connection(("127.0.0.1", port)) as plain,
+        ):
+            ends = {secure: plain, plain: secure}
+            while all(_moved(end, ends[end]) for end in select.select(list(ends), [], [])[0]):
+                pass
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one, address = server.accept()
+                came.append(address)
+                threading.Thread(target=passed, args=(one,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1], came
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def _moved(source: socket.socket, target: socket.socket) -> bool:
+    """Whether there was something. A record of TLS is at most 16 kB, so nothing is left behind in it."""
+    data = source.recv(65536)
+    target.sendall(data)
+    return bool(data)
+
+
+#: A connection from the pool is asked first whether it is still good: over TLS that is an exception of ssl's own.
+_KEPT = """
+import sys
+{imported}
+assert "ssl" not in sys.modules
+client = {client}
+for _ in range(3):
+    assert client.set("a", 1)
+assert hasattr(sys.modules["redis.connection"].ssl, "create_default_context")
+"""
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("imported", "client"),
+    [
+        ("from masterstore.client import Client", "Client(sys.argv[1], timeout=30.0, client_name='parts').redis"),
+        ("import masterstore.redis_parts\nfrom redis.client import Redis", "Redis.from_url(sys.argv[1])"),
+    ],
+    ids=["the store", "somebody else"],
+)
+def test_a_connection_over_tls_is_kept(tmp_path: Path, redis_url: str, imported: str, client: str) -> None:
+    pem = certificate(tmp_path)
+    with over_tls(pem, urlsplit(redis_url).port or 6379) as (port, came):
+        told(_KEPT.format(imported=imported, client=client), f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={pem}")
+    assert len(came) == 1
+
+
+def test_a_name_of_tls_that_was_imported_is_what_it_stands_for() -> None:
+    program = """
+    from masterstore import redis_parts
+    from redis import connection
+    flags = getattr(connection, "VerifyFlags", None)
+    print(flags is None or (hasattr(flags, "VERIFY_X509_STRICT"), hasattr(flags, "NO_SUCH_FLAG")) == (True, False))
+    """
+    assert told(program) == "True"
 
 
 #: A redis-py that cannot do without its ``__init__``.
