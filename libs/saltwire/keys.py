@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from saltwire import key_formats
 from saltwire.errors import OwnFault, PeerFault, SignatureError
 
 #: Bytes behind a key string: 24 for AES-192, 32 for HMAC-SHA256.
@@ -46,7 +47,7 @@ class PublicKey:
 
     def __init__(self, key: rsa.RSAPublicKey) -> None:
         self._key = key
-        encoded = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        encoded = key.public_bytes(key_formats.Encoding.PEM, key_formats.PublicFormat.SubjectPublicKeyInfo)
         #: SubjectPublicKeyInfo, cleaned.
         self.pem: str = clean_pem(encoded.decode())
         numbers = key.public_numbers()
@@ -57,7 +58,7 @@ class PublicKey:
         """Reads a PEM; the header ``RSA PUBLIC KEY`` of old keys is understood. Raises PeerFault."""
         try:
             data = pem.encode() if isinstance(pem, str) else pem
-            key = serialization.load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
+            key = key_formats.load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
         except (ValueError, TypeError, UnsupportedAlgorithm, UnicodeError) as error:
             raise PeerFault(f"not a public key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPublicKey) or not _MIN_BITS <= key.key_size <= _MAX_BITS:
@@ -127,7 +128,7 @@ class PrivateKey:
     def from_pem(cls, pem: bytes) -> PrivateKey:
         """Reads a PEM without a passphrase. Raises OwnFault."""
         try:
-            key = serialization.load_pem_private_key(pem, password=None)
+            key = key_formats.load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise OwnFault(f"not a private key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPrivateKey):
@@ -137,7 +138,7 @@ class PrivateKey:
     def to_pem(self) -> bytes:
         """PKCS#1, as Salt stores it."""
         return self._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+            key_formats.Encoding.PEM, key_formats.PrivateFormat.TraditionalOpenSSL, key_formats.NoEncryption()
         )
 
     def sign(self, data: bytes, algo: str) -> bytes:

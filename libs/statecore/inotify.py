@@ -60,6 +60,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Root:
+    """What is watched because it was asked for."""
+
     mask: int
     recurse: bool
     auto_add: bool
@@ -69,6 +71,8 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
+    """A directory or file that the kernel watches."""
+
     root: str
     #: The host's path.
     path: str

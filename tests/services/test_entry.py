@@ -26,6 +26,7 @@ _NONE = frozenset(
     {
         *("asyncio", "opentelemetry", "email", "http.client", "importlib.metadata", "zipfile", "difflib", "csv"),
         *("pickle", "multiprocessing", "concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster"),
+        *("inspect", "ipaddress", "ssl", "cryptography.hazmat.primitives.serialization.ssh"),
     }
 )
 
@@ -38,15 +39,15 @@ _STORE = frozenset(("redis", "masterstore"))
 _MINIONS = frozenset(("services.kit.minion_options",))
 _MASTERS = frozenset(("services.kit.config", "services.kit.master_options", "services.kit.worker_options"))
 
-#: Role -> what it must not have loaded. cryptography's SSH keys, which it always loads, ask for ``inspect``.
+#: Role -> what it must not have loaded.
 NOT_LOADED: Mapping[str, frozenset[str]] = {
-    "eventpublisher": _NONE | _MINIONS | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
-    "reqserver": _NONE | _MINIONS | _READERS | _STORE | {"inspect", "ipaddress", "cryptography.hazmat"},
-    "publisher": _NONE | _MINIONS | _READERS | {"ipaddress"},
-    "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "inspect", "ipaddress", "cryptography.hazmat"},
-    "reactor": _NONE | _MINIONS | {"jinja2", "inspect", "ipaddress", "cryptography.hazmat"},
-    "mworker": _NONE | _MINIONS | {"jinja2", "ipaddress"},
-    "minion": _NONE | _MASTERS | _STORE | {"jinja2", "ipaddress"},
+    "eventpublisher": _NONE | _MINIONS | _READERS | _STORE | {"cryptography.hazmat"},
+    "reqserver": _NONE | _MINIONS | _READERS | _STORE | {"cryptography.hazmat"},
+    "publisher": _NONE | _MINIONS | _READERS,
+    "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "cryptography.hazmat"},
+    "reactor": _NONE | _MINIONS | {"jinja2", "cryptography.hazmat"},
+    "mworker": _NONE | _MINIONS | {"jinja2"},
+    "minion": _NONE | _MASTERS | _STORE | {"jinja2"},
 }
 
 

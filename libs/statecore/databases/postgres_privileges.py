@@ -21,6 +21,8 @@ EVERY = "ALL"
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
+    """A kind of object that privileges are on."""
+
     #: Letter of the kind in acldefault.
     letter: str
     privileges: tuple[str, ...]

@@ -110,6 +110,8 @@ def _listed(graph: Graph) -> tuple[Low, ...]:
 
 @dataclass(slots=True)
 class _Driver:
+    """One run."""
+
     loader: Loader
     options: Options
     _number: int = 0

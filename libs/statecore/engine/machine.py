@@ -66,6 +66,8 @@ _SHARED = 8
 
 @dataclass(slots=True)
 class _Visit:
+    """A node whose turn has begun."""
+
     node: Node
     #: What has to be evaluated before it, drawn lazily; what was drawn is never looked at again.
     todo: Iterator[Node]

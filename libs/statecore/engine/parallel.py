@@ -23,6 +23,8 @@ _BLOCK = 65536
 
 @dataclass(slots=True)
 class _Child:
+    """A state that runs in a process of its own."""
+
     instruction: Call
     pid: int
     pipe: int

@@ -54,6 +54,8 @@ def report(findings: Sequence[Finding]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Checker:
+    """One look through a tree."""
+
     bench: Bench
     pillar_known: bool
     #: ID -> SLS that declare it, of all that could be rendered.

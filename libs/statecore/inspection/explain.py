@@ -40,6 +40,8 @@ def explain(bench: Bench, slses: Sequence[str] | None, wanted: str) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
+    """One state, told of."""
+
     bench: Bench
     draft: Draft
     history: History

@@ -34,6 +34,8 @@ class Returns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
+    """A job that is waited for."""
+
     wait: JobWait
     returns: Returns
     pace: Pace
