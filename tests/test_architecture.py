@@ -539,11 +539,11 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
                 "services.minion.call",
             ),
             *("services.minion.duties", "services.minion.learned", "services.minion.zygote"),
-            *("services.kit.output.__init__", "masterstore.redis_parts"),
+            *("services.kit.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
         "are asked for; test.ping must not load the stages of a state run, nor salt-call --local what speaks to a master, nor "
-        "a role what of redis-py a master has no use for",
+        "a role what of redis-py and cryptography it has no use for",
     ),
     "importlib.metadata": (tuple(PACKAGES), "it imports nothing"),
     "pkgutil": (("statecore.loader",), "modules are found by the loader"),
