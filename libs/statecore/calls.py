@@ -14,7 +14,7 @@ from statecore.context import Context
 from statecore.errors import CommandError, InvocationError, NotAvailable, StatecoreError
 from statecore.execution import executed, executors_of, in_whole
 from statecore.loader import Loader, Served
-from statecore.loader.arguments import accepted, misfit, unknown
+from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.named_tuple import NamedTuple
 from statecore.runtime_ports import LoaderCatalog
@@ -80,12 +80,12 @@ def returned(
 
 def _called(call: Call, served: Served, function: str, ctx: Context, loader: Loader) -> Returned:
     job = call.job or {}
-    signature = served.signature(function)
-    keywords = accepted(signature, call.kwargs, native=served.native)
-    if wrong := unknown(signature, keywords):
+    parameters = served.parameters(function)
+    keywords = accepted(parameters, call.kwargs, native=served.native)
+    if wrong := unknown(parameters, keywords):
         raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
     own = served.functions[function]
-    if fault := misfit(own.__name__, signature, call.args, keywords):
+    if fault := served.misfit(function, own.__name__, call.args, keywords):
         return _failed(f"Passed invalid arguments to {call.fun}: {fault}\n{inspect.getdoc(own) or ''}")
     executors = executors_of(job, ctx.opts, own="jid" in job)
     data = {**job, "fun": call.fun}

@@ -16,7 +16,7 @@ from statecore.context import Context
 from statecore.errors import NotAvailable, SlsError, StatecoreError
 from statecore.host import Host
 from statecore.loader import Loader, Served
-from statecore.loader.arguments import misfit, unknown
+from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table
 from statecore.named_tuple import NamedTuple
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top
@@ -195,10 +195,10 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
     """What a plugin's function returns. Raises PluginError, with the place in the plugin."""
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
-    signature = served.signature(function)
-    if wrong := unknown(signature, kwargs):
-        raise PluginError(f"it does not take {', '.join(wrong)}; it takes {', '.join(list(signature.parameters)[2:])}")
-    if fault := misfit(function, signature, args, kwargs):
+    if wrong := unknown(served.parameters(function), kwargs):
+        takes = list(served.signature(function).parameters)[2:]
+        raise PluginError(f"it does not take {', '.join(wrong)}; it takes {', '.join(takes)}")
+    if fault := served.misfit(function, function, args, kwargs):
         raise PluginError(fault)
     seconds = float(ctx.opts.get("ext_pillar_timeout") or _TIMEOUT)
     try:

@@ -109,7 +109,7 @@ def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Ma
 
 
 def _checks_itself(served: Served, function: str) -> bool:
-    return "check_cmd" in served.signature(function).parameters
+    return "check_cmd" in served.parameters(function).named
 
 
 def _regular(low: Low, returned: Any) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from statecore.named_tuple import NamedTuple
 
 _PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
+
+#: Flags of the code of a function with ``*args`` and with ``**kwargs``, as ``inspect`` has them.
+_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
 
 #: What a list is of.
 _INSIDE = re.compile(r"\[.*?\]")
@@ -35,6 +38,11 @@ class Parameters(NamedTuple):
     #: Name -> what its annotation says it is, of those that take nothing but plain data: some of ``_PLAIN``.
     plain: Mapping[str, frozenset[str]] = MappingProxyType({})
 
+    #: Those that may be given by their place.
+    by_place: tuple[str, ...] = ()
+    #: Whether more may be given by place.
+    takes_more: bool = False
+
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
         """Those of a signature from which ctx is left out already."""
@@ -45,6 +53,45 @@ class Parameters(NamedTuple):
             takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
             required=tuple(name for name, must in named.items() if must),
             plain={each.name: kinds for each in parameters if (kinds := _plain(each.annotation))},
+            by_place=tuple(each.name for each in parameters if _is_positional(each)),
+            takes_more=any(each.kind is each.VAR_POSITIONAL for each in parameters),
+        )
+
+    @classmethod
+    def of_function(cls, function: Callable[..., Any], given: int) -> Parameters | None:
+        """The same of a plain function, of which the first ``given`` are filled in already; None: its signature is to be asked.
+
+        Each job asks it of its function, and ``inspect`` is a megabyte that most of them can do without.
+        """
+        if type(function) is not FunctionType or vars(function):
+            # What wraps another says so in an attribute.
+            return None
+        code, by_keyword = function.__code__, function.__kwdefaults__ or {}
+        count = code.co_argcount
+        if count < given:
+            return None
+        by_place = code.co_varnames[given:count]
+        optional = len(function.__defaults__ or ())
+        must = max(0, count - optional - given)
+        named = {name: at < must for at, name in enumerate(by_place)}
+        named |= {name: name not in by_keyword for name in code.co_varnames[count : count + code.co_kwonlyargcount]}
+        annotations = function.__annotations__
+        return cls(
+            named,
+            takes_any=bool(code.co_flags & _CO_VARKEYWORDS),
+            required=tuple(name for name, needed in named.items() if needed),
+            plain={name: kinds for name in named if (kinds := _plain(annotations.get(name)))},
+            by_place=by_place,
+            takes_more=bool(code.co_flags & _CO_VARARGS),
+        )
+
+    def fit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether ``misfit`` has nothing to say."""
+        if len(args) > len(self.by_place) and not self.takes_more:
+            return False
+        filled = self.by_place[: len(args)]
+        return not any(name in kwargs for name in filled) and all(
+            name in kwargs or name in filled for name in self.required
         )
 
 
@@ -56,26 +103,21 @@ def _plain(annotation: Any) -> frozenset[str]:
     return kinds if kinds <= _PLAIN else frozenset()
 
 
-def accepted(signature: inspect.Signature, kwargs: Mapping[str, Any], *, native: bool = False) -> dict[str, Any]:
+def accepted(parameters: Parameters, kwargs: Mapping[str, Any], *, native: bool = False) -> dict[str, Any]:
     """The keyword arguments without the publication's (``__pub_*``), unless the function takes any.
 
     ``native``: it is one of ours, which look at nothing of the publication but who sent it (``__pub_id``).
     """
-    if takes_any(signature):
+    if parameters.takes_any:
         return {key: value for key, value in kwargs.items() if not native or key == "__pub_id" or key[:6] != "__pub_"}
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
-def takes_any(signature: inspect.Signature) -> bool:
-    """Whether the function has ``**kwargs``."""
-    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values())
-
-
-def unknown(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> list[str]:
+def unknown(parameters: Parameters, kwargs: Mapping[str, Any]) -> list[str]:
     """Keyword arguments that the function does not take, as ``key=value``."""
-    if takes_any(signature):
+    if parameters.takes_any:
         return []
-    return [f"{key}={value}" for key, value in kwargs.items() if key not in signature.parameters]
+    return [f"{key}={value}" for key, value in kwargs.items() if key not in parameters.named]
 
 
 def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
 from statecore.context import Context
 from statecore.errors import StatecoreError
-from statecore.loader.arguments import Parameters
+from statecore.loader.arguments import Parameters, misfit
 from statecore.loader.find import Source
 from statecore.ports import Function
 
@@ -41,12 +41,17 @@ class Served:
     outputters: Mapping[str, str] = field(default_factory=dict)
     #: Further names that it serves (Salt's ``__virtual_aliases__``).
     aliases: tuple[str, ...] = ()
-    #: The docstring of the module.
-    module_doc: str | None = None
+    #: The docstring of the module, as it stands there.
+    raw_doc: str | None = None
     #: Whether the functions take ctx first: our own do, but for those that users' modules see under Salt's names.
     takes_ctx: bool = False
     _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
     _parameters: dict[str, Parameters] = field(default_factory=dict)
+
+    @property
+    def module_doc(self) -> str | None:
+        """The docstring of the module."""
+        return None if self.raw_doc is None else inspect.cleandoc(self.raw_doc)
 
     @property
     def native(self) -> bool:
@@ -70,8 +75,16 @@ class Served:
         """What a caller may pass, and must."""
         known = self._parameters.get(function)
         if known is None:
-            known = self._parameters[function] = Parameters.of(self.signature(function))
+            own = self.functions[function]
+            known = Parameters.of_function(own, int(self.takes_ctx)) or Parameters.of(self.signature(function))
+            self._parameters[function] = known
         return known
+
+    def misfit(self, function: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """Why the function, which is called ``name``, cannot be called so; None when it can."""
+        if self.parameters(function).fit(args, kwargs):
+            return None
+        return misfit(name, self.signature(function), args, kwargs)
 
     def signature(self, function: str) -> inspect.Signature:
         """What a caller may pass: the function's signature, ctx left out for native functions."""
@@ -108,7 +121,7 @@ def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Ser
         for name, value in vars(part).items()
         if not name.startswith("_")
         and name not in hidden
-        and inspect.isfunction(value)
+        and isinstance(value, FunctionType)
         and value.__module__ == part.__name__
     }
     for public, python_name in aliases.items():
@@ -119,7 +132,7 @@ def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Ser
         functions=functions,
         binder=bind_native,
         outputters=getattr(module, "OUTPUTTERS", {}),
-        module_doc=inspect.getdoc(module),
+        raw_doc=module.__doc__,
         takes_ctx=True,
     )
 
@@ -129,14 +142,14 @@ def serve_plain(source: Source, module: ModuleType) -> Served:
     functions = {
         name: value
         for name, value in vars(module).items()
-        if not name.startswith("_") and inspect.isfunction(value) and value.__module__ == module.__name__
+        if not name.startswith("_") and isinstance(value, FunctionType) and value.__module__ == module.__name__
     }
     return Served(
         name=source.stem,
         source=source,
         functions=functions,
         binder=lambda function, ctx, /: function,
-        module_doc=inspect.getdoc(module),
+        raw_doc=module.__doc__,
     )
 
 

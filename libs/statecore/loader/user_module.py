@@ -86,7 +86,7 @@ class UserModule:
             functions=functions,
             binder=self.bind,
             outputters=self._outputters(),
-            module_doc=inspect.getdoc(self.module),
+            raw_doc=self.module.__doc__,
         )
 
     def _initialise(self, init: Function, ctx: Context) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,7 +42,6 @@ def _uncallable(data: Mapping[str, Any], loader: Loader, ctx: Context) -> Iterat
         if error.reason:
             yield f"Reason: {error.reason}"
         return
-    for parameter in served.signature(function).parameters.values():
-        wanted = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        if wanted and parameter.default is inspect.Parameter.empty and parameter.name not in data:
-            yield f"Missing parameter {parameter.name} for state {full}"
+    for name in served.parameters(function).required:
+        if name not in data:
+            yield f"Missing parameter {name} for state {full}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
-from statecore.loader.arguments import accepted, misfit, unknown
+from statecore.loader.arguments import Parameters, accepted, misfit, unknown
 
 
 def none():
@@ -71,15 +75,62 @@ def test_as_python_says_it(function, args, kwargs):
     else:
         expected = None
     assert misfit(function.__name__, inspect.signature(function), args, kwargs) == expected
+    assert Parameters.of(inspect.signature(function)).fit(args, kwargs) == (expected is None)
+
+
+def placed(a: int, /, b: str | list[str], c=(), *more, d: bool, e: dict[str, int] | None = None, **others):
+    """All kinds."""
+
+
+def first_only(ctx):
+    """Nothing but what is given."""
+
+
+def all_default(ctx=None, name: str = ""):
+    """What is given has a default, too."""
+
+
+@pytest.mark.parametrize("given", [0, 1])
+@pytest.mark.parametrize(
+    "function",
+    [*{function: None for function, *_ in CALLS if function is not none}, placed, first_only, all_default],
+    ids=lambda function: function.__name__,
+)
+def test_a_plain_function_is_read_as_its_signature_is(function, given):
+    signature = inspect.signature(function)
+    left = signature.replace(parameters=list(signature.parameters.values())[given:])
+    assert Parameters.of_function(function, given) == Parameters.of(left)
+
+
+@pytest.mark.parametrize(
+    "other", [functools.wraps(two)(lambda *args: None), functools.partial(two, 1), print, dict, star.__call__]
+)
+def test_of_others_the_signature_is_asked(other):
+    assert Parameters.of_function(other, 0) is None
+
+
+def test_a_call_that_fits_needs_no_signature():
+    """In a process of its own: each job is one, and ``inspect`` would be loaded in it."""
+    program = """
+    import sys
+    from statecore.deferred_modules import defer
+    defer()
+    from statecore.loader.arguments import Parameters, accepted, unknown
+    parameters = Parameters.of_function(lambda a, b=1: None, 0)
+    assert parameters.fit([1], accepted(parameters, {"b": 2})) and not unknown(parameters, {"b": 2})
+    print(type(sys.modules["inspect"]).__name__)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "_Deferred"
 
 
 def test_unknown_keywords():
-    assert unknown(inspect.signature(one), {"num": 1, "x": 2}) == ["x=2"]
-    assert unknown(inspect.signature(star), {"x": 2}) == []
+    assert unknown(Parameters.of(inspect.signature(one)), {"num": 1, "x": 2}) == ["x=2"]
+    assert unknown(Parameters.of(inspect.signature(star)), {"x": 2}) == []
 
 
 def test_what_the_publication_adds_reaches_only_those_who_take_any():
-    assert accepted(inspect.signature(one), {"num": 1, "__pub_jid": "2"}) == {"num": 1}
-    assert accepted(inspect.signature(star), {"__pub_jid": "2"}) == {"__pub_jid": "2"}
+    assert accepted(Parameters.of(inspect.signature(one)), {"num": 1, "__pub_jid": "2"}) == {"num": 1}
+    assert accepted(Parameters.of(inspect.signature(star)), {"__pub_jid": "2"}) == {"__pub_jid": "2"}
     told = {"a": 1, "__pub_jid": "2", "__pub_id": "m"}
-    assert accepted(inspect.signature(star), told, native=True) == {"a": 1, "__pub_id": "m"}
+    assert accepted(Parameters.of(inspect.signature(star)), told, native=True) == {"a": 1, "__pub_id": "m"}
