@@ -49,9 +49,16 @@ class Returned(NamedTuple):
 
 
 def returned(
-    call: Call, ctx: Context, loader: Loader, catalog: LoaderCatalog, restraints: Iterable[Mapping[str, Any]]
+    call: Call,
+    ctx: Context,
+    loader: Loader,
+    catalog: LoaderCatalog,
+    restraints: Iterable[Mapping[str, Any]],
+    *,
+    trusted: bool = False,
 ) -> Returned:
-    """Calls it. ``restraints``: pillar and grains that may hold a ``minion_blackout``."""
+    """Calls it. ``restraints``: pillar and grains that may hold a ``minion_blackout``. ``trusted``: the minion asks by itself,
+    ``whitelist_modules`` does not count."""
     fun = call.fun
     ctx.scratch["retcode"] = 0
     # Pillar that an operator asks for is masked; states and templates reach it through other functions.
@@ -59,6 +66,8 @@ def returned(
     # What an operator types runs through a shell; what a template or a module calls does not, unless it says so.
     ctx.scratch["cmd.shell"] = fun.startswith("cmd.")
     try:
+        if not trusted and not ctx.may(fun):
+            raise NotAvailable(fun)
         served, function = loader.function("modules", fun, ctx)
     except NotAvailable as missing:
         return _failed(_missing(fun, missing, catalog))

@@ -67,6 +67,17 @@ class Context:
             raise NotAvailable(name) from None
         return function(*args, **kwargs)
 
+    def may(self, name: str) -> bool:
+        """Whether jobs, and who writes an SLS, may call the function: the option ``whitelist_modules``. Modules may call any."""
+        named = self.opts.get("whitelist_modules")
+        return not named or name.partition(".")[0] in named
+
+    def asked(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """``call``, of a function that who wrote an SLS names. Raises NotAvailable where it may not be called, too."""
+        if not self.may(name):
+            raise NotAvailable(name)
+        return self.call(name, *args, **kwargs)
+
     def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
         """The same run seen from one low chunk."""
         # Made once for every state, so all that stays is taken over at once: dataclasses.replace looks at every field again.

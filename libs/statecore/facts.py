@@ -7,9 +7,11 @@ that is a map replaces an earlier one, unless the option ``grains_deep_merge`` s
 from __future__ import annotations
 
 import copy
+import fnmatch
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,7 +33,10 @@ def gather(
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
     custom = [source for source in loader.sources("grains") if not source.native]
-    add = partial(_add, grains, deep=bool(opts.get("grains_deep_merge")))
+    deep = bool(opts.get("grains_deep_merge"))
+    # Salt: what somebody says of this minion in its configuration is not left out.
+    barred = [str(each) for each in opts.get("grains_blacklist") or ()]
+    add = partial(_add, grains, deep=deep, barred=barred)
     for source in native:
         for function in _functions(loader.load(source, ctx)):
             add(f"{source.stem}.{function.__name__}", partial(function, host, opts))
@@ -46,10 +51,18 @@ def gather(
     file = static_grains.path(opts)
     if file is not None:
         add(str(file), lambda: static_grains.read(file))
-    add("the option 'grains'", lambda: opts.get("grains") or {})
+    _add(grains, "the option 'grains'", lambda: opts.get("grains") or {}, deep=deep)
     if opts.get("id"):
         grains["id"] = opts["id"]
     return grains
+
+
+def _means(expression: str, name: str) -> bool:
+    """Whether a row of ``grains_blacklist`` means the grain: a glob, or a regular expression of the whole name."""
+    try:
+        return fnmatch.fnmatchcase(name, expression) or re.fullmatch(expression, name) is not None
+    except re.error:
+        return False
 
 
 def _functions(loaded: Any) -> list[Callable[..., Any]]:
@@ -61,7 +74,9 @@ def _call_custom(call: Callable[..., Any], own: Callable[..., Any], grains: dict
     return call(grains) if "grains" in inspect.signature(own).parameters else call()
 
 
-def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any], *, deep: bool) -> None:
+def _add(
+    grains: dict[str, Any], source: str, ask: Callable[[], Any], *, deep: bool, barred: Sequence[str] = ()
+) -> None:
     try:
         found = ask()
     except StatecoreError as error:
@@ -71,6 +86,7 @@ def _add(grains: dict[str, Any], source: str, ask: Callable[[], Any], *, deep: b
         log.exception("Grains of %s are left out: unexpected exception", source)
         return
     if isinstance(found, Mapping):
+        found = {name: value for name, value in found.items() if not any(_means(each, str(name)) for each in barred)}
         if deep:
             update(grains, found)
         else:

@@ -74,7 +74,7 @@ class Runtime:
             self.opts["extension_modules"] = str(extension_dir)
         self.files = files
         self.host: ManagedHost = host if host is not None else _host(self.opts)
-        self.loader = Loader(extension_dir, _directories(self.opts))
+        self.loader = Loader(extension_dir, _directories(self.opts), self.opts)
         self.catalog = LoaderCatalog(self)
         self._minion = minion if minion is not None else LocalMinion()
         self._control = Control(self, self._minion)
@@ -121,16 +121,19 @@ class Runtime:
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         job: Mapping[str, Any] | None = None,
+        *,
+        trusted: bool = False,
     ) -> Returned:
         """Runs an execution function as a job: whatever happens comes back as a value, with Salt's exit code and words.
 
         ``kwargs`` may hold the publication's ``__pub_*``, which reach only functions that take any keyword; ours, but for
         ``__pub_id``, do without. ``job`` is the publication, where there is one: it may name executors (``module_executors``,
-        ``executor_opts``).
+        ``executor_opts``). ``trusted``: the minion's own wish, which ``whitelist_modules`` does not touch.
         """
         # Pillar that nobody has compiled yet is not compiled to look for a blackout.
         restraints = (self._given_pillar or {}, self.grains)
-        return returned(Call(fun, args, kwargs or {}, job), self.context, self.loader, self.catalog, restraints)
+        call = Call(fun, args, kwargs or {}, job)
+        return returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
 
     def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
         """Hands a return, which carries the minion's ``id``, to returners. Failures are in the log."""
@@ -208,7 +211,10 @@ class Runtime:
         self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool, scratch: dict[str, Any] | None = None
     ) -> tuple[Context, SlsTree]:
         """A context, and the tree that renders with its functions. ``scratch``: a state run's own, else the call's."""
-        functions, renderers = Table(self.loader, "modules"), Table(self.loader, "renderers")
+        # Templates see what whitelist_modules names alone; modules see all.
+        named = opts.get("whitelist_modules") or ()
+        functions = Table(self.loader, "modules", only=frozenset(named))
+        renderers = Table(self.loader, "renderers")
         matchers = Table(self.loader, "matchers")
         made = Deferred(
             lambda: later.SlsTree(
@@ -227,7 +233,8 @@ class Runtime:
         if scratch is not None:
             bare = replace(bare, scratch=scratch)
         ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
-        whole = attached(ctx, self.loader, _finish, functions)
+        whole = attached(ctx, self.loader, _finish, None if named else functions)
+        functions.attach(whole)
         renderers.attach(whole)
         matchers.attach(whole)
         return whole, cast("SlsTree", made)

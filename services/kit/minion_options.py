@@ -78,6 +78,22 @@ class MinionOptions(StateOptions, FileserverOptions):
     grains_deep_merge: bool = option(
         False, "maps of custom and static grains are joined with those that were there before"
     )
+    grains_blacklist: list[str] = option(
+        [], "globs or regular expressions of grains that are left out; those of the option grains, and id, stay"
+    )
+    enable_gpu_grains: bool = option(True, "gpus and num_gpus are among the grains")
+    enable_fqdns_grains: bool = option(True, "fqdns among the grains is looked up in the host's files")
+    disable_modules: list[str] = option([], "execution modules, or files of them, that are not there for anybody")
+    disable_returners: list[str] = option([], "the same for returners")
+    disable_states: list[str] = option([], "the same for state modules")
+    disable_grains: list[str] = option([], "the same for files of grains")
+    disable_beacons: list[str] = option([], "the same for beacons")
+    disable_executors: list[str] = option([], "the same for executors")
+    disable_utils: list[str] = option([], "the same for utility modules")
+    whitelist_modules: list[str] = option(
+        [], "the only execution modules that jobs, salt-call and SLS may call; modules and states call any; empty: all"
+    )
+    whitelist_state_modules: list[str] = option([], "the only state modules; empty: all")
     grains_file: str = option("", "grains that were set on the minion (grains.setval); empty: <config dir>/grains")
     keysize: int = option(2048, "bits of a new key")
     encryption_algorithm: str = option("OAEP-SHA1", "OAEP-SHA1 or OAEP-SHA224")

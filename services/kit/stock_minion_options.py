@@ -12,7 +12,6 @@ _LOGS = "the minion logs to stderr, as log_level and log_format say"
 _STARTER = "who starts the minion decides"
 _PATHS = "name cachedir and pki_dir"
 _FETCHED = "take it away: keys, files and pillar are the master's"
-_FILTERS = "functions cannot be taken away from a minion here: leave it out if every function may run"
 _WIRE = "the master is spoken to over ZeroMQ, by master, master_port and publish_port"
 _ID = "say id"
 
@@ -38,11 +37,6 @@ _TABLE: Mapping[str, str] = {
     "id_function": _ID,
     "append_domain": _ID,
     "minion_id_*": _ID,
-    "disable_modules": _FILTERS,
-    "disable_returners": _FILTERS,
-    "whitelist_modules": _FILTERS,
-    "whitelist_state_modules": _FILTERS,
-    "grains_blacklist": "grains cannot be left out here",
     "grains_cache*": "grains are gathered at the start and when they are refreshed, in a fraction of a second",
     "enable_*_grains": "no program is run for grains",
     "verify_master_pubkey_sign": "name the master's key by master_finger",

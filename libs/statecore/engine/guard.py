@@ -113,7 +113,7 @@ def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
     keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
     positional, keywords = resolve(list(item.get("args") or []), keywords, ctx)
     before = ctx.scratch.pop("retcode", 0)
-    result = ctx.call(item["fun"], *positional, **keywords)
+    result = ctx.asked(item["fun"], *positional, **keywords)
     retcode = ctx.scratch.pop("retcode", 0)
     if before:
         ctx.scratch["retcode"] = before
@@ -128,7 +128,7 @@ def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
 def _retcode(command: str, ctx: Context, options: Mapping[str, Any], *, unreachable: int) -> int:
     before = ctx.scratch.get("retcode")
     try:
-        code = ctx.call("cmd.retcode", command, ignore_retcode=True, python_shell=True, **options)
+        code = ctx.asked("cmd.retcode", command, ignore_retcode=True, python_shell=True, **options)
     except CommandError:
         return unreachable
     finally:

@@ -41,7 +41,7 @@ def _value(value: Any, ctx: Context, depth: int = 0) -> Any:
 
 def _slot(text: str, ctx: Context) -> Any:
     match = _CALL.match(text)
-    if match is None or match["fun"] not in ctx.functions:
+    if match is None or not ctx.may(match["fun"]) or match["fun"] not in ctx.functions:
         log.warning("Malformed slot: %s", text)
         return text
     args, kwargs = _arguments(match["args"])

@@ -20,7 +20,8 @@ _GATEWAY = 0x2
 
 def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     """host, fqdn, domain, nodename, localhost: the host's own /etc/hostname where it is mounted. fqdn_ip4 and fqdn_ip6: the
-    addresses of that name in its hosts file; fqdns: further names there of addresses that the machine has."""
+    addresses of that name in its hosts file; fqdns: further names there of addresses that the machine has, none with
+    ``enable_fqdns_grains: False``."""
     own = first_line(host, "/etc/hostname") if host.mounted else ""
     node = own or socket.gethostname()
     fqdn = node if "." in node or host.mounted else _fqdn(host, node)
@@ -30,6 +31,8 @@ def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     for version in (4, 6):
         listed = [str(address) for address, known in entries if address.version == version and fqdn in known]
         grains[f"fqdn_ip{version}"] = list(dict.fromkeys(listed))
+    if opts.get("enable_fqdns_grains", True) is False:
+        return grains | {"fqdns": []}
     outside = set(_global_addresses(host))
     dotted = {name for address, known in entries if str(address) in outside for name in known if "." in name}
     return grains | {"fqdns": sorted(dotted)}

@@ -19,6 +19,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import NotAvailable
+from statecore.loader import restrictions
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, Source, scan
 from statecore.loader.providers import Choice, choice, provider
@@ -38,10 +39,18 @@ __all__ = ["Loader", "Served", "Source", "Unusable"]
 class Loader:
     """Finds and loads modules of every kind for one minion; remembers what is usable and why the rest is not."""
 
-    def __init__(self, extension_dir: Path | None = None, more: Mapping[str, Sequence[Path]] | None = None) -> None:
-        """``more``: kind -> directories of users' modules besides that of the kind in ``extension_dir``."""
+    def __init__(
+        self,
+        extension_dir: Path | None = None,
+        more: Mapping[str, Sequence[Path]] | None = None,
+        restricted_by: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``more``: kind -> directories of users' modules besides that of the kind in ``extension_dir``. ``restricted_by``: options
+        that take modules out (``restrictions``)."""
         self.extension_dir = extension_dir
         self._more = more or {}
+        self._disabled = restrictions.disabled(restricted_by or {})
+        self._only = restrictions.only(restricted_by or {})
         #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
@@ -103,6 +112,8 @@ class Loader:
             return known
         if (missing := self._missing.get(key)) is not None:
             raise NotAvailable(name, missing.reason)
+        if name in self._disabled.get(kind, ()) or (kind in self._only and name not in self._only[kind]):
+            raise NotAvailable(name)
         reasons: list[str] = []
         found: list[Served] = []
         for source in self._index(kind).candidates(name):
@@ -237,7 +248,8 @@ class Loader:
     def _index(self, kind: str) -> Index:
         index = self._indexes.get(kind)
         if index is None:
-            index = self._indexes[kind] = scan(kind, self.extension_dir, self._more.get(kind, ()))
+            index = scan(kind, self.extension_dir, self._more.get(kind, ()))
+            index = self._indexes[kind] = index.without(self._disabled.get(kind, frozenset()))
         return index
 
 

@@ -12,7 +12,7 @@ import importlib.machinery
 import importlib.util
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,6 +86,16 @@ class Index:
     def __iter__(self) -> Iterator[Source]:
         yield from (self.custom[stem] for stem in sorted(self.custom))
         yield from (self.native[stem] for stem in sorted(self.native))
+
+    def without(self, stems: Collection[str]) -> Index:
+        """The same but for the files of these names."""
+        if not stems:
+            return self
+        custom, native = (
+            {stem: source for stem, source in sources.items() if stem not in stems}
+            for sources in (self.custom, self.native)
+        )
+        return Index(custom=custom, native=native)
 
     def candidates(self, name: str) -> Iterator[Source]:
         """Files that may serve ``name``, in the order they are to be tried: users' files before native ones, and among

@@ -29,6 +29,11 @@ OURS: Mapping[str, str] = {
     "groupadd": "group",
     "linux_shadow": "shadow",
     "linux_sysctl": "sysctl",
+    "cmdmod": "cmd",
+    "sysmod": "sys",
+    "ini_manage": "ini",
+    "virtualenv_mod": "virtualenv",
+    "x509_v2": "x509",
 }
 
 

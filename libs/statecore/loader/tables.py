@@ -19,8 +19,12 @@ Finish: TypeAlias = Callable[[Context, str, Any, Mapping[str, Any]], Any]
 class Table(Mapping[str, Function]):
     """``"module.function"`` -> callable bound to one context; a missing name raises NotAvailable with its reason."""
 
-    def __init__(self, loader: Loader, kind: str, finish: Finish | None = None) -> None:
+    def __init__(
+        self, loader: Loader, kind: str, finish: Finish | None = None, only: frozenset[str] = frozenset()
+    ) -> None:
+        """``only``: the modules that are in the table; empty: all."""
         self._loader = loader
+        self._only = only
         self._kind = kind
         self._finish = finish
         self._ctx: Context | None = None
@@ -34,7 +38,7 @@ class Table(Mapping[str, Function]):
 
     def seen_from(self, ctx: Context) -> Table:
         """The same functions for another context: those of one low chunk."""
-        other = Table(self._loader, self._kind, self._finish)
+        other = Table(self._loader, self._kind, self._finish, self._only)
         other.attach(ctx)
         return other
 
@@ -55,13 +59,16 @@ class Table(Mapping[str, Function]):
             return default
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._loader.has(self._kind, name, self._context())
+        return isinstance(name, str) and self._holds(name) and self._loader.has(self._kind, name, self._context())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._loader.names(self._kind, self._context()))
+        return filter(self._holds, self._loader.names(self._kind, self._context()))
 
     def __len__(self) -> int:
-        return len(self._loader.names(self._kind, self._context()))
+        return sum(1 for _ in self)
+
+    def _holds(self, name: str) -> bool:
+        return not self._only or name.partition(".")[0] in self._only
 
     def _context(self) -> Context:
         if self._ctx is None:
@@ -70,6 +77,8 @@ class Table(Mapping[str, Function]):
 
     def _bind(self, name: str) -> Function:
         ctx = self._context()
+        if not self._holds(name):
+            raise NotAvailable(name)
         served, function = self._loader.function(self._kind, name, ctx)
         bound = served.bound(function, ctx)
         finish = self._finish

@@ -52,7 +52,7 @@ def mod_watch(ctx: Context, **kwargs: Any) -> Plan:
 
 
 def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
-    missing = [name for name in map(_plain, wanted) if name not in ctx.functions]
+    missing = [name for name in map(_plain, wanted) if not ctx.may(name) or name not in ctx.functions]
     if missing:
         reasons = "".join(_why_not(ctx, name) for name in missing)
         return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.{reasons}")
@@ -65,6 +65,8 @@ def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
 
 def _why_not(ctx: Context, name: str) -> str:
     """A line with the reason that a function is not there, "" where there is none to tell."""
+    if not ctx.may(name):
+        return "\nReason: whitelist_modules does not name its module"
     try:
         _ = ctx.functions[name]
     except NotAvailable as missing:
@@ -139,7 +141,7 @@ def _misfit(ctx: Context, key: str, listed: Any) -> str:
 
 
 def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
-    if name not in ctx.functions:
+    if not ctx.may(name) or name not in ctx.functions:
         return Plan.failed(f"Module function {name} is not available{_why_not(ctx, name)}")
     spec = ctx.catalog.argspec(name) or {"kwargs": True}
     takes = spec.get("args") or []

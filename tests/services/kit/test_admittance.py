@@ -9,7 +9,8 @@ import zmq
 
 from services.kit.admittance import Admittance, verdict
 from services.kit.config import ConfigError
-from services.kit.links import Doorkeeper, LinkKeys
+from services.kit.doorkeeper import Doorkeeper
+from services.kit.links import LinkKeys
 
 KEY = bytes(range(32))
 

@@ -90,7 +90,7 @@ def test_a_variable_for_a_text_that_may_be_missing(text: str, value: str | None,
     ("text", "says"),
     [
         ("id: m\nlog_file: /var/log/salt/minion\n", "minion, line 2: option 'log_file' is stock Salt's: the minion logs to stderr"),
-        ("whitelist_modules: [test]\n", "option 'whitelist_modules' is stock Salt's: functions cannot be taken away"),
+        ("engines: [x]\n", "option 'engines' is stock Salt's: what is to run beside a minion is a process of its own"),
         ("tcp_keepalive_idle: 5\n", "option 'tcp_keepalive_idle' is stock Salt's: connections are kept alive always"),
         ("mastr: a\n", "line 1: unknown option 'mastr'; the nearest is 'master'"),
     ],

@@ -32,6 +32,8 @@ class Functions:
         #: What each call was told of its publication.
         self.publications: list[dict[str, Any]] = []
         self.jobs: list[Mapping[str, Any]] = []
+        #: Whether each call was the minion's own wish.
+        self.trusted: list[bool] = []
         self.opts: dict[str, Any] = {"id": "web1"}
         #: What was delivered is written here: it happens in another process.
         self.told: Path | None = None
@@ -46,8 +48,11 @@ class Functions:
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         job: Mapping[str, Any] | None = None,
+        *,
+        trusted: bool = False,
     ) -> Returned:
         assert job is not None
+        self.trusted.append(trusted)
         self.jobs.append(job)
         told = {name: value for name, value in (kwargs or {}).items() if name.startswith("__pub_")}
         self.publications.append(told)
@@ -134,6 +139,21 @@ def test_a_function_that_ends_its_process_still_returns() -> None:
     answer = run(Functions(bad_exit=SystemExit(3)), load("bad.exit"))  # type: ignore[arg-type]
     assert (answer["retcode"], answer["success"]) == (1, False)
     assert "SystemExit: 3" in answer["return"]
+
+
+@pytest.mark.parametrize(
+    ("more", "trusted"),
+    [
+        ({"own": True, "schedule": "__mine_interval"}, True),
+        ({"own": True, "schedule": "daily"}, False),
+        ({"schedule": "__x"}, False),
+    ],
+)
+def test_what_the_minion_wishes_itself_passes_its_whitelist(more: dict[str, Any], trusted: bool) -> None:
+    """Who publishes a job cannot claim that it is the minion's own."""
+    runtime = Functions(mine_update=True)
+    run(runtime, load("mine.update", [], **more))  # type: ignore[arg-type]
+    assert runtime.trusted == [trusted]
 
 
 OWN = {"own": True, "schedule": "nightly"}
