@@ -36,6 +36,7 @@ class Duties:
         self._beacons: Beacons | None = None
         self._watched = False
         self._started = False
+        self._goes_on = False
         self._next_ping = 0.0
         self._not_before = 0.0
         self._procs = ProcDirectory(Path(options.cachedir) / "proc")
@@ -50,12 +51,19 @@ class Duties:
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
             self._schedule.know(pillar, grains, self._own_jobs())
-        elif self._options.schedule or pillar.get("schedule") or self._own_jobs():
+        elif self._options.schedule or pillar.get("schedule") or self._own_jobs() or self._saved_elsewhere():
             self._make_schedule()
+        if self._goes_on and self._schedule is not None:
+            self._schedule.go_on()
+        self._goes_on = False
         if self._beacons is not None:
             self._beacons.know(pillar)
         elif self._options.beacons or pillar.get("beacons"):
             self._make_beacons()
+
+    def go_on(self) -> None:
+        """Another process had these before: what is done at the start was done, and jobs may have been changed there."""
+        self._started = self._goes_on = True
 
     def watch_wanted(self) -> bool:
         """Whether a process for the beacons is to be started now. Who asks starts it."""
@@ -106,6 +114,9 @@ class Duties:
         if area == "beacons":
             return (self._beacons or self._make_beacons()).manage(request)
         raise ValueError(f"the minion has no {area}")
+
+    def _saved_elsewhere(self) -> bool:
+        return self._goes_on and Path(self._options.schedule_file).is_file()
 
     def _make_schedule(self) -> Schedule:
         options = self._options

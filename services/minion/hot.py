@@ -84,7 +84,7 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Turn) -> N
     """Until told to end. Raises Rejected when no master wants this minion; ConfigError."""
     # Before there are several that would each make a key pair.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
-    board = _Board(len(masters))
+    board, start = _Board(len(masters)), os.urandom(8).hex()
     turn.health.check("master", lambda: _unready(board, masters))
     running: dict[int, int] = {}
     due = dict.fromkeys(range(len(masters)), 0.0)
@@ -93,7 +93,7 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Turn) -> N
             now = time.monotonic()
             for index in [one for one, when in due.items() if when <= now]:
                 del due[index]
-                running[_start(options, masters, index, board)] = index
+                running[_start(options, masters, index, board, start)] = index
             for index, code in _ended(running):
                 board.put(index, 0)
                 if code == _EX_REJECTED:
@@ -139,7 +139,7 @@ def _end(running: dict[int, int]) -> None:
         os.waitpid(pid, 0)
 
 
-def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _Board) -> int:
+def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _Board, start: str) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -148,7 +148,8 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
     try:
         # The probes' sockets are the parent's.
         os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65536))
-        code = _child(dataclasses.replace(options, master=masters[index]), masters, index, board, parent)
+        own = dataclasses.replace(options, master=masters[index])
+        code = _child(own, masters, index, board, parent, Affairs(own, shared=True, start=start))
     except Exception:  # noqa: BLE001 - the process ends here, whatever happened
         _LOG.exception("the process of the master %s failed", masters[index])
     finally:
@@ -156,11 +157,12 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
         os._exit(code)
 
 
-def _child(options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int) -> int:
+def _child(
+    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, affairs: Affairs
+) -> int:
     stop = Stop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop.request)
-    affairs = Affairs(options, shared=True)
     turn = _ChildTurn(stop, _BoardHealth(board, index), parent)
     minion = Minion(options, Masters(masters[index], tuple(masters)), affairs, turn)
     try:

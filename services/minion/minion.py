@@ -220,7 +220,11 @@ class Minion:
         """Jobs of the minion's own, which need its pillar like all others."""
         if self._subject is None:
             return
-        if self._affairs.claim():
+        hears = self._connection is None or self._connection.up()
+        if self._affairs.give_up(hears=hears, now=time.monotonic()):
+            _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
+            self._engine.tell({"watch": False})
+        elif self._affairs.claim():
             self._know()
         duties = self._affairs.duties
         if duties is None:

@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from saltwire.jid import next_jid
 from statecore.return_delivery import named
 from statecore.scheduling.due import Clock, Look, Progress, World, look, skipped
 from statecore.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
-from statecore.scheduling.saved import SavedError, save
+from statecore.scheduling.saved import SavedError, load, save
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -94,6 +94,17 @@ class Schedule:
             else:
                 _LOG.error("whens of the %s is no map of dates, and is left out: %r", place, named)
         self._rebuild()
+
+    def go_on(self) -> None:
+        """Another process of the minion had the schedule: what was changed there counts, and its start is over."""
+        try:
+            self._configured = load(self._file) or self._configured
+        except SavedError as error:
+            _LOG.error("what was changed of the schedule is not known here: %s", error)
+        self._rebuild()
+        wall = self._clock().wall
+        for entry in self._entries.values():
+            entry.progress = replace(entry.progress, looked=wall)
 
     @property
     def whole(self) -> dict[str, Any]:

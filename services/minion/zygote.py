@@ -6,7 +6,7 @@ fork of it is safe. The main process sends msgpack maps with one key:
     {"journalled": load}   fork a jobber, for a job that is in the journal
     {"job": load}          fork a jobber, for one that is not: one of the minion's own, or the disk is full
     {"credentials": ...}   from now on these
-    {"watch": True}        start the process that beacons look in
+    {"watch": True}        start the process that beacons look in; False: end it
     {"end": seconds}       wait so long for jobbers, then end
 
 and receives ``SPOOLED`` (a result waits in the spool), ``ENDED`` plus a JID (a job of the schedule is over), ``DIED`` plus an
@@ -196,6 +196,8 @@ class Zygote:
             os._exit(code)
 
     def _watch(self, wanted: bool) -> None:
+        if not wanted:
+            self._stop_watcher()
         if not wanted or self._watcher:
             return
         parent = os.getpid()

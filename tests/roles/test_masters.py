@@ -79,6 +79,38 @@ def test_it_serves_both_and_one_of_them_alone(labs: tuple[Lab, Lab], tmp_path: P
     one.kill("hot", 15)
 
 
+def test_what_it_does_by_itself_goes_on_while_one_is_away(labs: tuple[Lab, Lab]) -> None:
+    one, two = labs
+
+    def away(lab: Lab) -> None:
+        lab.kill("reqserver")
+        lab.kill("publisher")
+
+    def back(lab: Lab) -> None:
+        lab.start("reqserver")
+        lab.start("publisher")
+        lab.await_ready(*ROLES)
+
+    away(two)
+    states = {"function": "state.single", "args": ["test.nop", "x"], "seconds": 1, "maxrunning": 100}
+    beacons = {"memusage": [{"percent": "0%"}, {"interval": 1}]}
+    configure(labs, "hot", schedule={"often": states}, beacons=beacons)
+    one.start("hot")
+    until(lambda: jobs(one, "state.single"), STARTUP, "the first master's process has the schedule")
+    back(two)
+    until(lambda: answers(two, "hot"), STARTUP, "the second master has the minion, too")
+    away(one)
+    until(lambda: "another one's turn" in one.log("hot"), SOON, "the process of the first gives them up")
+    # States that ran with the files of a master that is away would wait for it.
+    known = len(jobs(two, "state.single"))
+    until(
+        lambda: len(jobs(two, "state.single")) > known + 3, STARTUP, "states are applied with the files of the second"
+    )
+    two.ok("salt-run", "state.event", "salt/beacon/hot/memusage/", "count=1")
+    back(one)
+    one.kill("hot", 15)
+
+
 def test_it_goes_to_the_next_and_back(labs: tuple[Lab, Lab]) -> None:
     one, two = labs
     alive = {"master_alive_interval": 1, "master_failback": True, "master_failback_interval": 1}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.kit.minion_options import MinionOptions
-from services.minion.affairs import Affairs
+from services.minion.affairs import PATIENCE, Affairs
 from services.minion.masters import Masters
 from services.minion.other_masters import OtherMasters
 from services.minion.spool import Spool
@@ -28,6 +29,51 @@ def test_one_of_several_has_them(tmp_path: Path, eventually: Any) -> None:
     eventually(second.claim)
     assert second.duties is not None
     second.close()
+
+
+def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
+    every, file = {"function": "test.ping", "hours": 1}, tmp_path / "_schedule.conf"
+    options = MinionOptions(
+        id="m", cachedir=str(tmp_path), schedule={"j": every}, schedule_file=str(file), startup_states="highstate"
+    )
+    first, second = (Affairs(options, shared=True, start="today") for _ in range(2))
+
+    def due(affairs: Affairs) -> list[str]:
+        assert affairs.duties is not None
+        affairs.duties.know({}, {})
+        return [load["fun"] for load in affairs.duties.due()]
+
+    now = time.monotonic()
+    assert first.claim()
+    assert due(first) == ["state.highstate", "test.ping"]
+    assert first.duties is not None
+    first.duties.answer({"area": "schedule", "verb": "add", "name": "k", "schedule": {**every, "run_on_start": False}})
+    assert not first.give_up(hears=True, now=now)
+    assert not first.give_up(hears=False, now=now)
+    assert not first.give_up(hears=False, now=now + PATIENCE - 0.1)
+    assert not second.give_up(hears=False, now=now + PATIENCE)
+    second._next_try = 0.0
+    assert not second.claim()
+    assert first.give_up(hears=False, now=now + PATIENCE)
+    # It has its turn later.
+    assert not first.claim()
+    second._next_try = 0.0
+    assert second.claim()
+    # The minion did not start just now, and what was added counts.
+    assert due(second) == []
+    assert second.duties is not None
+    assert second.duties.answer({"area": "schedule", "verb": "list"})["schedule"].keys() == {"j", "k"}
+    # The first one goes on where it was.
+    second.close()
+    first._next_try = 0.0
+    assert first.claim()
+    assert due(first) == []
+    first.close()
+    # At the next start all begins anew.
+    third = Affairs(options, shared=True, start="tomorrow")
+    assert third.claim()
+    assert due(third) == ["state.highstate", "test.ping"]
+    third.close()
 
 
 def test_one_alone_needs_no_lock(tmp_path: Path) -> None:
