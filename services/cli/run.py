@@ -9,7 +9,7 @@ import argparse
 import inspect
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from services.cli.export_jobs import export_jobs
@@ -91,7 +91,11 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
     try:
-        result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout)
+        # What a runner tells of its progress, in Salt's form.
+        told = (
+            None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
+        )
+        result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout, told=told)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
         raise
@@ -119,9 +123,10 @@ def _result(
     *,
     heard: bool,
     timeout: int,
+    told: Callable[[str, Mapping[str, Any]], None] | None,
 ) -> Mapping[str, Any]:
     try:
-        found = runner_results([job], control, bus, outside.clock, options.id, heard=heard, timeout=timeout)
+        found = runner_results([job], control, bus, outside.clock, options.id, heard=heard, timeout=timeout, told=told)
     except NotYet as late:
         raise CommandError(
             f"no result within {timeout} s; the runner goes on, and its result can be looked up with "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from services.kit.bus import EventSubscriber
@@ -22,7 +23,7 @@ class NotYet(Exception):
 
 
 def runner_results(
-    jobs: Iterable[Mapping[str, Any]],
+    jobs: Collection[Mapping[str, Any]],
     control: ControlClient,
     bus: EventSubscriber,
     clock: Callable[[], float],
@@ -30,22 +31,27 @@ def runner_results(
     *,
     heard: bool,
     timeout: float = 0,
+    told: Callable[[str, Mapping[str, Any]], None] | None = None,
 ) -> dict[str, Mapping[str, Any]]:
     """JID -> result of each job, as the master's answers to ``runner`` describe them (``jid``, ``tag``).
 
     ``heard``: the bus has confirmed a subscription to ``salt/run/``. Raises NotYet after ``timeout`` seconds (0: waits on), and
-    what ControlClient raises.
+    what ControlClient raises. ``told`` gets the events that a runner fires of itself (``__jid_event__``): (what stands in the
+    tag behind the job's, data).
     """
     tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
     found: dict[str, Mapping[str, Any]] = {}
     start = clock()
-    look_at = start + _LOOK_EVERY[heard]
+    end = start + timeout if timeout > 0 else math.inf
+    look_at = min(start + _LOOK_EVERY[heard], end)
     while waiting := [jid for jid in tags.values() if jid not in found]:
         event = bus.next(max(look_at - clock(), 0.0))
         jid = tags.get(event[0], "") if event is not None else ""
         if event is not None and jid and event[1].get("return") != TRIMMED:
             found[jid] = event[1]
             continue
+        if event is not None and told is not None and (suffix := _suffix(event[0], jobs)):
+            told(suffix, event[1])
         now = clock()
         if now < look_at and not jid:
             continue
@@ -53,7 +59,20 @@ def runner_results(
             stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=each)
             if stored:
                 found[each] = stored.get(master_id) or next(iter(stored.values()))
-        if timeout and now - start > timeout and len(found) < len(tags):
+        if now >= end and len(found) < len(tags):
             raise NotYet(next(jid for jid in tags.values() if jid not in found))
-        look_at = now + _LOOK_EVERY[heard]
+        look_at = min(now + _LOOK_EVERY[heard], end)
     return found
+
+
+#: Behind a job's tag: what is said of every runner, and of what an orchestration asks others to do.
+_OF_THE_JOB = ("new", "ret", "args")
+
+
+def _suffix(tag: str, jobs: Iterable[Mapping[str, Any]]) -> str:
+    """What a runner of these calls its own event, "" for all others."""
+    for job in jobs:
+        stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")
+        if tag.startswith(stem) and suffix not in _OF_THE_JOB:
+            return suffix
+    return ""

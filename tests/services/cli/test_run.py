@@ -119,8 +119,30 @@ def test_result_too_large_for_the_bus(master: Callable[..., Any], capsys: pytest
 
 
 def test_timeout(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.run(["-t", "7", "x.y"], master({**JOB, "job_returns": {}}).outside()) == 1
+    fake = master({**JOB, "job_returns": {}})
+    assert run.run(["-t", "7", "x.y"], fake.outside()) == 1
     assert f"salt-run jobs.lookup_jid {JID}" in capsys.readouterr().err
+    assert fake.now == 7
+
+
+TOLD = [
+    (0, f"{TAG}/new", {"fun": "x"}),
+    (0, f"{TAG}/progress", {"message": "half", "_stamp": "now"}),
+    (0, f"{TAG}/args", {"name": "sub"}),
+    (0, f"{TAG}0/progress", {"message": "another's"}),
+]
+
+
+def test_what_a_runner_tells_of_its_progress(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """As Salt's salt-run shows events of ``__jid_event__``."""
+    assert run.run(["x.y"], master(JOB, [*TOLD, (1, *done(True))]).outside()) == 0
+    event = "event:\n    ----------\n    _stamp:\n        now\n    message:\n        half\n"
+    assert capsys.readouterr().out == f"{event}suffix:\n    progress\nTrue\n"
+
+
+def test_quiet_says_nothing_of_progress_either(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.run(["-q", "x.y"], master(JOB, [*TOLD, (1, *done(True))]).outside()) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
