@@ -146,6 +146,14 @@ ROOMS: Mapping[str, Room] = {
             "statecore.deferred": "most minions without a master fetch nothing",
         },
     ),
+    "statecore.fileserver.users": Room(
+        (*GROUND, "statecore.files"),
+        {
+            "statecore.deferred": "most masters have no backend of their own, and load nothing for it",
+            "statecore.loader": "users' modules of every kind are found and called by the loader",
+            "statecore.runtime": "a module finds what it finds anywhere",
+        },
+    ),
     "statecore.namespaces": Room(GROUND),
     "statecore.process_output": Room(),
     "statecore.host": Room(

@@ -22,7 +22,11 @@ class FileserverOptions(Values):
         "/var/cache/salt/master",
         "mirrors of Git repositories, and what minions pushed; one for all workers and maintenance",
     )
-    fileserver_backend: list[str] = option(["roots"], "where files come from, in order: roots, gitfs, minionfs")
+    fileserver_backend: list[str] = option(
+        ["roots"], "where files come from, in order: roots, gitfs, minionfs, your own"
+    )
+    fileserver_dirs: list[str] = option([], "directories of users' file server backends")
+    fileserver_users_interval: int = option(60, "seconds between two calls of `update` of users' backends")
     fileserver_events: bool = option(False, "salt/fileserver/<backend>/update is fired after each update")
     fileserver_limit_traversal: bool = option(False, _TAKEN)
     fileserver_interval: int = option(3600, _TAKEN)

@@ -1,7 +1,9 @@
-"""Fetches of Git remotes beside maintenance's loop: a slow server holds up neither the loop nor the lock of its replica."""
+"""Fetches of Git remotes, and updates of users' backends, beside maintenance's loop: who is slow holds up neither the loop nor
+the lock of its replica."""
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -9,7 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from services.kit.tree_updates import Update, fetched
+from statecore.errors import StatecoreError
+from statecore.fileserver.users import UserFiles
 from statecore.gitrepos.mirror import Mirror
+
+_LOG = logging.getLogger("saltern.maintenance")
 
 
 @dataclass
@@ -47,6 +53,27 @@ class Fetches:
             ended = self.fetch(due)
         finally:
             self._done.put(ended)
+
+
+@dataclass
+class BackendUpdates:
+    """Users' backends of the file server, which are brought up to date in turn, one round at a time."""
+
+    backends: Sequence[UserFiles]
+    _round: threading.Thread | None = None
+
+    def turn(self) -> None:
+        """Starts a round, unless one goes on."""
+        if self.backends and (self._round is None or not self._round.is_alive()):
+            self._round = threading.Thread(target=self._work, name="backends", daemon=True)
+            self._round.start()
+
+    def _work(self) -> None:
+        for backend in self.backends:
+            try:
+                backend.update()
+            except StatecoreError as error:
+                _LOG.error("%s", error)
 
 
 def _key(mirror: Mirror) -> tuple[str, Path]:

@@ -22,9 +22,10 @@ from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import wanted_tags
+from services.kit.served_files import file_server
 from services.kit.service import Role, run_role, unusable
 from services.kit.tree_updates import mirrors, roots_changes, tidy
-from services.maintenance.fetches import Fetches
+from services.maintenance.fetches import BackendUpdates, Fetches
 from services.maintenance.scheduled import Due, ScheduledRunners
 from statecore.gitrepos.remotes import GITFS
 
@@ -75,6 +76,7 @@ class Chores:
     #: JID -> last sign of life of runners that were silent at the last round.
     silent: Mapping[str, int] = field(default_factory=dict)
     fetches: Fetches = field(default_factory=lambda: Fetches(()))
+    backends: BackendUpdates = field(default_factory=lambda: BackendUpdates(()))
     #: Remote -> why it could not be fetched last; said once.
     unfetched: dict[str, str] = field(default_factory=dict)
 
@@ -234,6 +236,11 @@ def look_at_roots(chores: Chores) -> None:
         chores.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
 
 
+def update_backends(chores: Chores) -> None:
+    """Has users' backends of the file server bring themselves up to date."""
+    chores.backends.turn()
+
+
 def tidy_mirrors(chores: Chores) -> None:
     """Removes what mirrors no longer need."""
     tidy(chores.role.options)
@@ -248,6 +255,7 @@ def count_keys(chores: Chores) -> None:
 TASKS: Mapping[str, Task] = {
     "fetch_remotes": Task(lambda options: _TICK, fetch_remotes),
     "look_at_roots": Task(lambda options: options.roots_update_interval, look_at_roots),
+    "update_backends": Task(lambda options: options.fileserver_users_interval, update_backends),
     "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
     "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
@@ -316,6 +324,7 @@ def _loop(role: Role) -> None:
 
     chores = Chores(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
     chores.fetches = Fetches(mirrors(role.options))
+    chores.backends = BackendUpdates(file_server(role.options).users)
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.trouble)

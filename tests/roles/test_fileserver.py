@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until
 from tests.statecore.fileserver.conftest import Repository
+from tests.statecore.fileserver.test_users import OWN
 
 pytestmark = pytest.mark.roles
 
@@ -26,11 +28,19 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 
 @pytest.fixture(scope="module")
-def lab(module_labs: NewLab, repository: Repository) -> Iterator[Lab]:
+def lab(module_labs: NewLab, repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    own = tmp_path_factory.mktemp("own")
+    (own / "tree" / "base").mkdir(parents=True)
+    (own / "tree" / "base" / "of_mine").write_text("in small letters")
+    (own / "dirs").mkdir()
+    shutil.copy(OWN, own / "dirs")
     made = module_labs(
         minions=("web1",),
         options={
-            "fileserver_backend": ["roots", "gitfs", "minionfs"],
+            "fileserver_backend": ["roots", "gitfs", "minionfs", "mine"],
+            "fileserver_dirs": [str(own / "dirs")],
+            "fileserver_users_interval": 1,
+            "module_settings": {"mine_root": str(own / "tree")},
             "fileserver_events": True,
             "gitfs_remotes": [repository.url],
             "gitfs_update_interval": 1,
@@ -56,12 +66,33 @@ def test_branches_and_tags_are_environments(lab: Lab) -> None:
         "roots": ["base"],
         "gitfs": ["base", "v1"],
         "minionfs": ["base"],
+        "mine": ["base"],
     }
     assert "text" in lab.runner("fileserver.file_list", "saltenv=v1", "backend=git")
     assert "top.sls" in lab.runner("fileserver.file_list")
     assert "top.sls" not in lab.runner("fileserver.file_list", "backend=-roots")
     (entry,) = lab.salt("web1", "state.apply", "from_git")["web1"].values()
     assert entry["result"] is True
+
+
+def test_a_backend_of_the_users_own(lab: Lab) -> None:
+    assert text(lab, "of_mine") == "IN SMALL LETTERS"
+    assert lab.runner("fileserver.file_list", "backend=mine") == ["of_mine"]
+    updated = lab.root / "master-cache" / "mine-updated"
+    until(lambda: updated.exists(), SOON, "maintenance has had it update itself")
+    assert lab.runner("fileserver.lock", "backend=mine", "remote=x") == {"locked": ["locked x"]}
+    assert lab.runner("fileserver.clear_lock", "backend=mine") == {
+        "cleared": ["unlocked None update"],
+        "errors": ["not all"],
+    }
+    failed = lab.run("salt-run", "fileserver.clear_cache", "backend=mine")
+    assert failed.code == 1
+    assert "clear_cache failed: OSError: no such cache (" in failed.out + failed.err
+    place = next(lab.root.parent.glob("own*/tree/base"))
+    (place / "broken.sls").write_text("x")
+    assert text(lab, "broken.sls") in (False, "")
+    assert "file server backend 'mine': file_hash failed: RuntimeError: cannot be read" in lab.log("mworker")
+    (place / "broken.sls").unlink()
 
 
 def test_a_commit_reaches_minions_by_itself(lab: Lab, repository: Repository) -> None:
@@ -72,13 +103,13 @@ def test_a_commit_reaches_minions_by_itself(lab: Lab, repository: Repository) ->
 
 
 def test_updates_are_events_and_may_be_held_up(lab: Lab, repository: Repository) -> None:
-    assert lab.runner("fileserver.lock", "remote=*nothing*") == "No locks were set"
-    assert lab.runner("fileserver.lock") == {"locked": [f"Set update lock for gitfs remote '{repository.url}'"]}
+    assert lab.runner("fileserver.lock", "backend=git", "remote=*nothing*") == "No locks were set"
+    assert lab.runner("fileserver.lock", "backend=git") == {"locked": [f"Set update lock for gitfs remote '{repository.url}'"]}
     assert lab.run("salt-run", "fileserver.update", "--out", "json").code != 0
-    assert lab.runner("fileserver.clear_lock", "remote=*origin") == {
+    assert lab.runner("fileserver.clear_lock", "backend=git", "remote=*origin") == {
         "cleared": [f"Removed update lock for gitfs remote '{repository.url}'"]
     }
-    assert lab.runner("fileserver.clear_lock") == "No locks were removed"
+    assert lab.runner("fileserver.clear_lock", "backend=git") == "No locks were removed"
     assert lab.runner("cache.clear_git_lock", "gitfs") == "No locks were removed"
     assert lab.runner("fileserver.update", "backend=git") is True
 

@@ -13,6 +13,7 @@ from statecore.errors import StatecoreError
 from statecore.files import LocalFiles
 from statecore.fileserver.gitfs import GitFiles
 from statecore.fileserver.minionfs import MinionFiles
+from statecore.fileserver.users import UserFiles, claimed
 from statecore.nearest import close_matches
 from statecore.ports import FileHash, Files
 
@@ -42,13 +43,14 @@ BACKENDS: Mapping[str, Callable[[Mapping[str, Any]], Backend]] = {
 }
 
 
-def named(backend: str) -> str:
-    """The backend that a name means. Raises UnknownBackend."""
+def named(backend: str, opts: Mapping[str, Any]) -> str:
+    """The backend that a name means: one of ours, or a user's file. Raises UnknownBackend."""
     found = ALIASES.get(backend, backend)
-    if found not in BACKENDS:
+    if found not in BACKENDS and not claimed(found, opts):
         near = close_matches(backend, BACKENDS, n=1)
         nearest = f"; the nearest is '{near[0]}'" if near else f"; there are {', '.join(BACKENDS)}"
-        raise UnknownBackend(f"there is no file server backend '{backend}'{nearest}")
+        own = "your own lie in fileserver_dirs, or in extension_modules/fileserver (salt-run saltutil.sync_fileserver)"
+        raise UnknownBackend(f"there is no file server backend '{backend}'{nearest}; {own}")
     return found
 
 
@@ -61,8 +63,13 @@ class FileServer:
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> FileServer:
         """The backends of the option ``fileserver_backend``. Raises StatecoreError."""
-        names = dict.fromkeys(named(str(each)) for each in opts.get("fileserver_backend") or ["roots"])
-        return cls({name: BACKENDS[name](opts) for name in names})
+        names = dict.fromkeys(named(str(each), opts) for each in opts.get("fileserver_backend") or ["roots"])
+        return cls({name: BACKENDS[name](opts) if name in BACKENDS else UserFiles(name, opts) for name in names})
+
+    @property
+    def users(self) -> list[UserFiles]:
+        """The backends that users wrote."""
+        return [backend for backend in self.backends.values() if isinstance(backend, UserFiles)]
 
     def only(self, wanted: str | Sequence[str] | None) -> FileServer:
         """A server of some of the backends: those that are named, or all without those that are named with a minus.
@@ -75,11 +82,12 @@ class FileServer:
         without = [name[1:] for name in names if name.startswith("-")]
         chosen = [name for name in names if not name.startswith("-")]
         for name in chosen or without:
-            if named(name) not in self.backends:
-                raise UnknownBackend(f"the backend '{name}' is not in the option fileserver_backend")
+            if ALIASES.get(name, name) not in self.backends:
+                raise UnknownBackend(f"the backend '{named(name, {})}' is not in the option fileserver_backend")
         if chosen:
-            return FileServer({named(name): self.backends[named(name)] for name in chosen})
-        left_out = {named(name) for name in without}
+            meant = [ALIASES.get(name, name) for name in chosen]
+            return FileServer({name: self.backends[name] for name in meant})
+        left_out = {ALIASES.get(name, name) for name in without}
         return FileServer({name: each for name, each in self.backends.items() if name not in left_out})
 
     def envs(self) -> list[str]:

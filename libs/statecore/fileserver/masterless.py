@@ -46,6 +46,11 @@ class OwnFetches:
 
     def _served(self) -> FileServer:
         server = FileServer.of(self._opts)
+        for backend in server.users:
+            try:
+                backend.update()
+            except StatecoreError as error:
+                log.error("%s", error)
         if "gitfs" in server.backends:
             _fetch(home_of(self._opts, GITFS), gitfs_remotes(self._opts))
         return server

@@ -123,6 +123,7 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "grains": (*_EVERYWHERE, "__utils__"),
     "states": tuple(name for name in _VALUES if name != "__executors__"),
     "runners": (*_CALLS, "__jid_event__", "__user__"),
+    "fileserver": (*_EVERYWHERE, "__utils__"),
     "executors": (*_EVERYWHERE, "__salt__", "__proxy__", "__executors__"),
 }
 

@@ -55,6 +55,7 @@ DIRECTORIES: Mapping[str, str] = {
     "serializers": "serializers_dirs",
     "pillar": "pillar_dirs",
     "tops": "top_dirs",
+    "fileserver": "fileserver_dirs",
 }
 
 #: Ends of users' files that are no source, and yet modules. Source goes before them.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from services.kit.served_files import file_server
 from services.kit.tree_updates import fetched, mirrors, roots_changes
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.fileserver import FileServer, UnknownBackend
+from statecore.fileserver.users import BackendError, UserFiles
 from statecore.gitrepos.mirror import Mirror
 from statecore.gitrepos.remotes import GITFS, PILLAR
 
@@ -52,7 +54,8 @@ def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool
 
     ``remotes``: only these, by name or URL, as a list or with commas.
     """
-    names = _server(tools, backend).backends
+    server = _server(tools, backend)
+    names = server.backends
     events = tools.options.fileserver_events
     if "roots" in names and events:
         tools.sender.fire(tags.fileserver_update("roots"), roots_changes(tools.options))
@@ -67,13 +70,22 @@ def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool
             tools.sender.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
         if errors := [each.error for each in done if each.error]:
             raise RunnerFault("\n".join(errors))
+    for each in server.users:
+        with _faults():
+            each.update()
     return True
 
 
 def clear_cache(tools: RunnerTools, backend: Any = None) -> dict[str, list[str]] | str:
-    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again."""
-    if "gitfs" not in _server(tools, backend).backends:
-        return "No cache was cleared"
+    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again. Users' backends clear their own."""
+    server = _server(tools, backend)
+    told = _of_users(server.users, UserFiles.clear_cache, "cleared")
+    if "gitfs" in server.backends:
+        _add(told, _cleared(tools))
+    return told or "No cache was cleared"
+
+
+def _cleared(tools: RunnerTools) -> dict[str, list[str]]:
     home = Path(tools.options.cachedir) / GITFS
     try:
         if home.exists():
@@ -91,23 +103,58 @@ def clear_file_list_cache(tools: RunnerTools, saltenv: Any = None, backend: Any 
 
 def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
     """Holds up updates of Git remotes until ``clear_lock``; ``remote``: a glob of their URLs."""
-    if "gitfs" not in _server(tools, backend).backends:
-        return "No locks were set"
-    chosen = _matching(_mirrors(tools.options, GITFS), remote)
-    return _told(chosen, Mirror.lock, "Set update lock for", "locked") or "No locks were set"
+    server = _server(tools, backend)
+    told = _of_users(server.users, lambda each: each.lock(remote), "locked")
+    if "gitfs" in server.backends:
+        chosen = _matching(_mirrors(tools.options, GITFS), remote)
+        _add(told, _told(chosen, Mirror.lock, "Set update lock for", "locked"))
+    return told or "No locks were set"
 
 
 def clear_lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
     """Lets updates of Git remotes go on; ``remote``: a glob of their URLs."""
-    if "gitfs" not in _server(tools, backend).backends:
-        return "No locks were removed"
-    return unlocked(tools.options, GITFS, remote)
+    server = _server(tools, backend)
+    told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
+    if "gitfs" in server.backends:
+        _add(told, _unlocked(tools.options, GITFS, remote))
+    return told or "No locks were removed"
 
 
 def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
     """The same for a role: gitfs or git_pillar."""
+    return _unlocked(options, role, remote) or "No locks were removed"
+
+
+def _unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]]:
     chosen = _matching(_mirrors(options, role), remote)
-    return _told(chosen, Mirror.unlock, "Removed update lock for", "cleared") or "No locks were removed"
+    return _told(chosen, Mirror.unlock, "Removed update lock for", "cleared")
+
+
+def _of_users(
+    backends: Iterable[UserFiles], work: Callable[[UserFiles], tuple[list[str], list[str]]], key: str
+) -> dict[str, list[str]]:
+    """What users' backends tell, as our own do: what was done below ``key``, and ``errors``."""
+    told: dict[str, list[str]] = {}
+    for backend in backends:
+        with _faults():
+            good, bad = work(backend)
+            _add(told, {key: good, "errors": bad})
+    return told
+
+
+def _add(told: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
+    for key, lines in more.items():
+        if lines:
+            told[key] = [*told.get(key, []), *lines]
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What a user's backend raises is the runner's fault, with its place."""
+    try:
+        yield
+    except BackendError as error:
+        raise RunnerFault(str(error)) from error
 
 
 def pillar_update(tools: RunnerTools, branch: str | None = None, repo: str | None = None) -> dict[str, bool | None]:

@@ -11,6 +11,7 @@ import pytest
 
 from statecore.fileserver import FileServer
 from tests.statecore.fileserver.conftest import Repository, git, updated, write
+from tests.statecore.fileserver.test_users import OWN
 
 pytestmark = pytest.mark.oracle
 
@@ -31,6 +32,13 @@ _ROOTS: Mapping[str, str] = {
     "second/empty/deep/": "",
     "dev/dev.sls": "dev",
     "beside/key": "key",
+    "mine/base/top.sls": "own",
+    "mine/base/web/own.sls": "own too",
+    "mine/base/web/linked~": "",
+    "mine/base/hollow/": "",
+    "mine/dev/top.sls": "own of dev",
+    "mine/qa/x": "x",
+    "extmods/fileserver/filed.py": OWN.read_text(),
     "cache/minions/web1/files/etc/hosts": "hosts",
     "cache/minions/web1/files/top.sls": "evil",
     "cache/minions/web1/files/srv/link": "-> /etc/passwd",
@@ -58,6 +66,13 @@ _LEAD_OUT = ("out", "outdir")
 
 _GIT: Mapping[str, Any] = {"fileserver_backend": ["gitfs"], "gitfs_provider": "gitpython"}
 _MINIONS: Mapping[str, Any] = {"fileserver_backend": ["minionfs"], "file_recv": True}
+_OWN: Mapping[str, Any] = {
+    "fileserver_backend": ["mine"],
+    "extension_modules": "R/extmods",
+    "mine_root": "R/mine",
+    "file_buffer_size": 65536,
+    "hash_type": "sha256",
+}
 _BASE: Mapping[str, Any] = {"file_roots": {"base": ["R/first", "R/second"], "dev": ["R/dev"]}}
 
 #: Name -> options. R is where the trees are, URL and OTHER are repositories, SHA is a commit.
@@ -70,6 +85,8 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "md5": {**_BASE, "hash_type": "md5"},
     "roots before git": {**_BASE, **_GIT, "gitfs_remotes": ["URL"], "fileserver_backend": ["roots", "gitfs"]},
     "git before roots": {**_BASE, **_GIT, "gitfs_remotes": ["URL"], "fileserver_backend": ["git", "roots"]},
+    "a user's own": _OWN,
+    "a user's own before roots": {**_OWN, **_BASE, "fileserver_backend": ["mine", "roots"]},
     "minions": _MINIONS,
     "minions below a mountpoint": {**_MINIONS, "minionfs_mountpoint": "salt://pushed", "minionfs_env": "dev"},
     "minions of a list": {**_MINIONS, "minionfs_whitelist": ["web*"], "minionfs_blacklist": ["web2"]},
@@ -132,7 +149,7 @@ _OURS: Mapping[str, frozenset[str]] = {
     # A pushed top file: Salt lists it and serves it not.
     **dict.fromkeys(("minions", "minions below a mountpoint", "minions of a list"), frozenset({"files"})),
     # Of several backends Salt tells the links of the last one.
-    **dict.fromkeys(("roots before git", "git before roots"), frozenset({"links"})),
+    **dict.fromkeys(("roots before git", "git before roots", "a user's own before roots"), frozenset({"links"})),
 }
 
 

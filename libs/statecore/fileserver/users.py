@@ -1,0 +1,277 @@
+"""Users' own backends: files in ``fileserver_dirs``, or in ``extension_modules/fileserver`` (the runner saltutil.sync_fileserver).
+
+They are written for Salt, and called as its Fileserver calls them (salt/fileserver/__init__.py): ``envs``, ``file_list``,
+``dir_list``, ``file_list_emptydirs``, ``symlink_list``, ``find_file``, ``serve_file``, ``file_hash``; ``init`` once, ``update`` by
+the clock. What one of them raises is logged with its file and line, and counts as having nothing: the other backends go on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from statecore.deferred import loaded
+from statecore.errors import NotAvailable, StatecoreError
+from statecore.ports import FileHash
+
+if TYPE_CHECKING:
+    from statecore.loader import Served
+    from statecore.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+KIND = "fileserver"
+
+#: Seconds for which a copy of an earlier content stays: somebody may be about to open it.
+_KEPT = 3600.0
+
+_NOTHING: Mapping[str, Any] = {"path": "", "rel": ""}
+
+
+class BackendError(StatecoreError):
+    """A function of a user's backend raised; the text names its file and line."""
+
+
+def claimed(name: str, opts: Mapping[str, Any]) -> bool:
+    """Whether a user's file could serve a backend of this name: it is called so, or the name stands in it."""
+    return any(path.stem == name or path.parent.name == name or _says(path, name) for path in _files(opts))
+
+
+def _files(opts: Mapping[str, Any]) -> Iterator[Path]:
+    for directory in _places(opts):
+        yield from directory.glob("[!_.]*.py")
+        yield from directory.glob("[!_.]*/__init__.py")
+
+
+def _places(opts: Mapping[str, Any]) -> list[Path]:
+    own = [Path(str(each)) for each in opts.get("fileserver_dirs") or ()]
+    extensions = opts.get("extension_modules")
+    return [*own, *([Path(str(extensions)) / KIND] if extensions else [])]
+
+
+def _says(path: Path, name: str) -> bool:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return f'"{name}"' in text or f"'{name}'" in text
+
+
+class UserFiles:
+    """Implements Backend by the functions of one file; loaded when it is first asked for something."""
+
+    def __init__(self, name: str, opts: Mapping[str, Any]) -> None:
+        self.name = name
+        self._opts = opts
+        self._copies = Path(str(opts.get("cachedir") or tempfile.gettempdir())) / KIND / name
+        self._served: Served | None = None
+        self._runtime: Runtime | None = None
+        self._looked = False
+
+    # As ports.Files: nothing of it raises.
+
+    def envs(self) -> list[str]:
+        """Its environments."""
+        return sorted(map(str, self._listed("envs", **self._envs_wants())))
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Its files."""
+        return self._names("file_list", saltenv, prefix)
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Its directories."""
+        return self._names("dir_list", saltenv, prefix)
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Its empty directories."""
+        return self._names("file_list_emptydirs", saltenv, prefix)
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Its links."""
+        found = self._guarded("symlink_list", {}, {"saltenv": saltenv, "prefix": prefix})
+        links = found if isinstance(found, Mapping) else {}
+        return {str(path): str(target) for path, target in links.items() if str(path).startswith(prefix.strip("/"))}
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """What its ``file_hash`` says."""
+        found = self._found(path, saltenv)
+        return None if found is None else self._hash(found, path, saltenv)
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Of the stat that its ``find_file`` tells; None where it tells none."""
+        status = self.stat(path, saltenv)
+        return status[0] & 0o7777 if status else None
+
+    def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
+        """The stat that its ``find_file`` tells; None where it tells none."""
+        found = self._found(path, saltenv)
+        told = (found or {}).get("stat")
+        return [int(each) for each in told] if told else None
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """A copy of what its ``serve_file`` gives, chunk by chunk; kept while its ``file_hash`` says the same."""
+        found = self._found(path, saltenv)
+        if found is None:
+            return None
+        digest = self._hash(found, path, saltenv)
+        home = self._copies / hashlib.sha256(f"{saltenv}\0{path}".encode()).hexdigest()
+        place = home / (hashlib.sha256(":".join(digest).encode()).hexdigest() if digest else "unhashed")
+        try:
+            if digest is None or not place.is_file():
+                self._copy(found, path, saltenv, place)
+            return place
+        except BackendError as error:
+            log.error("%s", error)
+        except OSError as error:
+            log.error("%s: no copy of '%s' can be kept: %s: %s", self.name, path, error.filename, error.strerror)
+        return None
+
+    def shown(self, fetched: Path) -> str:
+        """Its path: of a copy, nothing else is known."""
+        return str(fetched)
+
+    # What is done with a backend as a whole. These raise BackendError.
+
+    def update(self) -> bool:
+        """Has it bring itself up to date; False where it has no such function."""
+        if not self._has("update"):
+            return False
+        self._call("update")
+        return True
+
+    def clear_cache(self) -> tuple[list[str], list[str]]:
+        """(what was cleared, errors), in Salt's words."""
+        if not self._has("clear_cache"):
+            return [], []
+        if failed := self._call("clear_cache"):
+            return [], [str(each) for each in failed]
+        return [f"The {self.name} fileserver cache was successfully cleared"], []
+
+    def lock(self, remote: str | None) -> tuple[list[str], list[str]]:
+        """(what was locked, errors)."""
+        return self._told("lock", remote=remote)
+
+    def clear_lock(self, remote: str | None) -> tuple[list[str], list[str]]:
+        """(what was unlocked, errors)."""
+        return self._told("clear_lock", remote=remote, lock_type="update")
+
+    def _told(self, function: str, **kwargs: Any) -> tuple[list[str], list[str]]:
+        if not self._has(function):
+            return [], []
+        good, bad = self._call(function, **kwargs)
+        return [str(each) for each in good], [str(each) for each in bad]
+
+    # How its functions are asked.
+
+    def _envs_wants(self) -> dict[str, Any]:
+        """On minions Salt asks for environments as of now, where the backend knows how."""
+        function = self._functions().get("envs")
+        if function is None or self._opts.get("__role") != "minion":
+            return {}
+        return {"ignore_cache": True} if "ignore_cache" in inspect.signature(function).parameters else {}
+
+    def _names(self, function: str, saltenv: str, prefix: str) -> list[str]:
+        found = self._listed(function, {"saltenv": saltenv, "prefix": prefix})
+        # Not all heed the prefix.
+        return sorted({str(each) for each in found if str(each).startswith(prefix.strip("/"))})
+
+    def _listed(self, function: str, *args: Any, **kwargs: Any) -> list[Any]:
+        found = self._guarded(function, [], *args, **kwargs)
+        if isinstance(found, list | tuple | set | frozenset):
+            return list(found)
+        log.error("file server backend '%s': %s returned no list but a %s", self.name, function, type(found).__name__)
+        return []
+
+    def _found(self, path: str, saltenv: str) -> dict[str, Any] | None:
+        # As Salt's Fileserver: what cannot lie in a tree is not asked for.
+        inside = path and not path.startswith("/") and "../" not in path
+        found = self._guarded("find_file", _NOTHING, path, saltenv) if inside else _NOTHING
+        if isinstance(found, Mapping):
+            return {**found, "back": self.name} if found.get("path") else None
+        log.error("file server backend '%s': find_file returned no map but a %s", self.name, type(found).__name__)
+        return None
+
+    def _hash(self, found: Mapping[str, Any], path: str, saltenv: str) -> FileHash | None:
+        told = self._guarded("file_hash", {}, {"path": path, "saltenv": saltenv}, dict(found))
+        if not isinstance(told, Mapping) or not told.get("hsum"):
+            return None
+        return FileHash(_text(told.get("hash_type", self._opts.get("hash_type", "sha256"))), _text(told["hsum"]))
+
+    def _copy(self, found: Mapping[str, Any], path: str, saltenv: str, place: Path) -> None:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = place.with_name(f".{place.name}.{os.getpid()}")
+        with temporary.open("wb") as file:
+            while chunk := self._chunk(found, path, saltenv, file.tell()):
+                file.write(chunk)
+        temporary.replace(place)
+        for other in place.parent.iterdir():
+            if other != place and time.time() - other.stat().st_mtime > _KEPT:
+                other.unlink(missing_ok=True)
+
+    def _chunk(self, found: Mapping[str, Any], path: str, saltenv: str, loc: int) -> bytes:
+        answer = self._call("serve_file", {"path": path, "saltenv": saltenv, "loc": loc}, dict(found))
+        data = answer.get("data", b"") if isinstance(answer, Mapping) else b""
+        return data.encode() if isinstance(data, str) else bytes(data or b"")
+
+    def _guarded(self, function: str, default: Any, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns; ``default`` where there is none of this name, or where it raises."""
+        if not self._has(function):
+            return default
+        try:
+            return self._call(function, *args, **kwargs)
+        except BackendError as error:
+            log.error("%s", error)
+            return default
+
+    def _has(self, function: str) -> bool:
+        return function in self._functions()
+
+    def _call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        assert self._served is not None
+        assert self._runtime is not None
+        try:
+            return self._served.bound(function, self._runtime.context)(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            where = _place(error, self._served.source.path)
+            said = f"{type(error).__name__}: {error}"
+            raise BackendError(f"file server backend '{self.name}': {function} failed: {said} ({where})") from error
+
+    def _functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Its functions, {} where it cannot be used, which is said once."""
+        if not self._looked:
+            self._looked = True
+            self._load()
+        return self._served.functions if self._served is not None else {}
+
+    def _load(self) -> None:
+        make = loaded("statecore.runtime", "Runtime")
+        files = loaded("statecore.files", "LocalFiles")({})
+        runtime: Runtime = make(self._opts, files=files, grains=self._opts.get("grains") or {}, pillar={})
+        try:
+            self._served = runtime.loader.serve(KIND, self.name, runtime.context)
+        except NotAvailable as missing:
+            log.error("file server backend '%s' is left out: %s", self.name, missing.reason or missing)
+            return
+        self._runtime = runtime
+        self._guarded("init", None)
+
+
+def _text(value: Any) -> str:
+    return value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """The user's own file and line: the last of the traceback that is in the file."""
+    place, traceback = str(path), error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(path):
+            place = f"{path}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
