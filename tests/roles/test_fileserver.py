@@ -104,7 +104,9 @@ def test_a_commit_reaches_minions_by_itself(lab: Lab, repository: Repository) ->
 
 def test_updates_are_events_and_may_be_held_up(lab: Lab, repository: Repository) -> None:
     assert lab.runner("fileserver.lock", "backend=git", "remote=*nothing*") == "No locks were set"
-    assert lab.runner("fileserver.lock", "backend=git") == {"locked": [f"Set update lock for gitfs remote '{repository.url}'"]}
+    assert lab.runner("fileserver.lock", "backend=git") == {
+        "locked": [f"Set update lock for gitfs remote '{repository.url}'"]
+    }
     assert lab.run("salt-run", "fileserver.update", "--out", "json").code != 0
     assert lab.runner("fileserver.clear_lock", "backend=git", "remote=*origin") == {
         "cleared": [f"Removed update lock for gitfs remote '{repository.url}'"]
