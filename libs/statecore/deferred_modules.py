@@ -1,12 +1,14 @@
 """Modules of Python that cost nothing until something in them is used.
 
 ``dataclasses`` imports ``inspect``, and with it all that reads and takes apart programs; ``urllib`` imports ``ipaddress``, ``zmq``
-imports ``pickle``: one and a half megabytes that a role which only waits does not need, and each process has its own.
+imports ``pickle``, ``linecache`` imports ``tokenize``: two and a half megabytes that a role which only waits does not need, and
+each process has its own.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import threading
 from collections.abc import Mapping
@@ -17,6 +19,8 @@ from typing import Any
 _CO_COROUTINE = 0x80
 
 _SHARED = threading.RLock()
+# A process that is forked while a thread loads a module has no such thread to wait for.
+os.register_at_fork(before=_SHARED.acquire, after_in_parent=_SHARED.release, after_in_child=_SHARED.release)
 
 
 class _Deferred(ModuleType):
@@ -70,10 +74,17 @@ def _real(name: str) -> ModuleType:
 
 #: Module -> what others ask it for all the time, which does not run it.
 DEFERRED: Mapping[str, Mapping[str, Any]] = {
+    "argparse": {},
     "difflib": {},
     "inspect": {"iscoroutinefunction": _is_coroutine_function, "iscoroutine": _is_coroutine},
     "ipaddress": {},
+    "json": {},
     "pickle": {"DEFAULT_PROTOCOL": 5 if sys.version_info >= (3, 14) else 4},
+    "shutil": {},
+    "subprocess": {},
+    "textwrap": {},
+    "tokenize": {},
+    "uuid": {},
 }
 
 

@@ -7,10 +7,11 @@ import contextlib
 import faulthandler
 import logging
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, SimpleNamespace
 
 from services.kit.health import Health
 from services.kit.logs import configure
@@ -21,6 +22,9 @@ from services.kit.state_options import StateOptions
 
 #: Seconds between two looks for a signal while nothing else is done.
 _HELD_TURN = 0.2
+
+#: Flag -> option of what every role takes.
+_OPTIONS = {"-c": "config_dir", "--config-dir": "config_dir", "-l": "log_level", "--log-level": "log_level"}
 
 #: sysexits' EX_CONFIG: the configuration cannot be used.
 EX_CONFIG = 78
@@ -87,11 +91,27 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
 
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
-) -> argparse.Namespace:
+) -> SimpleNamespace:
     """The few options that every role takes on its command line; ``flags`` as of ``run_role``."""
+    words = sys.argv[1:] if argv is None else argv
+    taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}
+    plain = _pairs(words, taken)
+    if plain is not None:
+        return SimpleNamespace(**dict.fromkeys(taken.values()) | plain)
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
     parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
     parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
     for flag, (option, meaning) in (flags or {}).items():
         parser.add_argument(flag, dest=option, metavar="NAME", default=None, help=meaning)
-    return parser.parse_args(argv)
+    return SimpleNamespace(**vars(parser.parse_args(words)))
+
+
+def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | None:
+    """Option -> value, where there is nothing but whole flags, each with a value behind it; None: a parser is to read them.
+
+    Roles are started by supervisors, which write it so, and have the parser in memory for as long as they live.
+    """
+    flags, values = words[::2], words[1::2]
+    if len(flags) > len(values) or not all(flag in taken for flag in flags) or any(one[:1] == "-" for one in values):
+        return None
+    return {taken[flag]: value for flag, value in zip(flags, values, strict=True)}

@@ -99,6 +99,9 @@ def address(master: str, port: int) -> tuple[str, int]:
         if not 0 < int(found["port"]) < 65536:
             raise ConfigError(f"master: {master!r}: there is no port {found['port']}")
         return found["host"], int(found["port"])
+    if not {":", "/", "["} & {*master}:
+        # Most names are no addresses of IPv6: what reads those is not loaded for them.
+        return master, port
     bare = master.strip("[]")
     try:
         return (f"[{bare}]" if ipaddress.ip_address(bare).version == 6 else bare), port

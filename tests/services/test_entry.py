@@ -26,7 +26,17 @@ _NONE = frozenset(
     {
         *("asyncio", "opentelemetry", "email", "http.client", "importlib.metadata", "zipfile", "difflib", "csv"),
         *("pickle", "multiprocessing", "concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster"),
-        *("inspect", "ipaddress", "ssl", "cryptography.hazmat.primitives.serialization.ssh"),
+        *(
+            "argparse",
+            "inspect",
+            "ipaddress",
+            "shutil",
+            "subprocess",
+            "tokenize",
+            "uuid",
+            "ssl",
+            "cryptography.hazmat.primitives.serialization.ssh",
+        ),
     }
 )
 

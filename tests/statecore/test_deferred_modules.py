@@ -2,17 +2,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 _SECONDS = 120
 
 _USED = """
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from statecore.deferred_modules import DEFERRED, defer
 
 assert not {*DEFERRED} & {*sys.modules}, "loaded before anybody could defer it"
 defer()
 import inspect, ipaddress, pickle
+from concurrent.futures import ThreadPoolExecutor
 
 def plain(): ...
 async def later(): ...
@@ -44,3 +45,44 @@ coroutine.close()
 def test_a_deferred_module_is_the_module_once_it_is_used() -> None:
     done = subprocess.run([sys.executable, "-c", _USED], capture_output=True, text=True, timeout=_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
+
+
+#: A thread loads a module, and another forks: the child has no such thread to wait for.
+_FORKED = """
+import os, sys, threading
+from statecore import deferred_modules
+
+sys.path.insert(0, sys.argv[1])
+deferred_modules.DEFERRED = {"slow": {}, "difflib": {}}
+deferred_modules.defer()
+import difflib, slow
+
+threading.reached, threading.goes_on = threading.Event(), threading.Event()
+threading.Thread(target=lambda: slow.answer).start()
+assert threading.reached.wait(60)
+forked = threading.Event()
+
+def fork():
+    child = os.fork()
+    if not child:
+        os._exit(0 if difflib.get_close_matches("ab", ["abc"]) == ["abc"] else 1)
+    forked.set()
+    if os.waitpid(child, 0)[1]:
+        print("failed")
+
+forking = threading.Thread(target=fork)
+forking.start()
+forked.wait(0.3)
+threading.goes_on.set()
+forking.join()
+print("ended")
+"""
+
+_SLOW = "import threading\nthreading.reached.set()\nassert threading.goes_on.wait(60)\nanswer = 42\n"
+
+
+def test_a_fork_does_not_find_a_module_half_loaded(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(_SLOW)
+    words = [sys.executable, "-c", _FORKED, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr

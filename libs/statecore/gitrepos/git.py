@@ -103,17 +103,20 @@ def run_git(
     environment: Mapping[str, str],
     *,
     stdin: bytes | None = None,
-    stdout: int = subprocess.PIPE,
+    stdout: int | None = None,
     check: bool = True,
     timeout: float | None = None,
 ) -> bytes:
-    """Standard output, b"" where it goes elsewhere or the command failed and ``check`` is off. Raises GitFault."""
+    """Standard output, b"" where the command failed and ``check`` is off. Raises GitFault.
+
+    ``stdout``: the descriptor that it goes to instead.
+    """
     try:
         done = subprocess.run(
             ["git", *words],
             env=environment,
             input=stdin if stdin is not None else b"",
-            stdout=stdout,
+            stdout=subprocess.PIPE if stdout is None else stdout,
             stderr=subprocess.PIPE,
             timeout=timeout or _READ_SECONDS,
             check=False,

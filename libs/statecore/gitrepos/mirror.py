@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -213,7 +212,7 @@ class Mirror:
         words: Sequence[str],
         *,
         stdin: bytes | None = None,
-        stdout: int = subprocess.PIPE,
+        stdout: int | None = None,
         check: bool = True,
         timeout: float | None = None,
     ) -> bytes:

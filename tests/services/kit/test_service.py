@@ -113,6 +113,34 @@ def test_arguments() -> None:
         role_arguments("a", ["--nonsense"])
 
 
+@pytest.mark.parametrize(
+    ("words", "config_dir", "log_level", "pool"),
+    [
+        (["-c", "d"], "d", None, None),
+        (["--config-dir", "d", "-l", "debug"], "d", "debug", None),
+        (["--pool", "p", "--log-level", "", "-c", "a", "-c", "b"], "b", "", "p"),
+        (["-cd"], "d", None, None),
+        (["--config-dir=d", "--poo", "p"], "d", None, "p"),
+        (["-ldebug", "--pool", "-1"], None, "debug", "-1"),
+    ],
+)
+def test_arguments_are_read_in_all_their_forms(
+    words: list[str], config_dir: str | None, log_level: str | None, pool: str | None
+) -> None:
+    given = role_arguments("a", words, {"--pool": ("worker_pool", "a pool")})
+    assert vars(given) == {"config_dir": config_dir, "log_level": log_level, "worker_pool": pool}
+
+
+@pytest.mark.parametrize(
+    "words", [["-c"], ["-c", "-l"], ["-c", "d", "more"], ["-c", "--config-dir=e", "x"], ["--", "x"]]
+)
+def test_what_is_no_argument_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        role_arguments("a", words)
+    assert ended.value.code == 2
+    assert "usage: saltern a" in capsys.readouterr().err
+
+
 def test_a_role_that_cannot_start_says_why_for_a_while(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "master").write_text("config_error_pause: 30\nlog_level: error\n")
     said: list[str] = []
