@@ -13,14 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masterstore.errors import StoreError
 from masterstore.store import Store
 from services.kit.bus import unpack
 from services.kit.config import MasterOptions
 from statecore.errors import NotAvailable
-from statecore.runtime import Runtime
+
+if TYPE_CHECKING:
+    from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.reactor")
 

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
@@ -25,7 +25,9 @@ from services.kit.bus import unpack
 from services.kit.config import MasterOptions
 from services.kit.reactor_rows import JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache
 from statecore.errors import NotAvailable
-from statecore.runtime import Runtime
+
+if TYPE_CHECKING:
+    from statecore.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.reactor")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import zmq
 
@@ -22,27 +22,28 @@ from masterstore.errors import StoreError
 from masterstore.store import Store
 from services.kit.arguments import on_the_wire
 from services.kit.bus import EventSender
-from services.kit.config import MasterOptions, as_opts
+from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import rows_of
-from services.kit.served_files import file_server
 from services.kit.service import DRAIN_SECONDS, Role, run_role, unusable
 from services.reactor import event_return, job_cache
 from services.reactor.inbox import Inbox, InHand
 from services.reactor.pool import Pool, Worker
 from services.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from services.reactor.table import ReactorTable
-from statecore.compile import compile_sls
+from statecore.deferred import Deferred, loaded
 from statecore.errors import SlsError
-from statecore.loader.tables import Table
-from statecore.render import SlsTree, Source
-from statecore.runtime import Runtime
+
+if TYPE_CHECKING:
+    from services.reactor.sls import ReactorSls
+    from statecore.runtime import Runtime
 
 #: Seconds that the master has to take a reaction.
 _PATIENCE = 30.0
 
-_ENVIRONMENT = "base"
+#: Not loaded before there is something to react to.
+_SLS = "services.reactor.sls"
 
 #: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
 _AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
@@ -53,7 +54,7 @@ class Reactor:
     """Reads what reactor SLS ask for, and hands it on."""
 
     role: Role
-    runtime: Runtime
+    sls: ReactorSls
     table: ReactorTable
     #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
     hand_on: Callable[[InHand], bool]
@@ -84,14 +85,14 @@ class Reactor:
 
     def caller(self, reaction: Reaction) -> None:
         """Runs an execution function here, in the reactor's own container."""
-        returned = self.runtime.call(reaction.fun, reaction.arg, reaction.kwarg)
+        returned = self.sls.call(reaction.fun, reaction.arg, reaction.kwarg)
         if not returned.success:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
     def _paths(self, pattern: str, in_hand: InHand) -> list[Path]:
         """Files of a path, glob or salt:// URL."""
         if pattern.startswith("salt://"):
-            found = self.runtime.files.fetch(pattern.removeprefix("salt://"), _ENVIRONMENT)
+            found = self.sls.fetch(pattern.removeprefix("salt://"))
             paths = [found] if found is not None else []
         else:
             paths = [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - the pattern may be absolute
@@ -102,30 +103,10 @@ class Reactor:
 
     def _read(self, path: Path, in_hand: InHand) -> Iterator[Reaction]:
         try:
-            yield from reactions(self._chunks(path, in_hand.tag, in_hand.data))
+            yield from reactions(self.sls.chunks(path, in_hand.tag, in_hand.data))
         except (SlsError, ReactionError, OSError, UnicodeDecodeError) as error:
             self.role.log.error("reactor: %s, for event %s: %s", path, in_hand.tag, error)
             in_hand.failures.append(f"{path}: {error}")
-
-    def _chunks(self, path: Path, tag: str, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-        runtime = self.runtime
-        renderers = Table(runtime.loader, "renderers")
-        renderers.attach(runtime.context)
-        tree = SlsTree(
-            runtime.files,
-            opts=runtime.opts,
-            grains=runtime.grains,
-            pillar={},
-            functions=runtime.functions,
-            extra={"tag": tag, "data": data},
-            renderers=renderers,
-        )
-        name = path.stem
-        tree.add(Source(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8"), str(path)))
-        compiled = compile_sls(tree, {_ENVIRONMENT: [name]}, runtime.opts)
-        if compiled.faults:
-            raise SlsError(compiled.faults)
-        return tuple(compiled.graph.chunks[node.position] for node in compiled.graph.order if not node.check)
 
 
 def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, in_hand: InHand) -> None:
@@ -200,10 +181,14 @@ def asker(role: Role, control: ControlClient, finished: Callable[[InHand], None]
     return work, control.close
 
 
-def runtime_of(options: MasterOptions) -> Runtime:
-    """statecore as reactor SLS see it: the master's options and state tree, no pillar."""
-    opts = as_opts(options, file_client="local")
-    return Runtime(opts, files=file_server(options), pillar={})
+def _runtime_of(options: MasterOptions) -> Runtime:
+    runtime: Runtime = loaded(_SLS, "runtime_of")(options)
+    return runtime
+
+
+def _sls_of(options: MasterOptions) -> ReactorSls:
+    sls: ReactorSls = loaded(_SLS, "ReactorSls")(options)
+    return sls
 
 
 def _loop(role: Role) -> None:
@@ -217,17 +202,18 @@ def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     sender = EventSender(context, options, keys)
-    runtime = runtime_of(options)
+    # Whoever configured reactions has the engine at once, others when somebody adds the first (`salt-run reactor.add`).
+    sls = _sls_of(options) if table.rows else cast("ReactorSls", Deferred(partial(_sls_of, options)))
     inbox = Inbox(role, store, table, sender.fire)
     pool: Pool[InHand] = Pool(
         options.reactor_worker_threads,
         options.reactor_worker_hwm,
         lambda: asker(role, ControlClient(context, options, keys), inbox.finished),
     )
-    reactor = Reactor(role, runtime, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
+    reactor = Reactor(role, sls, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
     ended = threading.Event()
     followers = [
-        threading.Thread(target=work, args=(options, partial(runtime_of, options), ended), name=name, daemon=True)
+        threading.Thread(target=work, args=(options, partial(_runtime_of, options), ended), name=name, daemon=True)
         for name, work in (
             *([("event-return", event_return.follow)] if options.event_return else []),
             *job_cache.followers(options),

@@ -55,7 +55,7 @@ NOT_LOADED: Mapping[str, frozenset[str]] = {
     "reqserver": _NONE | _MINIONS | _READERS | _STORE | {"cryptography.hazmat"},
     "publisher": _NONE | _MINIONS | _READERS,
     "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "cryptography.hazmat"},
-    "reactor": _NONE | _MINIONS | {"jinja2", "cryptography.hazmat"},
+    "reactor": _NONE | _MINIONS | _READERS | {"statecore.fileserver", "cryptography.hazmat"},
     "mworker": _NONE | _MINIONS | {"jinja2"},
     "minion": _NONE | _MASTERS | _STORE | {"jinja2"},
 }

@@ -11,7 +11,7 @@ import pytest
 
 from services.kit.config import MasterOptions
 from services.reactor.event_return import EventReturns, wanted
-from services.reactor.main import runtime_of
+from services.reactor.sls import runtime_of
 
 #: A user's returner.
 RETURNER = """

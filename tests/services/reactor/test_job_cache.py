@@ -13,7 +13,7 @@ from masterstore.store import Store
 from services.kit.bus import pack
 from services.kit.config import MasterOptions
 from services.reactor.job_cache import GROUP, LOADS_GROUP, PAUSES, TRIES, JobCache, followers
-from services.reactor.main import runtime_of
+from services.reactor.sls import runtime_of
 
 pytestmark = pytest.mark.redis
 

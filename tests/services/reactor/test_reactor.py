@@ -15,7 +15,8 @@ from services.kit.control import ControlClient, ControlError
 from services.kit.reactor_rows import rows_of
 from services.kit.service import Role
 from services.reactor.inbox import InHand
-from services.reactor.main import Reactor, asker, runtime_of
+from services.reactor.main import Reactor, asker
+from services.reactor.sls import ReactorSls
 from services.reactor.table import ReactorTable
 
 #: A user's renderer: lines of "ID: function target".
@@ -85,7 +86,7 @@ def react(
 
         table = ReactorTable(rows_of(options.reactor), options.id)
         in_hand = InHand(KeptEvent("1-1", 1, b""), "site/up", {"id": "web1"})
-        Reactor(role, runtime_of(options), table, at_once, ended.append).react(in_hand)
+        Reactor(role, ReactorSls(options), table, at_once, ended.append).react(in_hand)
         assert ended == [in_hand]
         return heard.asked
 
