@@ -99,8 +99,8 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
     lab = directory / "lab"
     more = lab / "etc" / "master.d"
     more.mkdir(parents=True)
-    # As the other master: bench.fleet brings minions that nobody knows.
-    _write(more / "bench.conf", {"auto_accept": True})
+    # As the other master: bench.fleet brings minions that nobody knows, and a line of log for each costs a twentieth.
+    _write(more / "bench.conf", {"auto_accept": True, "log_level": "error"})
     binaries = Path(sys.executable).parent
     options = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
     options += ["--workers", str(workers)] if workers else []

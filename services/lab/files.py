@@ -37,6 +37,7 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
         **ports,
         "redis_url": redis_url(settings.ports["redis_port"], password),
         "cachedir": str(paths.cache),
+        "log_level": "info",
         **_roots(settings),
         **({"reactor": reactor} if reactor else {}),
     }

@@ -88,7 +88,8 @@ def render(programs: Iterable[Program], socket_path: str, health_host: str) -> s
 
 
 def _section(program: Program, priority: int, health_host: str) -> list[str]:
-    environment = {"SALTERN_LOG_LEVEL": "info"}
+    # Of minions alone: salt-call reads the same options and shows its log; the master's roles find it in etc/master.
+    environment = {"SALTERN_LOG_LEVEL": "info"} if program.minion else {}
     if program.health_port:
         environment |= {"SALTERN_HEALTH_HOST": health_host, "SALTERN_HEALTH_PORT": str(program.health_port)}
     return [
@@ -106,7 +107,7 @@ def _section(program: Program, priority: int, health_host: str) -> list[str]:
         f"stdout_logfile=log/{program.name}.log",
         "stdout_logfile_maxbytes=5MB",
         "stdout_logfile_backups=1",
-        "environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items()),
+        *(["environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items())] if environment else []),
     ]
 
 

@@ -45,6 +45,14 @@ def test_the_master_reads_its_options(chosen: Settings, paths: Paths, password: 
     assert options.redis_url == redis_url(36379, password)
     assert options.file_roots == {"base": [str(chosen.tree / "salt")]}
     assert options.reactor == []
+    assert options.log_level == "info"
+
+
+def test_log_level_of_a_lab_s_master_is_the_operator_s(paths: Paths, password: str) -> None:
+    more = paths.etc / "master.d"
+    more.mkdir()
+    (more / "own.conf").write_text("log_level: error\n", "utf-8")
+    assert load_master(str(paths.etc), env={}).log_level == "error"
 
 
 def test_reactions_are_those_that_the_tree_has(chosen: Settings, paths: Paths) -> None:

@@ -31,6 +31,8 @@ def test_supervisord_reads_every_program(tmp_path: Path, monkeypatch: pytest.Mon
         assert config.command.split() == list(row.words)
         assert config.stdout_logfile == f"log/{row.name}.log"
         assert config.environment.get("SALTERN_HEALTH_PORT", "0") == str(row.health_port)
+        # What is in the environment stands above etc/master.d.
+        assert ("SALTERN_LOG_LEVEL" in config.environment) == bool(row.minion)
         assert 0 not in config.exitcodes
         assert {77, 78} <= set(config.exitcodes)
     (server,) = read.server_configs
