@@ -12,12 +12,16 @@ from masterstore.errors import StoreCorrupt
 
 #: KEYS: epochs. Creates what is missing, with Redis's own clock; answers all four numbers.
 CURRENT = """
-local now = redis.call('TIME')[1]
-for _, name in ipairs({'aes', 'session'}) do
-  redis.call('HSETNX', KEYS[1], name, 1)
-  redis.call('HSETNX', KEYS[1], name .. '_since', now)
+local names = {'aes', 'aes_since', 'session', 'session_since'}
+local found = redis.call('HMGET', KEYS[1], unpack(names))
+if not (found[1] and found[2] and found[3] and found[4]) then
+  local now = redis.call('TIME')[1]
+  for place, name in ipairs(names) do
+    redis.call('HSETNX', KEYS[1], name, place % 2 == 1 and 1 or now)
+  end
+  found = redis.call('HMGET', KEYS[1], unpack(names))
 end
-return redis.call('HMGET', KEYS[1], 'aes', 'aes_since', 'session', 'session_since')
+return found
 """
 
 #: KEYS: epochs, fences. ARGV: name, lock, token (0: whoever asks may). Answers the number in force.
@@ -47,8 +51,8 @@ class Epochs:
 
 def epochs_of(answer: Sequence[bytes]) -> Epochs:
     """Reads what CURRENT answers. Raises StoreCorrupt."""
-    aes, aes_since, session, session_since = answer
     try:
+        aes, aes_since, session, session_since = answer
         return Epochs(int(aes), float(aes_since), int(session), float(session_since))
     except ValueError as error:
         raise StoreCorrupt(keys.EPOCHS, f"an epoch that is no number: {error}") from error

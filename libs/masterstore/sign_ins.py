@@ -13,33 +13,39 @@ from masterstore.minion_keys import STATES
 #: Seconds for which the sign-in of a stock minion is remembered: publishers send nothing again that is older.
 _REMEMBERED = 60
 
+#: Seconds between two looks at what is older: a storm need not do so for each.
+_SPARED = 5
+
 #: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
 #: ARGV: minion, its PEM, now ms.
-#: Answers the epochs, the state's place (0: none) and PEM, whether the minion was noted as seen, and whether jobs wait for it.
+#: Answers one text, which costs less to send and to read than a list: a line of the state's place (0: none), whether the PEM is the
+#: one that is stored (a minion that is accepted by it is noted as seen), whether jobs wait for the minion, and the epochs; then the
+#: PEM that is stored, where it is another.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
 end
-local known = epochs()
+local known = table.concat(epochs(), ' ')
 for i = 6, #KEYS do
   local pem = redis.call('HGET', KEYS[i], ARGV[1])
   if pem then
-    local same = i == 6 and pem == ARGV[2]
+    local brought = pem == ARGV[2]
+    local same = i == 6 and brought
     local stock = same and redis.pcall('SISMEMBER', KEYS[4], ARGV[1]) == 0
     if same then redis.call('ZADD', KEYS[2], 'GT', ARGV[3], ARGV[1]) end
     if stock then
       local time = redis.call('TIME')
       local now = time[1] * 1000 + math.floor(time[2] / 1000)
-      if type(redis.pcall('ZADD', KEYS[5], now, ARGV[1])) == 'number' then
+      if type(redis.pcall('ZADD', KEYS[5], now, ARGV[1])) == 'number' and redis.call('TTL', KEYS[5]) <= {_REMEMBERED} then
         redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', now - {_REMEMBERED * 1000})
-        redis.call('EXPIRE', KEYS[5], {_REMEMBERED})
+        redis.call('EXPIRE', KEYS[5], {_REMEMBERED + _SPARED})
       end
     end
     local waited = stock and redis.call('EXISTS', KEYS[3]) == 1
-    return {{known, i - 5, pem, same and 1 or 0, waited and 1 or 0}}
+    return i - 5 .. (brought and ' 1 ' or ' 0 ') .. (waited and '1 ' or '0 ') .. known .. '\\n' .. (brought and '' or pem)
   end
 end
-return {{known, 0, '', 0, 0}}
+return '0 0 0 ' .. known
 """
 
 
@@ -69,9 +75,12 @@ class SignIns:
         names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
         names += map(keys.minion_keys, STATES)
         with self._client.calling():
-            epochs, place, stored, seen, waited_for = self._begin(keys=names, args=[minion, pem, now_ms])
-        known = (STATES[place - 1], text(stored)) if place else None
-        return SigningIn(known, epochs_of(epochs), bool(seen), bool(waited_for))
+            answer = self._begin(keys=names, args=[minion, pem, now_ms])
+        line, _, other = answer.partition(b"\n")
+        place, brought, waited_for, *epochs = line.split(b" ")
+        state, same = int(place), brought == b"1"
+        known = (STATES[state - 1], pem if same else text(other)) if state else None
+        return SigningIn(known, epochs_of(epochs), same and state == 1, waited_for == b"1")
 
     def of_stock(self) -> dict[str, int]:
         """Stock minions that signed in within the last minute -> when, milliseconds of Redis' clock, as ids of streams.
