@@ -2,16 +2,40 @@
 
 Borrowing costs more than the command does: redis-py locks, counts and looks whether a byte is there that ought not to be. A worker
 sends its commands one after the other and nobody else has its connection, so it need not. What is kept here is only who uses it
-when: connecting, retrying, timeouts, packing and reading are redis-py's, and so is everything that is no plain command.
+when, and how texts and numbers are packed, which redis-py does for any kind of value and in pieces: connecting, retrying, timeouts
+and reading are redis-py's, and so is everything that is no plain command.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from masterstore import redis_parts as redis
+
+
+#: Arguments of more bytes are packed by redis-py, which does not copy them.
+_COPIED = 6000
+
+
+def packed(arguments: Sequence[Any]) -> bytes | None:
+    """A command as Redis reads it; None for what redis-py is to pack: large values, other kinds, names of two words."""
+    parts = [b"*%d\r\n" % len(arguments)]
+    for value in arguments:
+        kind = type(value)
+        if kind is str:
+            value = value.encode("utf-8", "surrogateescape")
+        elif kind is int:
+            value = b"%d" % value
+        elif kind is not bytes:
+            return None
+        if len(value) > _COPIED:
+            return None
+        parts.append(b"$%d\r\n%b\r\n" % (len(value), value))
+    name = arguments[0]
+    return None if type(name) is not str or " " in name else b"".join(parts)
 
 
 class KeptRedis(redis.Redis):
@@ -51,8 +75,13 @@ class KeptRedis(redis.Redis):
         return self._kept[1]
 
     def _over(self, connection: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        command = packed(arguments)
+
         def exchange() -> Any:
-            connection.send_command(*arguments, **options)
+            if command is None:
+                connection.send_command(*arguments, **options)
+            else:
+                connection.send_packed_command((command,))
             return self.parse_response(connection, arguments[0], **options)  # type: ignore[no-untyped-call]
 
         # As the pool does: only this asks Sentinels where Redis is now, a command sent to a lost connection does not.

@@ -11,7 +11,7 @@ import redis
 
 from masterstore.client import Client
 from masterstore.errors import StoreError
-from masterstore.kept_connection import KeptRedis
+from masterstore.kept_connection import KeptRedis, packed
 
 pytestmark = pytest.mark.redis
 
@@ -36,6 +36,46 @@ def test_commands_go_over_one_connection(client: Client, raw: redis.Redis) -> No
         assert client.call("get", "a") == b"%d" % number
     assert connections(raw) == first
     assert len(first) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("PING",),
+        ("SET", "a", "text"),
+        ("SET", "a", ""),
+        ("SET", "ümläut", b"\x00\xff\r\n$3"),
+        ("SET", "a", "no UTF-8: \udcff"),
+        ("ZADD", "a", "GT", -17, "b"),
+        ("EVALSHA", "0" * 40, 2, "a", "b", 2**70),
+        ("SET", "a", "x" * 6000),
+    ],
+)
+def test_commands_are_packed_as_redis_py_packs_them(client: Client, arguments: tuple[Any, ...]) -> None:
+    connection = client.redis.connection_pool.get_connection()
+    assert packed(arguments) == b"".join(connection.pack_command(*arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("CLIENT LIST",),
+        (b"PING",),
+        ("SET", "a", 1.5),
+        ("SET", "a", True),
+        ("SET", "a", memoryview(b"x")),
+        ("SET", "a", "x" * 6001),
+    ],
+)
+def test_what_is_not_plain_is_left_to_redis_py(arguments: tuple[Any, ...]) -> None:
+    assert packed(arguments) is None
+
+
+def test_what_is_no_value_is_refused_as_ever(client: Client) -> None:
+    with pytest.raises(StoreError, match="Invalid input of type"):
+        client.call("set", "a", True)
+    client.call("set", "a", 1.5)
+    assert client.call("get", "a") == b"1.5"
 
 
 def test_who_comes_while_it_is_in_use_has_another(client: Client, raw: redis.Redis) -> None:
