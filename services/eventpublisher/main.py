@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import zmq
 
+from services.kit import frames
 from services.kit.bus import PROBE, QUEUED_EVENTS
 from services.kit.doorkeeper import Doorkeeper
 from services.kit.links import LinkKeys, bind
@@ -22,6 +23,11 @@ _REBIND_PAUSE = 10
 
 #: Events moved before subscriptions are looked at again.
 _BURST = 500
+
+#: Parts of tags behind ``salt/`` that metrics tell apart.
+_PREFIXES = frozenset(
+    {b"job", b"auth", b"key", b"minion", b"run", b"wheel", b"presence", b"beacon", b"fileserver", b"reactor"}
+)
 
 
 def _loop(role: Role) -> None:
@@ -93,16 +99,13 @@ def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
 
 
 def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> None:
-    for _ in range(_BURST):
-        try:
-            frames = pull.recv_multipart(zmq.NOBLOCK)
-        except zmq.Again:
-            return
-        if len(frames) != 1:
+    for message in frames.arrived(pull, _BURST):
+        if len(message) != 1:
             role.metrics.dropped.labels("event_pull_port").inc()
             continue
-        _send(role, pub, frames[0])
-        role.metrics.events.labels(_prefix(frames[0])).inc()
+        frame = message[0].bytes
+        _send(role, pub, frame)
+        role.metrics.events.labels(_prefix(frame)).inc()
 
 
 def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
@@ -119,8 +122,7 @@ def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
 def _prefix(frame: bytes) -> str:
     """``job`` of ``salt/job/...``; ``other`` for tags that are not Salt's own, so that labels stay few."""
     parts = frame.partition(b"\n\n")[0].split(b"/", 2)
-    known = {b"job", b"auth", b"key", b"minion", b"run", b"wheel", b"presence", b"beacon", b"fileserver", b"reactor"}
-    return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in known else "other"
+    return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in _PREFIXES else "other"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -107,7 +107,11 @@ def _section(program: Program, priority: int, health_host: str) -> list[str]:
         f"stdout_logfile=log/{program.name}.log",
         "stdout_logfile_maxbytes=5MB",
         "stdout_logfile_backups=1",
-        *(["environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items())] if environment else []),
+        *(
+            ["environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items())]
+            if environment
+            else []
+        ),
     ]
 
 

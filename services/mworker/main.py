@@ -21,7 +21,7 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.events import EventKeeper
 from masterstore.store import Store
-from services.kit import tree_check
+from services.kit import frames, tree_check
 from services.kit.bus import EventSender
 from services.kit.config import MasterOptions
 from services.kit.deadlines import read_deadlines
@@ -87,12 +87,14 @@ def _loop(role: Role) -> None:
     worn = ""
     try:
         with _pulse(context, role, link_keys, name, watch):
-            link.send_multipart([READY, pool])
+            frames.send(link, [READY, pool])
+            poller = zmq.Poller()
+            poller.register(link, zmq.POLLIN)
             while role.running():
-                if link.poll(int(PULSE_SECONDS * 1000)):
+                if poller.poll(int(PULSE_SECONDS * 1000)):
                     _work(link, door, partial(_answer_later, link, role, link_keys, processes))
                 else:
-                    link.send_multipart([READY, pool])
+                    frames.send(link, [READY, pool])
                 processes.reap()
                 # Runners are children of this process: it does not leave them.
                 if not processes.pids and (worn := wear.out(watch.count, time.monotonic())):
@@ -109,16 +111,16 @@ def _loop(role: Role) -> None:
 
 
 def _work(link: zmq.Socket[bytes], door: Door, later: Callable[[bytes, LateReply], None]) -> None:
-    kind, *rest = link.recv_multipart()
+    kind, *rest = frames.receive(link)
     if kind == WORK and len(rest) in (4, 5):
         ticket, side, client, payload, *pool = rest
         answer = door.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
         if isinstance(answer, LateReply):
             later(ticket, answer)
         elif isinstance(answer, Elsewhere):
-            link.send_multipart([ELSEWHERE, ticket, answer.pool.encode()])
+            frames.send(link, [ELSEWHERE, ticket, answer.pool.encode()])
         else:
-            link.send_multipart([ANSWER, ticket, answer])
+            frames.send(link, [ANSWER, ticket, answer])
 
 
 def _answer_later(

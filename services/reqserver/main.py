@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import zmq
 
 from saltwire.busy import busy_answer
-from services.kit import control
+from services.kit import control, frames
 from services.kit.deadlines import read_deadlines
 from services.kit.doorkeeper import Doorkeeper
 from services.kit.links import LinkKeys, bind
@@ -97,12 +97,8 @@ class Server:
         ready = dict(self._poller.poll(_TICK))
         for one, read in self._readers.items():
             if one in ready:
-                for _ in range(_BURST):
-                    try:
-                        frames = one.recv_multipart(zmq.NOBLOCK, copy=False)
-                    except zmq.Again:
-                        break
-                    self._carry_out(read(frames, time.monotonic()))
+                for message in frames.arrived(one, _BURST):
+                    self._carry_out(read(message, time.monotonic()))
         now = time.monotonic()
         self._carry_out(self._dispatcher.tick(now))
         if now >= self._next_measure:
@@ -115,8 +111,9 @@ class Server:
             self._poller.unregister(one)
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._dispatcher.busy and time.monotonic() < deadline:
-            if dict(self._poller.poll(_TICK)):
-                self._carry_out(self._from_worker(self._workers.recv_multipart(copy=False), time.monotonic()))
+            if self._poller.poll(_TICK):
+                for message in frames.arrived(self._workers, 1):
+                    self._carry_out(self._from_worker(message, time.monotonic()))
         left = self._dispatcher.busy
         if left:
             self._role.log.warning("%d requests were not finished within %g s", left, DRAIN_SECONDS)
@@ -127,36 +124,36 @@ class Server:
             one.close(linger=1000)
         self._doorkeeper.stop()
 
-    def _from_minion(self, frames: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+    def _from_minion(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         # Exactly one identity hop, an empty delimiter and a payload (protocol section 1.1).
-        if len(frames) != 3 or frames[1].bytes:
-            return self._drop("ret_port", frames)
-        payload = frames[2].bytes
+        if len(message) != 3 or message[1].bytes:
+            return self._drop("ret_port", message)
+        payload = message[2].bytes
         return self._dispatcher.request(
             Side.MINION,
-            (frames[0].bytes, b""),
+            (message[0].bytes, b""),
             "",
             payload,
             now,
             sight=peek.of_minion(payload),
-            address=_address(frames[2]),
+            address=_address(message[2]),
         )
 
-    def _from_control(self, frames: Sequence[zmq.Frame], now: float) -> list[Instruction]:
-        if len(frames) != 4 or frames[1].bytes:
-            return self._drop("control_port", frames)
-        route = (frames[0].bytes, b"", frames[2].bytes)
+    def _from_control(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+        if len(message) != 4 or message[1].bytes:
+            return self._drop("control_port", message)
+        route = (message[0].bytes, b"", message[2].bytes)
         try:
-            client = self._doorkeeper.name_of(frames[3])
+            client = self._doorkeeper.name_of(message[3])
         except PermissionError as error:
             # The connection stands since before the key was taken back.
             self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
             return []
-        payload = frames[3].bytes
+        payload = message[3].bytes
         return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=peek.of_operator(payload))
 
-    def _from_worker(self, frames: Sequence[zmq.Frame], now: float) -> list[Instruction]:
-        name, kind, *rest = [frame.bytes for frame in frames]
+    def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+        name, kind, *rest = [frame.bytes for frame in message]
         if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
         if kind == LATER and rest and rest[0].isdigit():
@@ -170,18 +167,18 @@ class Server:
             return self._dispatcher.pulse(rest[0], now)
         if kind == HUNG and rest:
             self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
-            self._workers.send_multipart([name, HUNG])
+            frames.send(self._workers, [name, HUNG])
             return self._dispatcher.hung(rest[0], now)
         if kind == AWAY and rest:
             self._away = (now, rest[0].decode(errors="replace"))
             return []
         if kind == BYE:
             return self._dispatcher.bye(name, now)
-        return self._drop("workers_port", frames)
+        return self._drop("workers_port", message)
 
-    def _drop(self, port: str, frames: Sequence[zmq.Frame]) -> list[Instruction]:
+    def _drop(self, port: str, message: Sequence[zmq.Frame]) -> list[Instruction]:
         self._role.metrics.dropped.labels(port).inc()
-        self._role.log.debug("dropped a message of %d frames on %s: not a request", len(frames), port)
+        self._role.log.debug("dropped a message of %d frames on %s: not a request", len(message), port)
         return []
 
     def _carry_out(self, instructions: Sequence[Instruction]) -> None:
@@ -204,7 +201,7 @@ class Server:
                         )
 
     def _hand(self, worker: bytes, request: Request, look: str) -> None:
-        frames = [
+        message = [
             worker,
             WORK,
             b"%d" % request.ticket,
@@ -213,8 +210,8 @@ class Server:
             request.payload,
         ]
         if look:
-            frames.append(look.encode())
-        self._workers.send_multipart(frames)
+            message.append(look.encode())
+        frames.send(self._workers, message)
         crew = self._dispatcher.crew.workers[worker]
         self._waits[crew.pool].observe(crew.handed - request.arrived)
 
@@ -236,7 +233,7 @@ class Server:
 
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
         port = self._minions if side is Side.MINION else self._control
-        port.send_multipart([*route, payload])
+        frames.send(port, [*route, payload])
 
     def _check_workers(self) -> str | None:
         # A pool without a worker is no reason to send minions elsewhere: the others stand in.
