@@ -63,9 +63,10 @@ class PublicKey:
             raise PeerFault(f"not a public key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPublicKey) or not _MIN_BITS <= key.key_size <= _MAX_BITS:
             raise PeerFault(f"only RSA keys of {_MIN_BITS} to {_MAX_BITS} bits are understood")
-        if key.public_numbers().e.bit_length() > _MAX_EXPONENT_BITS:
+        read = cls(key)
+        if read._e.bit_length() > _MAX_EXPONENT_BITS:
             raise PeerFault(f"only RSA keys with an exponent of at most {_MAX_EXPONENT_BITS} bits are understood")
-        return cls(key)
+        return read
 
     def verify(self, data: bytes, signature: bytes, algo: str) -> None:
         """Raises SignatureError unless the key's owner signed ``data``; OwnFault for an unknown algorithm."""
@@ -101,11 +102,10 @@ def fingerprint_of(pem: str, hash_type: str = "sha256") -> str:
     """The fingerprint of a PEM: its non-blank lines but the first and the last, newlines kept (section 4.5)."""
     lines = [line for line in pem.strip().splitlines(keepends=True) if line.strip()]
     try:
-        digest = hashlib.new(hash_type, "".join(lines[1:-1]).encode()).hexdigest()
+        return hashlib.new(hash_type, "".join(lines[1:-1]).encode()).digest().hex(":")
     except (ValueError, TypeError) as error:
         # TypeError: a digest without a size of its own (shake).
         raise OwnFault(f"there is no digest '{hash_type}'") from error
-    return ":".join(digest[i : i + 2] for i in range(0, len(digest), 2))
 
 
 class PrivateKey:

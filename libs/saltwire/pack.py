@@ -151,16 +151,25 @@ def _from_ext(code: int, data: bytes) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value
-    if isinstance(value, list):
+    # The unpacker makes no subclasses. Most values are texts: those of a map are not asked for one by one.
+    kind = type(value)
+    if kind is bytes:
+        return _text(value)
+    if kind is list:
         return [_decoded(item) for item in value]
-    if isinstance(value, dict):
-        return {_decoded(key): _decoded(item) for key, item in value.items()}
+    if kind is dict:
+        return {
+            _text(key) if type(key) is bytes else _decoded(key): _text(item) if type(item) is bytes else _decoded(item)
+            for key, item in value.items()
+        }
     return value
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _keys_decoded(value: Any) -> Any:

@@ -28,7 +28,7 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
     """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
-    known = desk.store.sign_ins.begin(request.id, clean_pem(request.pub), now_ms)
+    known = desk.store.sign_ins.begin(request.id, request.pub, now_ms)
     # It comes because a publication could not be opened: yesterday's key would lose it that publication.
     desk.take_epochs(known.epochs)
     verdict, public = _decide(desk, request, known.stored)
@@ -57,10 +57,10 @@ def _decide(
 ) -> tuple[handshake.Verdict, PublicKey | None]:
     """The verdict, and the key that the minion brings where it was read."""
     public = None
-    pem = clean_pem(request.pub)
+    pem = request.pub
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
-        same_pem=stored is not None and clean_pem(stored[1]) == pem,
+        same_pem=stored is not None and (stored[1] == pem or clean_pem(stored[1]) == pem),
         auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(desk.options, request),
         auto_reject=_listed(desk.options.autoreject_file, request.id),
         open_mode=desk.options.open_mode,
