@@ -8,13 +8,13 @@ and reading are redis-py's, and so is everything that is no plain command.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from masterstore import redis_parts as redis
-
 
 #: Arguments of more bytes are packed by redis-py, which does not copy them.
 _COPIED = 6000
@@ -57,6 +57,10 @@ class KeptRedis(redis.Redis):
         finally:
             self._one_at_a_time.release()
 
+    def register_script(self, script: str) -> KeptScript:  # type: ignore[override]
+        """The script, to be called; Redis is not asked yet."""
+        return KeptScript(self, script)
+
     def disconnect_idle(self) -> None:
         """Connections that nobody uses now are made anew when they are needed."""
         self.connection_pool.disconnect(inuse_connections=False)
@@ -85,7 +89,8 @@ class KeptRedis(redis.Redis):
             return self.parse_response(connection, arguments[0], **options)  # type: ignore[no-untyped-call]
 
         # As the pool does: only this asks Sentinels where Redis is now, a command sent to a lost connection does not.
-        connection.connect()
+        if not getattr(connection, "is_connected", False):
+            connection.connect()
         try:
             return connection.retry.call_with_retry(exchange, lambda error: connection.disconnect())
         except redis.ResponseError:
@@ -94,3 +99,20 @@ class KeptRedis(redis.Redis):
             # Whatever ended the exchange, in its middle perhaps: what comes on it yet would answer the next command.
             connection.disconnect()
             raise
+
+
+class KeptScript:
+    """A script that is called by its digest, and by its text where Redis does not know it (any more)."""
+
+    def __init__(self, server: KeptRedis, script: str) -> None:
+        self._server = server
+        self.script = script
+        self.sha = hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+    def __call__(self, keys: Sequence[str] = (), args: Iterable[Any] = ()) -> Any:
+        """What it answers. Raises what redis-py raises."""
+        given = (len(keys), *keys, *args)
+        try:
+            return self._server.execute_command("EVALSHA", self.sha, *given)
+        except redis.NoScriptError:
+            return self._server.execute_command("EVAL", self.script, *given)

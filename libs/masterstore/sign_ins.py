@@ -14,7 +14,7 @@ from masterstore.minion_keys import STATES
 _REMEMBERED = 60
 
 #: Seconds between two looks at what is older: a storm need not do so for each.
-_SPARED = 5
+_SPARED = 3
 
 #: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
 #: ARGV: minion, its PEM, now ms.

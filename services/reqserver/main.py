@@ -27,6 +27,9 @@ from services.reqserver.waiting import Request, Side
 #: Milliseconds between looks at the clock when nothing arrives.
 _TICK = 250
 
+#: Seconds between looks at the clock, however much arrives: what it decides about takes seconds.
+_LOOK_SECONDS = 0.05
+
 #: Messages read from one port before the others get their turn, so that a flood on 4506 never starves workers' answers.
 _BURST = 100
 
@@ -66,7 +69,7 @@ class Server:
             max_bytes=options.max_waiting_bytes,
             at_once=options.minion_requests_at_once,
         )
-        self._next_measure = self._next_told = 0.0
+        self._next_tick = self._next_measure = self._next_told = 0.0
         #: When a worker said that it cannot begin, and why.
         self._away = (-_AWAY_SECONDS, "")
         self._waits = {pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names}
@@ -100,7 +103,9 @@ class Server:
                 for message in frames.arrived(one, _BURST):
                     self._carry_out(read(message, time.monotonic()))
         now = time.monotonic()
-        self._carry_out(self._dispatcher.tick(now))
+        if now >= self._next_tick:
+            self._next_tick = now + _LOOK_SECONDS
+            self._carry_out(self._dispatcher.tick(now))
         if now >= self._next_measure:
             self._next_measure = now + _MEASURE_SECONDS
             self._measure(now)

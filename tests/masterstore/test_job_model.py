@@ -18,9 +18,9 @@ import redis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from redis.commands.core import Script
 
 from masterstore import keys, life
+from masterstore.kept_connection import KeptScript
 from masterstore.life import INDEXED, MOVES, OPEN, UNDELIVERED, State
 from masterstore.lives import made_ms
 from masterstore.store import Store
@@ -270,9 +270,8 @@ def broken(store: Store, moves: Mapping[State, tuple[State, ...]]) -> None:
     """Puts another table into the scripts of a store."""
     for part in vars(store.jobs).values():
         for script in [part, *vars(part).values()] if hasattr(part, "__dict__") else []:
-            if isinstance(script, Script):
-                text = script.script if isinstance(script.script, str) else script.script.decode()
-                other = text.replace(life.lua(), life.lua(moves))
+            if isinstance(script, KeptScript):
+                other = script.script.replace(life.lua(), life.lua(moves))
                 other = other.replace(life.lua_into(S.RETURNED), life.lua_into(S.RETURNED, moves))
                 changed = store.jobs._client.redis.register_script(other)
                 script.script, script.sha = changed.script, changed.sha

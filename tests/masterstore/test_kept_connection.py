@@ -51,9 +51,9 @@ def test_commands_go_over_one_connection(client: Client, raw: redis.Redis) -> No
         ("SET", "a", "x" * 6000),
     ],
 )
-def test_commands_are_packed_as_redis_py_packs_them(client: Client, arguments: tuple[Any, ...]) -> None:
-    connection = client.redis.connection_pool.get_connection()
-    assert packed(arguments) == b"".join(connection.pack_command(*arguments))
+def test_commands_are_packed_as_redis_py_packs_them(arguments: tuple[Any, ...]) -> None:
+    unconnected = redis.Connection(encoding_errors="surrogateescape")
+    assert packed(arguments) == b"".join(unconnected.pack_command(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,23 @@ def test_commands_are_packed_as_redis_py_packs_them(client: Client, arguments: t
 )
 def test_what_is_not_plain_is_left_to_redis_py(arguments: tuple[Any, ...]) -> None:
     assert packed(arguments) is None
+
+
+def test_a_script_is_known_again_after_redis_forgot_it(client: Client, raw: redis.Redis) -> None:
+    script = client.redis.register_script("return {KEYS[1], ARGV[1], ARGV[2]}")
+    assert script.sha == raw.script_load(script.script)
+    for _ in range(2):
+        raw.script_flush()
+        assert script(keys=["a"], args=["b", 3]) == [b"a", b"b", b"3"]
+        assert script(keys=["a"], args=["b", 3]) == [b"a", b"b", b"3"]
+    calls = raw.info("commandstats")
+    assert calls["cmdstat_evalsha"]["calls"] - calls.get("cmdstat_eval", {"calls": 0})["calls"] >= 2
+
+
+def test_what_a_script_is_given_is_read_once(client: Client, raw: redis.Redis) -> None:
+    raw.script_flush()
+    script = client.redis.register_script("return ARGV")
+    assert script(args=iter(["a", "b"])) == [b"a", b"b"]
 
 
 def test_what_is_no_value_is_refused_as_ever(client: Client) -> None:

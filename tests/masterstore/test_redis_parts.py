@@ -34,7 +34,7 @@ client.call("set", "parts", 1)
 script = client.redis.register_script("return redis.call('GET', KEYS[1])")
 assert script(keys=["parts"]) == b"1"
 with client.redis.pipeline(transaction=True) as pipe:
-    script(keys=["parts"], client=pipe)
+    pipe.evalsha(script.sha, 1, "parts")
     pipe.delete("parts")
     assert pipe.execute() == [b"1", 1]
 mine = [one for one in client.call("client_list") if one["name"] == "parts"]
