@@ -23,7 +23,7 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> None:
 
 
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
-    """The next message; waits for it."""
+    """The next message; waits for it. Raises zmq.Again where the socket's RCVTIMEO is over."""
     frame = socket.recv(0, copy=False)
     found = [frame.bytes]
     while frame.more:
