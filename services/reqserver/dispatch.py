@@ -193,7 +193,8 @@ class Dispatcher:
         request = self.crew.take(worker)
         if self.pools.several:
             self._hint(request, worker.pool)
-        return [Answer(request, payload), *self._idle(name, worker, now)]
+        # The worker waits for its next request; who gets an answer has the whole network to wait for.
+        return [*self._idle(name, worker, now), Answer(request, payload)]
 
     def later(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
         """A worker left a request to a process of its own, which answers when it is done."""

@@ -76,7 +76,7 @@ def test_one_minion_does_not_hold_all_workers() -> None:
     # Its next one is worked on when one of its own is done, not when another's is.
     assert [type(one) for one in dispatcher.reply(hand.worker, hand.request.ticket, b"", 1.0)] == [Answer]
     assert isinstance(told[0], Hand)
-    assert [type(one) for one in dispatcher.reply(told[0].worker, told[0].request.ticket, b"", 1.0)] == [Answer, Hand]
+    assert [type(one) for one in dispatcher.reply(told[0].worker, told[0].request.ticket, b"", 1.0)] == [Hand, Answer]
 
 
 def test_operators_take_turns_with_minions_and_have_no_bound_of_their_own() -> None:
@@ -89,7 +89,7 @@ def test_operators_take_turns_with_minions_and_have_no_bound_of_their_own() -> N
     assert isinstance(first, Hand)
     answered = [first.request]
     for _ in range(5):
-        _, hand = dispatcher.reply(b"w1", answered[-1].ticket, b"", 0.0)
+        hand, _ = dispatcher.reply(b"w1", answered[-1].ticket, b"", 0.0)
         assert isinstance(hand, Hand)
         answered.append(hand.request)
     assert [one.side for one in answered] == [Side.CONTROL, Side.MINION] * 3

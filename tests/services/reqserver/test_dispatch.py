@@ -80,8 +80,8 @@ STORIES = (
             (0.1, "request", (b"a",), ["hand a to w1"]),
             (0.2, "request", (b"b",), []),
             (0.3, "request", (b"c",), []),
-            (0.4, "reply", (b"w1", 1, b"A"), ["answer from-a A", "hand b to w1"]),
-            (0.5, "reply", (b"w1", 2, b"B"), ["answer from-b B", "hand c to w1"]),
+            (0.4, "reply", (b"w1", 1, b"A"), ["hand b to w1", "answer from-a A"]),
+            (0.5, "reply", (b"w1", 2, b"B"), ["hand c to w1", "answer from-b B"]),
         ],
     ),
     Story(
@@ -221,7 +221,7 @@ STORIES = (
             (0.5, "request", (b"c",), []),
             (59.0, "pulse", (b"w1",), []),
             (60.2, "tick", (), ["give up b: all 1 workers were busy for 60 s"]),
-            (60.3, "reply", (b"w1", 1, b"A"), ["answer from-a A", "hand c to w1"]),
+            (60.3, "reply", (b"w1", 1, b"A"), ["hand c to w1", "answer from-a A"]),
         ],
     ),
     Story(
