@@ -111,6 +111,11 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     loop_interval: int = option(60, "seconds between the rounds of maintenance")
     presence_events: bool = option(False, "salt/presence events are fired each loop_interval")
     presence_window: int = option(180, "seconds since its last request for which a minion counts as present")
+    roster_file: str = option("", "minion -> host, for manage.safe_accept; empty: <config dir>/roster")
+    ssh_user: str = option("root", "who is signed in there, by ssh")
+    ssh_port: int = option(22, "its port")
+    ssh_priv: str = option("", "file of the key for it; empty: those of who runs the worker")
+    ssh_timeout: int = option(65, "seconds in which a machine has to take the connection")
     schedule: dict[str, Any] = option({}, "runners that the master starts by itself: name -> function, times, ...")
     reactor: list[dict[str, Any]] | str = option(
         [], "list of `tag glob: reactor SLS files`, or a YAML file that holds one"

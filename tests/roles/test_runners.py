@@ -117,7 +117,7 @@ def test_no_password_is_shown(lab: Lab) -> None:
         (("salt.execute", "(web", "test.ping", "tgt_type=pcre"), "(web"),
         (("cache.clear_mine_func", "*"), "clear_mine_func_flag must name the function"),
         (("event.send", "a/tag", "data=text"), "the data of an event is a map, not str"),
-        (("manage.safe_accept", "web1"), "salt-ssh"),
+        (("manage.safe_accept", "web1"), "the option roster_file names a file"),
         (("jobs.list_jobs", "ext_source=mysql"), "'mysql.get_jids' is not available"),
         (("jobs.list_jobs", "start_time=soon"), "'soon' is not a time"),
         (("test.sleep", "nothing=1"), "Passed invalid arguments"),

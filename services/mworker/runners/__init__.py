@@ -14,6 +14,7 @@ from services.mworker.runners import (
     manage,
     match,
     mine,
+    over_ssh,
     pillar,
     reactor,
     salt,
@@ -92,7 +93,7 @@ RUNNERS: Mapping[str, Runner] = {
     "manage.present": manage.present,
     "manage.reaped": manage.present,
     "manage.bootstrap": manage.bootstrap,
-    "manage.safe_accept": manage.safe_accept,
+    "manage.safe_accept": over_ssh.safe_accept,
     "manage.status": manage.status,
     "manage.up": manage.up,
     "manage.versions": manage.versions,
@@ -140,5 +141,6 @@ RUNNERS: Mapping[str, Runner] = {
     "test.metasyntactic": test.metasyntactic,
     "test.raw_arg": test.raw_arg,
     "test.sleep": test.sleep,
+    "test.stdout_print": test.stdout_print,
     "test.stream": test.stream,
 }

@@ -110,14 +110,6 @@ def key_regen(tools: RunnerTools) -> str:
     )
 
 
-def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> None:
-    """Refused: the fingerprints would be asked for over salt-ssh, which is not here."""
-    raise RunnerFault(
-        "not supported: manage.safe_accept asks minions for their fingerprints over salt-ssh, which is not here. Compare what"
-        " salt-call --local key.finger says on the minion with salt-key -f MINION, then salt-key -a MINION"
-    )
-
-
 def bootstrap(tools: RunnerTools, *args: Any, **kwargs: Any) -> None:
     """Refused: minions would be installed over salt-ssh, which is not here."""
     raise RunnerFault(

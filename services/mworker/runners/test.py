@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from saltwire import tags
 from services.kit.config import shown
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 
@@ -45,6 +46,12 @@ def stream(tools: RunnerTools) -> bool:
 def metasyntactic(tools: RunnerTools, locality: str = "us") -> list[str] | None:
     """Names that stand for nothing, as they are used in ``us`` or ``uk``; None for other places."""
     return _NAMES[locality].split() if locality in _NAMES else None
+
+
+def stdout_print(tools: RunnerTools) -> str:
+    """Tells "foo" as its progress, where Salt's prints it, and returns "bar"."""
+    tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": "foo"})
+    return "bar"
 
 
 def get_opts(tools: RunnerTools) -> dict[str, Any]:
