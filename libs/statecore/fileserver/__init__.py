@@ -83,7 +83,9 @@ class FileServer:
         chosen = [name for name in names if not name.startswith("-")]
         for name in chosen or without:
             if ALIASES.get(name, name) not in self.backends:
-                raise UnknownBackend(f"the backend '{named(name, {})}' is not in the option fileserver_backend")
+                # One that is nowhere is told by its nearest.
+                named(name, {})
+                raise UnknownBackend(f"the backend '{name}' is not in the option fileserver_backend")
         if chosen:
             meant = [ALIASES.get(name, name) for name in chosen]
             return FileServer({name: self.backends[name] for name in meant})

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.oracle
 MISSING = frozenset(
     {
         *("auth", "batch", "cluster", "net", "pki", "queue", "resource", "sdb", "ssh", "winrepo"),
-        *("cache.cloud", "cache.migrate", "http.update_ca_bundle", "manage.bootstrap_psexec", "test.stdout_print"),
+        *("cache.cloud", "cache.migrate", "http.update_ca_bundle", "manage.bootstrap_psexec"),
     }
 )
 
