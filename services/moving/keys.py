@@ -22,7 +22,7 @@ def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
     Raises CommandError: there is no key, it cannot be read, or the pair is none.
     """
     names = ("master.pem", "master.pub", f"{sign_name}.pem", f"{sign_name}.pub", signature)
-    found = {name: _content(pki / name) for name in names if (pki / name).exists()}
+    found = {name: _content(path) for name in names if (path := _place(pki, name)).exists()}
     if "master.pem" not in found:
         raise CommandError(f"{pki / 'master.pem'}: is not there; name the master's directory of keys by --pki")
     for name in ("master", sign_name):
@@ -41,6 +41,13 @@ def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
         if public.pem != private.public.pem:
             raise CommandError(f"{pki / name}.pub: does not belong to {pki / name}.pem")
     return found
+
+
+def _place(pki: Path, name: str) -> Path:
+    """Where a key lies. Salt 3008 keeps the pair by the master's id, and makes ``master.pem`` a link with the whole path of that:
+    in a copy of the directory it leads nowhere."""
+    path = pki / name
+    return pki / path.readlink().name if path.is_symlink() and not path.exists() else path
 
 
 def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:

@@ -186,6 +186,18 @@ def test_what_cannot_be_imported_writes_nothing(
     assert not (tmp_path / "etc").exists()
 
 
+def test_keys_of_a_copied_directory(
+    bring: Callable[..., int], stock: Path, tmp_path: Path, private: PrivateKey
+) -> None:
+    """Salt 3008 names the pair by the master's id, and has absolute links to it: a copy's lead nowhere."""
+    pki = stock / "pki" / "master"
+    for end in ("pem", "pub"):
+        (pki / f"master.{end}").rename(pki / f"salt.example.{end}")
+        (pki / f"master.{end}").symlink_to(f"/gone/pki/master/salt.example.{end}")
+    assert bring() == 0
+    assert (tmp_path / "keys" / "mworker" / "master.pem").read_bytes() == private.to_pem()
+
+
 def test_what_is_there_is_not_overwritten(
     bring: Callable[..., int], stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
