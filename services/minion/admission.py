@@ -75,6 +75,7 @@ class Admission:
         pause = float(self._options.acceptance_wait_time)
         told = None
         while True:
+            self._identity.renew()
             answer = sign_in_once(
                 self._requests, self._options, self._identity, self._options.grains, self._waits(), self._turn.wait
             )

@@ -125,6 +125,8 @@ class Channel:
     def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials | None) -> None:
         """Without credentials the first request signs in."""
         self._options = options
+        # Jobs are forked from a process that may be older than the minion's pair.
+        identity.reread()
         self._identity = identity
         self.credentials = credentials
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()

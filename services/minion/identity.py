@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltwire.errors import OwnFault, PeerFault
@@ -15,13 +16,17 @@ _PUBLIC = "minion.pub"
 _MASTER = "minion_master.pub"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Identity:
-    """Who this minion is."""
+    """Who this minion is. Its pair may be another one later: ``saltutil.regen_keys`` takes it from a minion that runs."""
 
     id: str
     private: PrivateKey
     directory: Path
+    #: Bits of a pair that is made.
+    keysize: int = 2048
+    #: The file that ``private`` was read from, to know another one by: to read a key takes a hundred times as long.
+    _pem: bytes = field(default=b"", repr=False)
 
     @classmethod
     def load(cls, minion_id: str, directory: Path, keysize: int) -> Identity:
@@ -29,17 +34,33 @@ class Identity:
         path = directory / _PRIVATE
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists():
-                private = PrivateKey.from_pem(path.read_bytes())
-            else:
-                private = PrivateKey.generate(keysize)
-                _write(path, private.to_pem(), 0o400)
+            if not path.exists():
+                _write(path, PrivateKey.generate(keysize).to_pem(), 0o400)
+            pem = path.read_bytes()
+            private = PrivateKey.from_pem(pem)
             _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())
         except OSError as error:
             raise ConfigError(f"pki_dir: {error.filename}: {error.strerror}") from error
         except (OwnFault, ValueError) as error:
             raise ConfigError(f"{path}: {error}") from error
-        return cls(minion_id, private, directory)
+        return cls(minion_id, private, directory, keysize, pem)
+
+    def reread(self) -> None:
+        """Takes the pair that lies in the directory now. Where it cannot be read, the one that is held stays."""
+        with contextlib.suppress(OSError, OwnFault, ValueError):
+            pem = (self.directory / _PRIVATE).read_bytes()
+            if pem != self._pem:
+                self.private, self._pem = PrivateKey.from_pem(pem), pem
+
+    def renew(self) -> None:
+        """The same; where the pair is gone a new one is made. For the one process that signs the minion in: others would each
+        make their own. Raises ConfigError as ``load`` does.
+        """
+        if (self.directory / _PRIVATE).exists():
+            self.reread()
+        elif self.directory.is_dir() and os.access(self.directory, os.W_OK):
+            made = Identity.load(self.id, self.directory, self.keysize)
+            self.private, self._pem = made.private, made._pem
 
     def master(self) -> PublicKey | None:
         """The master's key that is trusted here, None before the first welcome. Raises ConfigError for a broken file."""

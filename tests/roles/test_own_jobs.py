@@ -132,6 +132,22 @@ def test_the_start_event_carries_grains(lab: Lab) -> None:
     assert sorted(json.loads(data)["grains"]) == ["os"]
 
 
+def test_a_minion_signs_in_with_the_keys_that_it_made_anew(lab: Lab) -> None:
+    """It took its old pair out of its memory: accepted so, it was denied at its next start."""
+    file = lab.root / "minions" / "web2" / "pki" / "minion.pub"
+    before = file.read_text()
+    assert lab.salt("web2", "saltutil.regen_keys") == {"web2": True}
+    lab.ok("salt-key", "-y", "-d", "web2")
+    # By a publication that it cannot read a minion knows that keys have changed.
+    until(lambda: lab.salt("web1", "test.ping") and "web2" in lab.keys()["minions"], SOON, "web2 was accepted anew")
+    assert file.read_text() != before
+    shown = lab.ok("salt-key", "-p", "web2", "--out", "json").data["minions"]["web2"]
+    assert shown.split() == file.read_text().split()
+    lab.restart("web2")
+    lab.await_ready("web2")
+    assert lab.salt("web2", "test.ping") == {"web2": True}
+
+
 def _restarted(lab: Lab, listening: Any) -> bool:
     """Restarts the minion until somebody has heard of it: the listener may begin later."""
     if listening.poll() is not None:

@@ -105,8 +105,8 @@ def key_regen(tools: RunnerTools) -> str:
     asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
     tools.control.call("wheel", fun="key.delete", kwarg={"match": "*"})
     return (
-        f"{len(asked.expected)} minions were told to make new keys, and all keys are deleted. Minions that were away must be"
-        " restarted without their old key."
+        f"{len(asked.expected)} minions were told to make new keys, and all keys are deleted. They wait for acceptance within a"
+        " minute or so: salt-key -A. Minions that were away must be restarted without their old key."
     )
 
 

@@ -95,3 +95,34 @@ def test_a_broken_pin_is_no_pin_to_go_without(pki: Path) -> None:
     (pki / "minion_master.pub").write_text("broken")
     with pytest.raises(ConfigError, match=r"minion_master\.pub: .*remove it to trust the master's key anew"):
         Identity.load("web1", pki, 2048).master()
+
+
+def test_a_pair_that_is_taken_from_a_running_minion_is_made_anew(pki: Path) -> None:
+    """``saltutil.regen_keys``: what a minion signs in with is what lies there, or its next start would be denied."""
+    running, job = Identity.load("web1", pki, 2048), Identity.load("web1", pki, 2048)
+    before = running.private.to_pem()
+    running.renew()
+    assert running.private.to_pem() == before
+    (pki / "minion.pem").unlink()
+    (pki / "minion.pub").unlink()
+    job.reread()
+    assert job.private.to_pem() == before
+    assert not (pki / "minion.pem").exists()
+    running.renew()
+    assert running.private.to_pem() == (pki / "minion.pem").read_bytes() != before
+    assert (pki / "minion.pub").read_text().strip() == running.private.public.pem
+    job.reread()
+    assert job.private.to_pem() == running.private.to_pem()
+
+
+@pytest.mark.parametrize("content", [b"", b"broken"])
+def test_a_pair_that_cannot_be_read_any_more_is_kept(pki: Path, content: bytes) -> None:
+    running = Identity.load("web1", pki, 2048)
+    before = running.private.to_pem()
+    (pki / "minion.pem").unlink()
+    (pki / "minion.pem").write_bytes(content)
+    running.renew()
+    assert running.private.to_pem() == before
+    shutil.rmtree(pki)
+    running.renew()
+    assert running.private.to_pem() == before

@@ -31,7 +31,7 @@ def revoke_auth(ctx: Context, preserve_minion_cache: bool = False) -> bool:
 
 
 def regen_keys(ctx: Context) -> bool:
-    """Forgets the minion's keys and the master's. The minion makes new ones when it is started again, and has to be accepted anew.
+    """Forgets the minion's keys and the master's. The minion makes new ones when it signs in again, and has to be accepted anew.
 
     CLI Example:
 
