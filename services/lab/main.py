@@ -20,7 +20,7 @@ from pathlib import Path
 from masterstore.store import Store
 from services.kit.config import ConfigError
 from services.lab import files, settings
-from services.lab.errors import LabError
+from services.lab.errors import KeyStuckError, LabError
 from services.lab.leftovers import end_all, marked
 from services.lab.minions import accept_keys, master, wheel_of
 from services.lab.plan import LOOPBACK, Paths, Program, Settings, programs
@@ -95,6 +95,8 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
         _start(supervisor, missing, running=running)
         store = Store.open(redis_url(chosen.ports["redis_port"], password), client_name="lab")
         _bring_up(lab, chosen, rows, Readiness(supervisor, store, paths, sizes, flags.wait))
+    except KeyStuckError:
+        raise
     except BaseException:
         # A lab that this command has not started is left as it was found.
         if not running:

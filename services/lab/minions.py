@@ -11,7 +11,7 @@ import zmq
 
 from services.kit.config import ConfigError, load_master
 from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control
-from services.lab.errors import LabError
+from services.lab.errors import KeyStuckError, LabError
 from services.lab.plan import Paths
 
 #: Calls a wheel function with these named arguments.
@@ -62,9 +62,9 @@ def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: flo
         keys: dict[str, list[str]] = wheel("key.list_all")
         for name, word in _STUCK.items():
             for minion in set(minions) & set(keys.get(name, ())):
-                raise LabError(
+                raise KeyStuckError(
                     f"the key of {minion} is {word} at the master. `salt-key -d {minion}` (with {paths.env} sourced) "
-                    "forgets it; then start the lab again"
+                    "forgets it; then `saltern lab up` again"
                 )
         waiting = [minion for minion in minions if minion not in keys.get("minions", ())]
         if not waiting:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.lab.errors import LabError
+from services.lab.errors import KeyStuckError, LabError
 from services.lab.minions import accept_keys
 from services.lab.plan import Paths
 
@@ -78,7 +78,7 @@ def test_a_stranger_under_the_name_of_a_minion_is_not_accepted(paths: Paths) -> 
 
 @pytest.mark.parametrize(("listed", "word"), [("minions_rejected", "rejected"), ("minions_denied", "denied")])
 def test_keys_that_never_will_be_accepted_end_the_wait(paths: Paths, listed: str, word: str) -> None:
-    with pytest.raises(LabError, match=f"web2 is {word}.*salt-key -d web2"):
+    with pytest.raises(KeyStuckError, match=f"web2 is {word}.*salt-key -d web2"):
         accept_keys(Master({"minions_pre": ["web1"], listed: ["web2"]}), paths, ["web1", "web2"], 60)
 
 
