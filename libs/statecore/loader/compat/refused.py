@@ -28,7 +28,6 @@ REFUSED: Mapping[str, str] = {
     "salt.proxy": "proxy minions are not here yet",
     "salt.renderers": "render with __salt__['slsutil.renderer']",
     "salt.returners": "a job's return is handed to returners by the minion",
-    "salt.runner": "runners are the master's",
     "salt.runners": "runners are the master's",
     "salt.state": "run states with __salt__['state.apply'], or call one through __states__",
     "salt.thorium": "Thorium is not here",
@@ -42,5 +41,4 @@ REFUSED: Mapping[str, str] = {
     "salt.utils.schedule": "schedules are the minion's",
     "salt.utils.thin": "salt-ssh is not here yet",
     "salt.utils.vt": "run a program with __salt__['cmd.run_all']",
-    "salt.wheel": "wheel functions are the master's",
 }

@@ -151,6 +151,56 @@ def test_a_client_publishes(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert (asked[0].tgt, asked[0].fun, asked[0].timeout) == ("web*", "test.ping", 1)
 
 
+CLIENTS = """
+import salt.client
+import salt.runner
+import salt.wheel
+
+
+def each(tgt):
+    client = salt.client.get_local_client(__opts__["conf_file"])
+    returns = list(client.cmd_iter(tgt, "test.ping")), list(client.cmd_batch(tgt, "test.ping", batch=2))
+    return [*returns, client.cmd_subset(tgt, "f", subset=1)]
+
+
+def runner():
+    return salt.runner.RunnerClient(__opts__).cmd("test.arg", [1], kwarg={"a": 2})
+
+
+def wheel(fun):
+    return salt.wheel.WheelClient(__opts__).cmd(fun, kwarg={"match": "m"})
+"""
+
+
+def test_clients_of_all_kinds(tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def ask(master: Any, job: Any, told: Any) -> dict[str, Any]:
+        asked.append((job.tgt, job.fun, job.batch, job.subset, job.expected))
+        return {"web1": {"ret": True, "retcode": 0}}
+
+    def wheel(master: Any, call: Any) -> dict[str, Any]:
+        return {"return": [call.fun, call.kwarg], "success": call.fun == "key.list"}
+
+    place = "services.mworker.runners.orchestration.OrchestrationMaster"
+    monkeypatch.setattr(f"{place}.ask", ask)
+    monkeypatch.setattr(f"{place}.wheel", wheel)
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients/clients.py").write_text(CLIENTS)
+    tools.options = MasterOptions(runner_dirs=[str(tmp_path / "clients")], extension_modules=str(tmp_path / "ext"))
+    assert _call(tools, "clients.each", "*") == [
+        [{"web1": {"ret": True, "retcode": 0}}],
+        [{"web1": True}],
+        {"web1": True},
+    ]
+    jobs = [("*", "test.ping", None, None), ("*", "test.ping", "2", None), ("*", "f", None, 1)]
+    assert asked == [(*job, False) for job in jobs]
+    assert _call(tools, "clients.runner") == {"args": [1], "kwargs": {"a": 2}}
+    assert _call(tools, "clients.wheel", "key.list") == ["key.list", {"match": "m"}]
+    with pytest.raises(CommandError, match=r"key\.none"):
+        _call(tools, "clients.wheel", "key.none")
+
+
 def test_a_minion_has_no_client(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "import salt.client\ndef f(): return salt.client.LocalClient().cmd('*', 'test.ping')\n"
@@ -160,3 +210,9 @@ def test_a_minion_has_no_client(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"use __salt__\['publish.publish'\]"):
         runtime.functions["own.f"]()
     assert runtime.functions["own.g"]() == 3
+    (tmp_path / "clients.py").write_text(CLIENTS)
+    runtime = local_runtime({"id": "web1", "module_dirs": [str(tmp_path)]})
+    with pytest.raises(CommandError, match=r"use __salt__\['publish.runner'\]"):
+        runtime.functions["clients.runner"]()
+    with pytest.raises(CommandError, match="no minion may ask"):
+        runtime.functions["clients.wheel"]("key.list")

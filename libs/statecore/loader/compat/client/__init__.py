@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from statecore.errors import CommandError, InvocationError
@@ -43,11 +43,60 @@ class LocalClient:
 
         Raises CommandError on a minion, or where the master refuses; InvocationError for arguments that are not supported.
         """
-        if jid or kwargs:
-            given = ", ".join([*(["jid"] if jid else []), *sorted(kwargs)])
-            raise InvocationError(f"salt.client.LocalClient.cmd: not supported: {given}")
-        job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout, expected=False)
-        answers = _master("cmd").ask(job, {})
+        _refuse("cmd", {**({"jid": jid} if jid else {}), **kwargs})
+        answers = _asked("cmd", MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout))
+        return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
+
+    def cmd_iter(
+        self,
+        tgt: Any,
+        fun: str,
+        arg: Sequence[Any] = (),
+        timeout: float | None = None,
+        tgt_type: str = "glob",
+        ret: str = "",
+        kwarg: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Iterator[dict[str, Any]]:
+        """``{minion: {"ret": ..., "retcode": ...}}`` of each that returned in time, once all have. Raises as ``cmd``."""
+        _refuse("cmd_iter", kwargs)
+        job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout)
+        for name, answer in _asked("cmd_iter", job).items():
+            yield {name: dict(answer)}
+
+    def cmd_batch(
+        self,
+        tgt: Any,
+        fun: str,
+        arg: Sequence[Any] = (),
+        tgt_type: str = "glob",
+        ret: str = "",
+        kwarg: Mapping[str, Any] | None = None,
+        batch: str | int = "10%",
+        **kwargs: Any,
+    ) -> Iterator[dict[str, Any]]:
+        """``{minion: return}`` of each, so many at a time, once all have returned. Raises as ``cmd``."""
+        _refuse("cmd_batch", kwargs)
+        job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, batch=str(batch))
+        for name, answer in _asked("cmd_batch", job).items():
+            yield {name: answer.get("ret")}
+
+    def cmd_subset(
+        self,
+        tgt: Any,
+        fun: str,
+        arg: Sequence[Any] = (),
+        tgt_type: str = "glob",
+        ret: str = "",
+        kwarg: Mapping[str, Any] | None = None,
+        subset: int = 3,
+        full_return: bool = False,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """As ``cmd``, of so many minions, drawn at random."""
+        _refuse("cmd_subset", kwargs)
+        job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, subset=int(subset))
+        answers = _asked("cmd_subset", job)
         return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
 
@@ -67,6 +116,15 @@ class Caller:
 def get_local_client(*args: Any, **kwargs: Any) -> LocalClient:
     """A LocalClient."""
     return LocalClient()
+
+
+def _refuse(what: str, given: Mapping[str, Any]) -> None:
+    if given:
+        raise InvocationError(f"salt.client.LocalClient.{what}: not supported: {', '.join(sorted(given))}")
+
+
+def _asked(what: str, job: MinionJob) -> dict[str, dict[str, Any]]:
+    return _master(what).ask(job._replace(expected=False), {})
 
 
 def _master(what: str) -> Master:

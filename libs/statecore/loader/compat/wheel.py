@@ -1,0 +1,42 @@
+"""``salt.wheel``: wheel functions, called by runners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.errors import CommandError, InvocationError
+from statecore.loader.entered import context_of
+from statecore.ports import MasterCall
+
+
+class WheelClient:
+    """Wheel functions of the master that the module runs on."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Options say nothing here: the running master is asked."""
+
+    def cmd(
+        self,
+        fun: str,
+        arg: Sequence[Any] | None = None,
+        pub_data: Any = None,
+        kwarg: Mapping[str, Any] | None = None,
+        print_event: bool = True,
+        full_return: bool = False,
+    ) -> Any:
+        """What the function returns. Raises CommandError where the master refuses, and on a minion; InvocationError."""
+        master = context_of("salt.wheel.WheelClient.cmd").master
+        if master is None:
+            raise CommandError("salt.wheel.WheelClient is for runners: no minion may ask for wheel functions")
+        if arg:
+            raise InvocationError("salt.wheel.WheelClient.cmd: give arguments by their names, in kwarg")
+        answer = master.wheel(MasterCall(fun, (), dict(kwarg or {})))
+        if full_return:
+            return answer
+        if not answer["success"]:
+            raise CommandError(str(answer["return"]))
+        return answer["return"]
+
+
+Wheel = WheelClient
