@@ -73,6 +73,8 @@ class Schedule:
         #: Jobs that somebody asked for by name.
         self._asked: list[str] = []
         self._last_jid = ""
+        #: What was said of jobs that are left out: pillar is read often.
+        self._said: dict[str, str] = {}
         self._rebuild()
 
     # ----------------------------------------------------------------------------------------------------------- its sources
@@ -125,9 +127,13 @@ class Schedule:
 
     def _entry(self, name: str, data: Any, whole: Mapping[str, Any], clock: Clock) -> Entry:
         try:
-            return Entry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
+            entry = Entry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
+            self._said.pop(name, None)
+            return entry
         except ValueError as error:
-            _LOG.error("the job %s of the schedule is left out: %s", name, error)
+            if self._said.get(name) != str(error):
+                _LOG.error("the job %s of the schedule is left out: %s", name, error)
+            self._said[name] = str(error)
             return Entry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
 
     # ------------------------------------------------------------------------------------------------------------ what is due

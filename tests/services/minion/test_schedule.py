@@ -140,13 +140,16 @@ def test_what_is_wrong_is_left_out_by_name(file: Path, caplog: pytest.LogCapture
     with caplog.at_level(logging.ERROR):
         made = Made(file, {"bad": {"function": "test.ping", "secnds": 5}, "none": "text", "good": PING})
     assert made.names() == ["good"]
-    assert "the job bad of the schedule is left out: 'secnds' is no option of a job" in caplog.text
+    said = "the job bad of the schedule is left out: 'secnds' is no option of a job"
+    assert said in caplog.text
     assert made.status("bad")["_error"] == (
         "'secnds' is no option of a job; the nearest is 'seconds'. Ignoring job bad."
     )
     made.schedule.know({"schedule": ["x"], "whens": "x"}, {})
     assert "the schedule of the pillar is no map of jobs" in caplog.text
     assert "whens of the pillar is no map of dates" in caplog.text
+    # Pillar is read often.
+    assert caplog.text.count(said) == 1
 
 
 def test_no_more_than_maxrunning_of_a_job_run(file: Path) -> None:
