@@ -411,6 +411,7 @@ class TestWheel:
             ({}, "UnknownFunction"),
             ({"fun": "key.accept", "kwarg": {"match": 5}}, "InvocationError"),
             ({"fun": "key.finger", "kwarg": {"match": "*", "hash_type": "nonsense"}}, "InvocationError"),
+            ({"fun": "key.finger", "kwarg": {"match": "*", "hash_type": "shake_128"}}, "InvocationError"),
             ({"fun": "key.list", "kwarg": {"match": "loved"}}, "InvocationError"),
             ({"fun": "key.accept_dict", "kwarg": {"match": "*"}}, "InvocationError"),
             ({"fun": "key.accept_dict", "kwarg": {"match": {"loved": ["a"]}}}, "InvocationError"),
