@@ -75,13 +75,16 @@ def _real(name: str) -> ModuleType:
 #: Module -> what others ask it for all the time, which does not run it.
 DEFERRED: Mapping[str, Mapping[str, Any]] = {
     "argparse": {},
+    "calendar": {},
     "difflib": {},
+    "gzip": {},
     "inspect": {"iscoroutinefunction": _is_coroutine_function, "iscoroutine": _is_coroutine},
     "ipaddress": {},
     "json": {},
     "pickle": {"DEFAULT_PROTOCOL": 5 if sys.version_info >= (3, 14) else 4},
     "shutil": {},
     "subprocess": {},
+    "tempfile": {},
     "textwrap": {},
     "tokenize": {},
     "uuid": {},
