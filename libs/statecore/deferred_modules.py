@@ -1,22 +1,27 @@
 """Modules of Python that cost nothing until something in them is used.
 
 ``dataclasses`` imports ``inspect``, and with it all that reads and takes apart programs; ``urllib`` imports ``ipaddress``, ``zmq``
-imports ``pickle``, ``linecache`` imports ``tokenize``: two and a half megabytes that a role which only waits does not need, and
-each process has its own.
+imports ``pickle``, ``linecache`` imports ``tokenize``, ``hashlib`` loads OpenSSL: three megabytes that a role which only waits does
+not need, and each process has its own.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
 import threading
+from _operator import _compare_digest
 from collections.abc import Mapping
 from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import Any
 
 #: Flag of the code of ``async def``, as ``inspect`` has it.
 _CO_COROUTINE = 0x80
+
+#: Bytes of which a digest takes no time, whoever makes it.
+_SHORT = 65536
 
 _SHARED = threading.RLock()
 # A process that is forked while a thread loads a module has no such thread to wait for.
@@ -72,12 +77,22 @@ def _real(name: str) -> ModuleType:
     return module
 
 
+def _sha1(data: Any = b"", **named: Any) -> Any:
+    """``hashlib.sha1``: a store names its scripts by it. Of something short it is Python's own, which loads no OpenSSL."""
+    if 0 < len(data) < _SHORT and importlib.util.find_spec("_sha1") is not None:
+        return importlib.import_module("_sha1").sha1(data, **named)
+    return _real("hashlib").sha1(data, **named)
+
+
 #: Module -> what others ask it for all the time, which does not run it.
 DEFERRED: Mapping[str, Mapping[str, Any]] = {
     "argparse": {},
     "calendar": {},
     "difflib": {},
     "gzip": {},
+    "hashlib": {"sha1": _sha1},
+    # ``secrets`` takes it along, of which redis-py makes names.
+    "hmac": {"compare_digest": _compare_digest},
     "inspect": {"iscoroutinefunction": _is_coroutine_function, "iscoroutine": _is_coroutine},
     "ipaddress": {},
     "json": {},

@@ -17,8 +17,8 @@ from services.kit.reactor_rows import Rows, is_files, rows_of
 
 
 def digest(rows: Rows) -> str:
-    """Tells one configuration from another."""
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+    """Tells one configuration from another; the empty one is not worth OpenSSL, which nothing else in an idle reactor loads."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest() if rows else ""
 
 
 class ReactorTable:

@@ -12,7 +12,7 @@ from statecore.deferred_modules import DEFERRED, defer
 
 assert not {*DEFERRED} & {*sys.modules}, "loaded before anybody could defer it"
 defer()
-import inspect, ipaddress, pickle
+import hashlib, hmac, inspect, ipaddress, pickle
 from concurrent.futures import ThreadPoolExecutor
 
 def plain(): ...
@@ -24,7 +24,10 @@ coroutine = later()
 kinds += [inspect.iscoroutine(coroutine), inspect.iscoroutine(plain)]
 assert kinds == [False, True, True, False], kinds
 known = pickle.DEFAULT_PROTOCOL
-assert [type(each).__name__ for each in (inspect, ipaddress, pickle)] == ["_Deferred"] * 3
+short = hashlib.sha1(b"return 1", usedforsecurity=False).hexdigest()
+import secrets
+assert secrets.compare_digest(secrets.token_hex(2), "") is False
+assert [type(each).__name__ for each in (hashlib, hmac, inspect, ipaddress, pickle)] == ["_Deferred"] * 5
 assert not hasattr(inspect, "__path__") and inspect.__file__.endswith("inspect.py")
 
 with ThreadPoolExecutor(8) as pool:
@@ -35,7 +38,13 @@ assert str(ip_address("::1")) == "::1"
 assert pickle.loads(pickle.dumps({"a": 1})) == {"a": 1} and known == pickle.DEFAULT_PROTOCOL
 assert inspect.iscoroutinefunction(later) and inspect.iscoroutine(coroutine)
 assert not hasattr(pickle, "no_such_name")
-assert [type(each).__name__ for each in (inspect, ipaddress, pickle)] == ["module"] * 3
+sha1 = hashlib.sha1
+running = sha1()
+running.update(b"return 1")
+assert short == running.hexdigest() == sha1(b"return 1").hexdigest() == hashlib.sha1(b"return 1").hexdigest()
+assert hashlib.sha1 is not sha1 and hashlib.new("sha1", b"1" * 99999).digest() == sha1(b"1" * 99999).digest()
+assert hmac.new(b"k", b"m", sha1).digest() == hmac.digest(b"k", b"m", "sha1")
+assert [type(each).__name__ for each in (hashlib, hmac, inspect, ipaddress, pickle)] == ["module"] * 5
 defer()
 assert sys.modules["inspect"] is inspect
 coroutine.close()
