@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-_MONTHS: Mapping[str, int] = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_MONTHS: Mapping[str, int] = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
 _WEEKDAYS: Mapping[str, int] = {
     name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
 }

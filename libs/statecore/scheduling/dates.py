@@ -15,19 +15,24 @@ All are of the minion's local time. A zone (``Z``, ``+01:00``) is refused, as da
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
 _MONTHS: Mapping[str, int] = {
-    **{name.lower(): number for number, name in enumerate(calendar.month_name) if name},
-    **{name.lower(): number for number, name in enumerate(calendar.month_abbr) if name},
+    **{name: number for number, name in enumerate(_MONTH_NAMES, 1)},
+    **{name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)},
     "sept": 9,
 }
 _WEEKDAYS: Mapping[str, int] = {
-    **{name.lower(): number for number, name in enumerate(calendar.day_name)},
-    **{name.lower(): number for number, name in enumerate(calendar.day_abbr)},
+    **{name: number for number, name in enumerate(_DAY_NAMES)},
+    **{name[:3]: number for number, name in enumerate(_DAY_NAMES)},
     "tues": 1,
     "weds": 2,
     "thur": 3,
