@@ -6,7 +6,6 @@ proves the machine: its key must be in known_hosts of who runs the worker; no pa
 
 from __future__ import annotations
 
-import concurrent.futures
 import fnmatch
 import re
 import shlex
@@ -20,6 +19,7 @@ import yaml
 from saltwire import tags
 from services.kit.config import MasterOptions
 from services.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.deferred import loaded
 
 #: Machines that are asked at once.
 _AT_ONCE = 16
@@ -56,7 +56,8 @@ def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list
     known: Mapping[str, Mapping[str, str]] = tools.control.call("wheel", fun="key.finger", kwarg={"match": "*"})
     accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
     asked = {minion: row for minion, row in machines.items() if minion not in accepted}
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+    # Workers, of which hardly any asks machines over SSH, do without it.
+    with loaded("concurrent.futures", "ThreadPoolExecutor")(_AT_ONCE) as pool:
         told = dict(zip(asked, pool.map(lambda row: _said(row, tools.options), asked.values()), strict=True))
     failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
     good = {minion: said for minion, said in told.items() if minion not in failures}
