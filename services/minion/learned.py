@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
 import select
 import sys
@@ -30,13 +31,9 @@ class Learned:
         # Neither end ever waits: a lesson that is lost comes again with the next job.
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
-        self._known = self._loaded()
+        self.remember()
         self._waiting: deque[str] = deque()
         self._rest = b""
-
-    @staticmethod
-    def _loaded() -> frozenset[str]:
-        return frozenset(name for name in sys.modules if name.startswith(_ENGINE))
 
     def fileno(self) -> int:
         """Readable when a jobber has told something."""
@@ -44,12 +41,17 @@ class Learned:
 
     def remember(self) -> None:
         """What is loaded now is no news. To be called before a fork."""
-        self._known = self._loaded()
+        self._known = len(sys.modules)
+
+    def _news(self) -> list[str]:
+        """Parts of the engine that were loaded since: the last names. To look at all would copy the pages that names are in."""
+        since = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - self._known))
+        return sorted(name for name in since if name.startswith(_ENGINE))
 
     def tell(self) -> None:
         """In a jobber: names of what was loaded since the fork."""
         with contextlib.suppress(BlockingIOError):
-            for piece in _pieces(sorted(self._loaded() - self._known)):
+            for piece in _pieces(self._news()):
                 os.write(self._writer, piece)
 
     def hear(self) -> None:
