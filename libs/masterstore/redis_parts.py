@@ -1,9 +1,9 @@
 """redis-py, as far as a master needs it: import its names from here.
 
 ``import redis`` loads two clients (of threads and of asyncio), clusters, notifications and, where they are installed, asyncio and
-OpenTelemetry's SDK: 14 MB in each role, a third of a second at each start. A master speaks to one Redis by one client,
-mostly without TLS. So the packages ``redis`` and ``redis.asyncio`` are put up without what their ``__init__`` imports, and what
-only those other parts use is stood in for while ``redis.client`` and ``redis.sentinel`` are imported: 4 MB.
+OpenTelemetry's SDK: 14 MB in each role, a third of a second at each start. A master speaks to one Redis by one client. So the
+packages ``redis`` and ``redis.asyncio`` are put up without what their ``__init__`` imports, and what only those other parts use
+is stood in for while ``redis.client`` and ``redis.sentinel`` are imported: 5 MB.
 
 Nothing is lost by that. Whoever asks ``redis`` for a name that is not there yet (a user's runner: ``redis.RedisCluster``) makes
 it whole first, the same modules with all their names. What was stood in for is imported when something in it is used. Where
@@ -29,15 +29,11 @@ _PACKAGES = ("redis", "redis.asyncio")
 _STOOD_IN = (
     "asyncio",
     "importlib.metadata",
-    "ssl",
     "opentelemetry",
     "opentelemetry.metrics",
     "opentelemetry.sdk",
     "opentelemetry.sdk.metrics",
 )
-
-#: Stood in -> modules of redis-py that keep what they took of it where no name leads to it: run again when it is used.
-_READ_AGAIN = {"ssl": ("redis._parsers.socket",)}
 
 #: What a master uses; they import the rest of what they need.
 _WANTED = ("redis.client", "redis.sentinel")
@@ -61,16 +57,7 @@ class _Package(ModuleType):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'") from None
 
 
-class _Named(type):
-    """Its classes answer, once redis-py is imported, as what they stand for."""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(getattr(importlib.import_module(cls.__module__), cls.__name__), name)
-
-
-class _Name(Exception, metaclass=_Named):
+class _Name(Exception):
     """Stands for something that is imported by name; an exception, for that may be meant to be caught."""
 
 
@@ -81,23 +68,13 @@ class _StandIn(ModuleType):
         super().__init__(name)
         self.importing = True
         self._made: dict[str, type[_Name]] = {}
-        self._again = _READ_AGAIN.get(name, ())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if not self.importing:
-            return self._real(name)
+            return getattr(importlib.import_module(self.__name__), name)
         return self._made.setdefault(name, type(name, (_Name,), {"__module__": self.__name__}))
-
-    def _real(self, name: str) -> Any:
-        module = importlib.import_module(self.__name__)
-        with _SHARED:
-            again, self._again = self._again, ()
-            for one in again:
-                if one in sys.modules:
-                    importlib.reload(sys.modules[one])
-        return getattr(module, name)
 
 
 def _complete() -> None:

@@ -51,7 +51,7 @@ def told(program: str, *arguments: str, path: Path | None = None) -> str:
 
 @pytest.mark.redis
 def test_a_store_at_work_has_loaded_what_it_needs(redis_url: str) -> None:
-    heads = ("asyncio", "opentelemetry", "email", "zipfile", "ssl", "redis.cluster", "redis.asyncio.client")
+    heads = ("asyncio", "opentelemetry", "email", "zipfile", "redis.cluster", "redis.asyncio.client")
     found = told(_USES + f"print(*[name for name in {heads!r} if name in sys.modules])", redis_url)
     assert found == "", "a master that only keeps its memory has loaded these"
 
@@ -175,11 +175,9 @@ def _moved(source: socket.socket, target: socket.socket) -> bool:
 _KEPT = """
 import sys
 {imported}
-assert "ssl" not in sys.modules
 client = {client}
 for _ in range(3):
     assert client.set("a", 1)
-assert hasattr(sys.modules["redis.connection"].ssl, "create_default_context")
 """
 
 
@@ -197,16 +195,6 @@ def test_a_connection_over_tls_is_kept(tmp_path: Path, redis_url: str, imported:
     with over_tls(pem, urlsplit(redis_url).port or 6379) as (port, came):
         told(_KEPT.format(imported=imported, client=client), f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={pem}")
     assert len(came) == 1
-
-
-def test_a_name_of_tls_that_was_imported_is_what_it_stands_for() -> None:
-    program = """
-    from masterstore import redis_parts
-    from redis import connection
-    flags = getattr(connection, "VerifyFlags", None)
-    print(flags is None or (hasattr(flags, "VERIFY_X509_STRICT"), hasattr(flags, "NO_SUCH_FLAG")) == (True, False))
-    """
-    assert told(program) == "True"
 
 
 #: A redis-py that cannot do without its ``__init__``.

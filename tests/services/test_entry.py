@@ -34,7 +34,6 @@ _NONE = frozenset(
             "subprocess",
             "tokenize",
             "uuid",
-            "ssl",
             "cryptography.hazmat.primitives.serialization.ssh",
         ),
     }
@@ -43,7 +42,8 @@ _NONE = frozenset(
 #: Readers and writers of programs and of states.
 _READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.facts"))
 
-_STORE = frozenset(("redis", "masterstore"))
+#: ``ssl`` comes with redis-py.
+_STORE = frozenset(("redis", "masterstore", "ssl"))
 
 #: Options of the other kind of process.
 _MINIONS = frozenset(("services.kit.minion_options",))
