@@ -7,10 +7,10 @@ the clock. What one of them raises is logged with its file and line, and counts 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import logging
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -206,14 +206,16 @@ class UserFiles:
 
     def _copy(self, found: Mapping[str, Any], path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = place.with_name(f".{place.name}.{os.getpid()}")
-        with temporary.open("wb") as file:
+        # Not named by the process: threads, and pods with one cachedir, may be at the same file.
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
             while chunk := self._chunk(found, path, saltenv, file.tell()):
                 file.write(chunk)
-        temporary.replace(place)
+        Path(file.name).replace(place)
         for other in place.parent.iterdir():
-            if other != place and time.time() - other.stat().st_mtime > _KEPT:
-                other.unlink(missing_ok=True)
+            # Others tidy up as well.
+            with contextlib.suppress(FileNotFoundError):
+                if other != place and time.time() - other.stat().st_mtime > _KEPT:
+                    other.unlink()
 
     def _chunk(self, found: Mapping[str, Any], path: str, saltenv: str, loc: int) -> bytes:
         answer = self._call("serve_file", {"path": path, "saltenv": saltenv, "loc": loc}, dict(found))

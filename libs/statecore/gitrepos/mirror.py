@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -120,9 +121,11 @@ class Mirror:
         except FileNotFoundError:
             pass
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f".{os.getpid()}.{name}"[:200])
+        # Not named by the process: threads, and pods with one cachedir, may be at the same blob.
+        number, made = tempfile.mkstemp(dir=place.parent, prefix=".")
+        temporary = Path(made)
         try:
-            with temporary.open("wb") as file:
+            with os.fdopen(number, "wb") as file:
                 # Straight into the file: a blob may be larger than memory.
                 self._git(["cat-file", "blob", entry.blob], stdout=file.fileno())
             temporary.chmod(0o700 if entry.mode & 0o100 else 0o600)

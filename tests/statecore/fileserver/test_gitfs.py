@@ -8,13 +8,15 @@ import http.server
 import os
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from statecore.fileserver import FileServer, UnknownBackend
+from statecore.gitrepos import mirror as mirror_module
 from statecore.gitrepos.git import GitFault, git_environment
 from statecore.gitrepos.mirror import Mirror, UpdateLocked
 from statecore.gitrepos.remotes import GitConfigError, gitfs_remotes
@@ -143,6 +145,27 @@ def test_requests_during_updates_see_one_tree_or_the_other(repository: Repositor
     assert not failed
     assert text(server, "a") == "7"
     assert seen
+
+
+def test_two_that_export_a_blob_at_once_get_it_whole(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"a": "content"})
+    server = updated(opts_of(tmp_path, repository.url))
+    (view,) = server.backends["gitfs"].views("base")
+    entry, together = view.find("a"), threading.Barrier(2)
+    run = mirror_module.run_git
+
+    def at_once(words: Sequence[str], *args: Any, **kwargs: Any) -> bytes:
+        if words[:2] == ["cat-file", "blob"]:
+            together.wait(60)
+        return run(words, *args, **kwargs)
+
+    monkeypatch.setattr(mirror_module, "run_git", at_once)
+    with ThreadPoolExecutor(2) as pool:
+        found = [each.result(60) for each in [pool.submit(view.mirror.exported, entry, "a") for _ in range(2)]]
+    assert [each.read_text() for each in found] == ["content"] * 2
+    assert [each.name for each in found[0].parent.iterdir()] == ["a"]
 
 
 def test_updates_may_be_held_up(repository: Repository, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,39 @@ def test_what_it_serves_comes_by_its_own_functions(opts: dict[str, Any]) -> None
     (Path(opts["mine_root"]) / "base" / "long").write_text("new")
     assert text(server, "long") == "NEW"
     assert server.mode("top.sls") == (Path(opts["mine_root"]) / "base" / "top.sls").stat().st_mode & 0o7777
+
+
+#: A backend whose first two readers are in the middle of one file at the same time, and read different contents of it.
+_SLOW = """
+import threading
+
+together = threading.Barrier(2)
+contents = iter((b"first", b"other"))
+mine = threading.local()
+
+def find_file(path, env):
+    return {"path": path, "rel": path}
+
+def serve_file(load, fnd):
+    if load["loc"]:
+        together.wait(60)
+        return {"data": b"" if load["loc"] > 5 else b"!", "dest": fnd["rel"]}
+    mine.content = next(contents)
+    together.wait(60)
+    return {"data": mine.content, "dest": fnd["rel"]}
+"""
+
+
+def test_two_that_fetch_a_file_at_once_get_it_whole(opts: dict[str, Any]) -> None:
+    (Path(opts["fileserver_dirs"][0]) / "slow.py").write_text(_SLOW)
+    backend = UserFiles("slow", opts)
+    assert backend.envs() == []
+    with ThreadPoolExecutor(2) as pool:
+        found = [each.result(60) for each in [pool.submit(backend.fetch, "a") for _ in range(2)]]
+    assert found[0] is not None
+    assert found[1] == found[0]
+    assert found[0].read_text() in ("first!", "other!")
+    assert [each.name for each in found[0].parent.iterdir()] == [found[0].name]
 
 
 def test_what_it_raises_is_told_with_its_place_and_the_others_go_on(
