@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 import os
 from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.constant_time import bytes_eq
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from saltwire.errors import AuthenticationError, NonceError, OwnFault
 from saltwire.keys import KEY_BYTES
@@ -50,7 +51,7 @@ class Crypticle:
         body = plain[len(_MAGIC) :]
         if nonce is not None:
             found, body = body[:NONCE_CHARS], body[NONCE_CHARS:]
-            if not hmac.compare_digest(found, nonce.encode()):
+            if not bytes_eq(found, nonce.encode()):
                 raise NonceError("the answer's nonce is not the request's")
         return unpackb(body, raw=raw)
 
@@ -60,18 +61,24 @@ class Crypticle:
         room = _BLOCK - len(plain) % _BLOCK
         encryptor = Cipher(self._aes, modes.CBC(start)).encryptor()
         sealed = start + encryptor.update(plain + bytes([room]) * room) + encryptor.finalize()
-        return sealed + hmac.digest(self._mac_key, sealed, hashlib.sha256)
+        return sealed + self._mac(sealed)
 
     def decrypt(self, data: bytes) -> bytes:
         """The plaintext. Raises AuthenticationError unless the MAC fits."""
         sealed, mac = data[:-_MAC], data[-_MAC:]
         if len(sealed) < 2 * _BLOCK or len(sealed) % _BLOCK:
             raise AuthenticationError("not a ciphertext: wrong length")
-        if not hmac.compare_digest(mac, hmac.digest(self._mac_key, sealed, hashlib.sha256)):
+        if not bytes_eq(mac, self._mac(sealed)):
             raise AuthenticationError("the message authentication code does not fit")
         decryptor = Cipher(self._aes, modes.CBC(sealed[:_BLOCK])).decryptor()
         padded = decryptor.update(sealed[_BLOCK:]) + decryptor.finalize()
         return padded[: -padded[-1]] if 1 <= padded[-1] <= _BLOCK else padded
+
+    def _mac(self, sealed: bytes) -> bytes:
+        # By the same OpenSSL as the rest: Python's own hmac would load the system's beside it.
+        mac = HMAC(self._mac_key, SHA256())
+        mac.update(sealed)
+        return mac.finalize()
 
 
 class SerialGate:

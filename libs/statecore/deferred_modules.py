@@ -7,13 +7,14 @@ not need, and each process has its own.
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import importlib.util
 import os
 import sys
 import threading
 from _operator import _compare_digest
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,6 +23,12 @@ _CO_COROUTINE = 0x80
 
 #: Bytes of which a digest takes no time, whoever makes it.
 _SHORT = 65536
+
+#: Digest -> modules of Python that work it out without OpenSSL: of 3.11, of later ones.
+_OWN_DIGESTS: Mapping[str, tuple[str, ...]] = {"sha1": ("_sha1",), "sha256": ("_sha256", "_sha2")}
+
+#: Letters of a label of a host's name, and one.
+_LONGEST_LABEL = 64
 
 _SHARED = threading.RLock()
 # A process that is forked while a thread loads a module has no such thread to wait for.
@@ -77,11 +84,40 @@ def _real(name: str) -> ModuleType:
     return module
 
 
-def _sha1(data: Any = b"", **named: Any) -> Any:
-    """``hashlib.sha1``: a store names its scripts by it. Of something short it is Python's own, which loads no OpenSSL."""
-    if 0 < len(data) < _SHORT and importlib.util.find_spec("_sha1") is not None:
-        return importlib.import_module("_sha1").sha1(data, **named)
-    return _real("hashlib").sha1(data, **named)
+def _digest(name: str) -> Callable[..., Any]:
+    """``hashlib.sha1`` (a store names its scripts by it), ``hashlib.sha256`` (of keys): of something short by Python itself."""
+
+    def digest(data: Any = b"", **named: Any) -> Any:
+        own = next(filter(importlib.util.find_spec, _OWN_DIGESTS[name]), None) if 0 < len(data) < _SHORT else None
+        module = importlib.import_module(own) if own else _real("hashlib")
+        return getattr(module, name)(data, **named)
+
+    return digest
+
+
+def _idna(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    """Encodes a host's name, as each that is looked up is: one of ASCII letters stays what it is."""
+    if text.isascii() and all(0 < len(label) < _LONGEST_LABEL for label in text.removesuffix(".").split(".")):
+        return text.encode("ascii"), len(text)
+    encoded: tuple[bytes, int] = _real("encodings.idna").Codec().encode(text, errors)
+    return encoded
+
+
+def _idna_codec() -> codecs.CodecInfo:
+    """``encodings.idna.getregentry``: all but ``_idna`` is Python's own, which loads 0.35 MB of tables of letters."""
+
+    def own(name: str) -> Any:
+        return lambda *given: getattr(_real("encodings.idna"), name)(*given)
+
+    return codecs.CodecInfo(
+        _idna,
+        lambda data, errors="strict": _real("encodings.idna").Codec().decode(data, errors),
+        streamreader=own("StreamReader"),
+        streamwriter=own("StreamWriter"),
+        incrementalencoder=own("IncrementalEncoder"),
+        incrementaldecoder=own("IncrementalDecoder"),
+        name="idna",
+    )
 
 
 #: Module -> what others ask it for all the time, which does not run it.
@@ -90,7 +126,8 @@ DEFERRED: Mapping[str, Mapping[str, Any]] = {
     "calendar": {},
     "difflib": {},
     "gzip": {},
-    "hashlib": {"sha1": _sha1},
+    "encodings.idna": {"getregentry": _idna_codec, "getaliases": tuple},
+    "hashlib": {"sha1": _digest("sha1"), "sha256": _digest("sha256")},
     # ``secrets`` takes it along, of which redis-py makes names.
     "hmac": {"compare_digest": _compare_digest},
     "inspect": {"iscoroutinefunction": _is_coroutine_function, "iscoroutine": _is_coroutine},
@@ -115,3 +152,6 @@ def defer() -> None:
             vars(module).update(known)
             module.__class__ = _Deferred
             sys.modules[name] = module
+            package, _, last = name.rpartition(".")
+            if package:
+                setattr(sys.modules[package], last, module)

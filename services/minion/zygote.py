@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import logging
 import os
 import select
@@ -37,6 +38,7 @@ from services.kit.minion_options import MinionOptions
 from services.kit.tracing import Tracing
 from services.minion import jobber
 from services.minion.channel import ChannelError
+from services.minion.forked_call import ForkedCalls, ForkEnded
 from services.minion.homes import AtMaster, Home
 from services.minion.identity import Identity
 from services.minion.journal import JobSteps
@@ -70,8 +72,8 @@ _NEVER_WAIT = frozenset(
 #: Says that the process of the beacons ended.
 UNWATCHED = b"unwatched"
 
-#: Seconds between tries to get the pillar that a minion needs before it takes jobs.
-_PILLAR_RETRY = 5.0
+#: Seconds between tries to get what a minion needs before it takes jobs.
+_RETRY = 5.0
 
 
 #: Seconds that it has to notice that nobody needs it any more.
@@ -109,6 +111,8 @@ class Zygote:
         self._learned = Learned()
         self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
+        self._calls = ForkedCalls(ChannelError, pair)
+        self._grains: Mapping[str, Any] | None = None
         self._runtime = self._new_runtime({})
         #: Process -> load of its job.
         self._jobbers: dict[int, Mapping[str, Any]] = {}
@@ -121,7 +125,9 @@ class Zygote:
     def run(self) -> None:
         """Serves until told to end, or until the main process is gone."""
         self._refreshes.take()
-        self._refresh_pillar()
+        self._refresh_grains()
+        if self._grains is not None:
+            self._refresh_pillar()
         ends: list[Pair | Learned] = [self._pair, self._learned]
         while not self._ending:
             readable, _, _ = select.select(ends, [], [], 0 if self._learned.waiting else 0.5)
@@ -244,7 +250,7 @@ class Zygote:
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._home.take(Credentials(**value))
-        self._runtime = self._new_runtime(self._runtime.pillar, self._runtime.grains)
+        self._runtime = self._new_runtime(self._runtime.pillar, self._grains)
 
     def _end(self, seconds: float) -> None:
         self._ending = max(0.01, seconds)
@@ -254,7 +260,7 @@ class Zygote:
         if not wanted:
             return
         # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
-        self._runtime = self._new_runtime(self._runtime.pillar)
+        self._refresh_grains(tries=1)
         if wanted != {"pillar"}:
             # The main process knows them before the master does, so that both choose by the same.
             self._announce(self._runtime.pillar)
@@ -264,25 +270,33 @@ class Zygote:
         if self._stop_watcher():
             self._watch(wanted=True)
 
+    def _refresh_grains(self, tries: int = 0) -> None:
+        """Has the grains gathered: without them each job would gather its own, which takes longer than most."""
+        runtime = self._new_runtime(self._runtime.pillar)
+        grains = self._obtained("grains", lambda: dict(runtime.grains), tries)
+        if grains is not None:
+            self._grains = grains
+        self._runtime = self._new_runtime(self._runtime.pillar, self._grains)
+
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
-        """Has the pillar compiled and announces it; tries until it succeeds, or at most ``tries`` times."""
-        attempt = 0
-        while True:
-            attempt += 1
+        """Has the pillar compiled and announces it."""
+        runtime = self._runtime
+        pillar = self._obtained("pillar", lambda: self._home.pillar(runtime, clean_cache=clean_cache), tries)
+        if pillar is not None:
+            # First: the master chooses by this pillar from now on.
+            self._announce(pillar)
+            self._runtime = self._new_runtime(pillar, self._grains)
+
+    def _obtained(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
+        """The value of ``work()``, tried until it succeeds, or at most ``tries`` times; None when there is none."""
+        for attempt in itertools.count(1):
             try:
-                pillar = self._home.pillar(self._runtime, clean_cache=clean_cache)
-            except ChannelError as error:
-                _LOG.error("no pillar: %s", error)
-                if tries and attempt >= tries:
-                    return
-                if select.select([self._pair], [], [], _PILLAR_RETRY)[0] and self._told_to_end():
-                    return
-            else:
-                # First: the master chooses by this pillar from now on.
-                self._announce(pillar)
-                # With the grains that were announced: without them each job would gather its own, which takes longer than most.
-                self._runtime = self._new_runtime(pillar, self._runtime.grains)
-                return
+                return self._calls.call(work)
+            except (ChannelError, ForkEnded) as error:
+                _LOG.error("no %s: %s", what, error)
+            if attempt == tries or (select.select([self._pair], [], [], _RETRY)[0] and self._told_to_end()):
+                break
+        return None
 
     def _told_to_end(self) -> bool:
         message = self._received()

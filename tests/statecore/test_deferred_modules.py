@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 _SECONDS = 120
 
@@ -25,6 +28,7 @@ kinds += [inspect.iscoroutine(coroutine), inspect.iscoroutine(plain)]
 assert kinds == [False, True, True, False], kinds
 known = pickle.DEFAULT_PROTOCOL
 short = hashlib.sha1(b"return 1", usedforsecurity=False).hexdigest()
+assert hashlib.sha256(b"abc").hexdigest().startswith("ba7816bf8f01cfea") and "_hashlib" not in sys.modules
 import secrets
 assert secrets.compare_digest(secrets.token_hex(2), "") is False
 assert [type(each).__name__ for each in (hashlib, hmac, inspect, ipaddress, pickle)] == ["_Deferred"] * 5
@@ -54,6 +58,54 @@ coroutine.close()
 def test_a_deferred_module_is_the_module_once_it_is_used() -> None:
     done = subprocess.run([sys.executable, "-c", _USED], capture_output=True, text=True, timeout=_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
+
+
+#: Prints what becomes of each name that is given, and says on stderr which kind of module did it.
+_NAMES = """
+import codecs, sys
+from statecore.deferred_modules import defer
+
+if sys.argv[1] == "deferred":
+    defer()
+
+def tried(work):
+    try:
+        return ascii(work())
+    except UnicodeError as error:
+        return type(error).__name__
+
+for name in sys.argv[2:]:
+    print(tried(lambda: name.encode("idna")))
+kinds = [type(sys.modules["encodings.idna"]).__name__]
+for name in sys.argv[2:]:
+    print(tried(lambda: name.encode("idna").decode("idna")))
+    print(tried(lambda: codecs.getincrementalencoder("idna")().encode(name, True)))
+import encodings.idna
+print(encodings.idna.ToASCII("b\\xfccher"), codecs.lookup("idna").name)
+print(*kinds, type(encodings.idna).__name__, file=sys.stderr)
+"""
+
+_PLAIN_NAMES = ("salt", "localhost", "10.0.0.1", "salt.example.org", "a.b.", "xn--bcher-kva.de", "x" * 63)
+
+
+@pytest.mark.parametrize(
+    ("names", "before"),
+    [
+        pytest.param(_PLAIN_NAMES, "_Deferred", id="names of ASCII letters need no tables"),
+        *(
+            pytest.param([name], "module", id=ascii(name))
+            for name in ("b\xfccher.de", "a..b", "x" * 64, "x" * 64 + ".de", ".", "", "stra\xdfe", "\u3002")
+        ),
+    ],
+)
+def test_names_of_hosts_are_encoded_as_python_does(names: Sequence[str], before: str) -> None:
+    said = []
+    for way in ("deferred", "own"):
+        words = [sys.executable, "-c", _NAMES, way, *names]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=True)
+        said.append((done.stdout, done.stderr.split()))
+    assert said[0][0] == said[1][0]
+    assert [kinds for _, kinds in said] == [[before, "module"], ["module", "module"]]
 
 
 #: A thread loads a module, and another forks: the child has no such thread to wait for.

@@ -308,3 +308,48 @@ def test_it_begins_small_and_learns_what_jobs_need(begin: Callable[[], Live], op
         if live.run("seeing.loaded", number=number)["return"]:
             break
         assert time.monotonic() < deadline
+
+
+def test_what_gathers_grains_is_gone_when_it_has_them(begin: Callable[[], Live], options: MinionOptions) -> None:
+    modules = Path(options.cachedir) / "extmods" / "modules"
+    modules.mkdir(parents=True)
+    text = "import sys\n\ndef loaded():\n    return [name for name in sys.modules if name == 'nturl2path']\n"
+    (modules / "seeing.py").write_text(text)
+    grains = modules.parent / "grains"
+    grains.mkdir()
+    (grains / "rack.py").write_text("import nturl2path\n\ndef rack():\n    return {'rack': 7}\n")
+    live = begin()
+    assert live.ready()["grains"]["rack"] == 7
+    assert live.run("seeing.loaded")["return"] == []
+    assert live.run("grains.get", "rack", number=2)["return"] == 7
+
+
+def test_grains_that_are_no_plain_data_stay_what_they_are(begin: Callable[[], Live], options: MinionOptions) -> None:
+    extension = Path(options.cachedir) / "extmods"
+    text = "import datetime\n\ndef made():\n    return {'made': datetime.date(2026, 1, 2)}\n"
+    for kind, name, content in (
+        ("grains", "made.py", text),
+        ("modules", "seeing.py", "def year():\n    return __grains__['made'].year\n"),
+    ):
+        (extension / kind).mkdir(parents=True)
+        (extension / kind / name).write_text(content)
+    live = begin()
+    live.ready()
+    assert live.run("seeing.year")["return"] == 2026
+    (live.cachedir / "refresh-grains").touch()
+    live.ready()
+    assert live.run("seeing.year", number=2)["return"] == 2026
+
+
+def test_grains_that_end_their_process_leave_those_that_there_were(
+    begin: Callable[[], Live], options: MinionOptions, tmp_path: Path
+) -> None:
+    (tmp_path / "grains").write_text("rack: 7\n")
+    live = begin()
+    live.ready()
+    place = Path(options.cachedir) / "extmods" / "grains"
+    place.mkdir(parents=True)
+    (place / "bad.py").write_text("import os\n\ndef bad():\n    os._exit(9)\n")
+    (live.cachedir / "refresh-grains").touch()
+    assert live.ready()["grains"]["rack"] == 7
+    assert live.run("grains.get", "rack")["return"] == 7
