@@ -18,6 +18,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import IO, Any, ClassVar, NoReturn
 
@@ -192,8 +193,9 @@ class RootedPath(PosixPath):
             raise
 
 
+@lru_cache(maxsize=16)
 def below(root: Path) -> type[RootedPath]:
-    """The class of the paths of one mounted host."""
+    """The class of the paths of one mounted host. A class is never given back, so those of a root share it."""
     return type("RootedPath", (RootedPath,), {"top": str(root), "__slots__": ()})
 
 

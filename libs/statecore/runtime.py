@@ -291,6 +291,10 @@ class Runtime:
             self.loader.refresh()
         self._base = None
 
+    def close(self) -> None:
+        """Ends its use. It holds what holds it, which only a collection would notice."""
+        vars(self).clear()
+
 
 def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
     return later.finish(ctx, full, returned, arguments)

@@ -113,7 +113,8 @@ class Zygote:
         self._steps = JobSteps(state)
         self._calls = ForkedCalls(ChannelError, pair)
         self._grains: Mapping[str, Any] | None = None
-        self._runtime = self._new_runtime({})
+        self._pillar: Mapping[str, Any] = {}
+        self._runtime = self._made_runtime(None)
         #: Process -> load of its job.
         self._jobbers: dict[int, Mapping[str, Any]] = {}
         #: Jobs for which there is no place yet.
@@ -250,7 +251,7 @@ class Zygote:
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
         self._home.take(Credentials(**value))
-        self._runtime = self._new_runtime(self._runtime.pillar, self._grains)
+        self._renew_runtime(self._grains)
 
     def _end(self, seconds: float) -> None:
         self._ending = max(0.01, seconds)
@@ -263,7 +264,7 @@ class Zygote:
         self._refresh_grains(tries=1)
         if wanted != {"pillar"}:
             # The main process knows them before the master does, so that both choose by the same.
-            self._announce(self._runtime.pillar)
+            self._announce()
         if "pillar" in wanted:
             self._refresh_pillar(tries=1, clean_cache=True)
         # Beacons see what jobs see, and forget what they saw, as in Salt.
@@ -272,20 +273,20 @@ class Zygote:
 
     def _refresh_grains(self, tries: int = 0) -> None:
         """Has the grains gathered: without them each job would gather its own, which takes longer than most."""
-        runtime = self._new_runtime(self._runtime.pillar)
-        grains = self._obtained("grains", lambda: dict(runtime.grains), tries)
+        self._renew_runtime(None)
+        grains = self._obtained("grains", lambda: dict(self._runtime.grains), tries)
         if grains is not None:
             self._grains = grains
-        self._runtime = self._new_runtime(self._runtime.pillar, self._grains)
+        self._renew_runtime(self._grains)
 
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
         """Has the pillar compiled and announces it."""
-        runtime = self._runtime
-        pillar = self._obtained("pillar", lambda: self._home.pillar(runtime, clean_cache=clean_cache), tries)
+        pillar = self._obtained("pillar", lambda: self._home.pillar(self._runtime, clean_cache=clean_cache), tries)
         if pillar is not None:
+            self._pillar = pillar
             # First: the master chooses by this pillar from now on.
-            self._announce(pillar)
-            self._runtime = self._new_runtime(pillar, self._grains)
+            self._announce()
+            self._renew_runtime(self._grains)
 
     def _obtained(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
         """The value of ``work()``, tried until it succeeds, or at most ``tries`` times; None when there is none."""
@@ -304,14 +305,20 @@ class Zygote:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
         return message == b"" or bool(self._ending)
 
-    def _new_runtime(self, pillar: Mapping[str, Any], grains: Mapping[str, Any] | None = None) -> Runtime:
-        runtime = self._home.runtime(pillar, self._procs, lambda: self._runtime.grains, grains)
+    def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
+        """Credentials, grains, pillar or modules are others. ``grains`` None: it gathers its own."""
+        old, self._runtime = self._runtime, self._made_runtime(grains)
+        # What is frozen is never collected.
+        old.close()
+
+    def _made_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
+        runtime = self._home.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
         share()
         return runtime
 
-    def _announce(self, pillar: Mapping[str, Any]) -> None:
+    def _announce(self) -> None:
         """Tells the main process what targets are matched with."""
-        message = msgpack.packb({"grains": dict(self._runtime.grains), "pillar": dict(pillar)}, default=str)
+        message = msgpack.packb({"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}, default=str)
         self._say(READY + message)
 
 

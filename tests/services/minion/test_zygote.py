@@ -353,3 +353,23 @@ def test_grains_that_end_their_process_leave_those_that_there_were(
     (live.cachedir / "refresh-grains").touch()
     assert live.ready()["grains"]["rack"] == 7
     assert live.run("grains.get", "rack")["return"] == 7
+
+
+def _megabytes(pid: int) -> float:
+    rows = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Anonymous:")) / 1024
+
+
+def test_a_minion_that_is_refreshed_for_ever_does_not_grow(live: Live, pillars: Path) -> None:
+    pillars.write_text("x" * 1_000_000)
+
+    def refresh() -> None:
+        (live.cachedir / "refresh-pillar").touch()
+        live.ready()
+
+    refresh()
+    before = _megabytes(live.pid)
+    for _ in range(30):
+        refresh()
+    # Each kept its pillar when it kept anything.
+    assert _megabytes(live.pid) - before < 10
