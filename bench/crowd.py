@@ -10,7 +10,7 @@ what is published is answered with ``True``, until the input ends.
 Real minions bring CPUs of their own; these share the master's. So what a minion computes is not in a storm's time:
 
 in it       a new connection of each to 4506 (TCP, ZeroMQ's greetings), its request, its answer, all on one poller
-before it   key pairs, nonces, tokens encrypted to the master's key, requests packed
+before it   key pairs, nonces, tokens encrypted to the master's key (stock minions', as ``--tokens`` says), requests packed
 after it    each answer is opened as a minion does: the master's signature, nonce, token, both keys. What fails is refused
 """
 
@@ -65,8 +65,9 @@ class SigningIn:
 class Crowd:
     """All of them, on one poller."""
 
-    def __init__(self, name: str, count: int, ret_port: int, publish_port: int) -> None:
+    def __init__(self, name: str, count: int, ret_port: int, publish_port: int, *, tokens: bool) -> None:
         self._ret_port, self._publish_port = ret_port, publish_port
+        self._tokens = tokens
         keys = [PrivateKey.generate(2048) for _ in range(min(_KEYS, count))]
         self._minions = [Simulated(f"{name}{number:05d}", keys[number % len(keys)]) for number in range(count)]
         #: (payload, job): everybody is sent the same bytes, which are opened once.
@@ -77,10 +78,12 @@ class Crowd:
         """The next storm: requests with the master's key in use once it is known."""
         known = {one.credentials.master_pub for one in self._minions if one.credentials}
         read = {pem: PublicKey.from_pem(pem) for pem in known}
-        return [
-            SigningIn(one, SignIn(one.id, one.key, read[one.credentials.master_pub] if one.credentials else None))
-            for one in self._minions
-        ]
+
+        def sign_in(one: Simulated) -> SignIn:
+            master = read[one.credentials.master_pub] if one.credentials else None
+            return SignIn(one.id, one.key, master, token=self._tokens)
+
+        return [SigningIn(one, sign_in(one)) for one in self._minions]
 
     def storm(self, sign_ins: list[SigningIn]) -> dict[str, Any]:
         """All sign in at once: seconds until the last has its answer, how many came late, CPU seconds of this process."""
@@ -165,8 +168,9 @@ def main() -> int:
     parser.add_argument("--name", default="crowd", help="what their ids begin with")
     for name in ("ret", "publish", "count"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--tokens", action="store_true", help="as stock minions: have the master decrypt a token")
     arguments = parser.parse_args()
-    crowd = Crowd(arguments.name, arguments.count, arguments.ret, arguments.publish)
+    crowd = Crowd(arguments.name, arguments.count, arguments.ret, arguments.publish, tokens=arguments.tokens)
     for _ in range(2):
         sign_ins = crowd.sign_ins()
         print(json.dumps({"ready": len(sign_ins)}), flush=True)

@@ -27,7 +27,7 @@ from typing import Any
 import yaml
 
 from bench.run import _family, _pss
-from bench.systems import MINIONS, System, salt, saltern
+from bench.systems import MINIONS, OURS, System, salt, saltern
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -88,11 +88,17 @@ def _tell(crowd: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def crowd(system: System, name: str, count: int, *, listening: bool = False) -> Iterator[list[dict[str, Any]]]:
-    """So many simulated minions at a master; what their two storms were. ``listening``: they answer to jobs, too."""
+def crowd(
+    system: System, name: str, count: int, *, listening: bool = False, stock: bool = False
+) -> Iterator[list[dict[str, Any]]]:
+    """So many simulated minions at a master; what their two storms were.
+
+    ``listening``: they answer to jobs, too. ``stock``: they sign in as stock minions do, at a stock master they always do.
+    """
     options = yaml.safe_load((system.config_dir / "master").read_text("utf-8"))
     words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
     words += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
+    words += ["--tokens"] if stock or system.name != OURS else []
     running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdin is not None
     try:
@@ -162,11 +168,20 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
             taken = [pinged(system, minions) for _ in range(rounds)]
         found["ping seconds"] = statistics.median(seconds for seconds, _ in taken)
         found["ping cpu"] = statistics.median(spent for _, spent in taken) / (minions + len(MINIONS)) * 1000
-        with crowd(system, "storm", storm) as storms:
-            for name, one in zip(("first", "again"), storms, strict=True):
-                found[f"{name} seconds"], found[f"{name} cpu"] = one["seconds"], one["cpu"]
-                found[f"{name} late"] = one["late"] + one["refused"]
-                found[f"{name} crowd"] = one["crowd"]
+        found |= stormed(system, "storm", storm)
+        # A stock minion has the master decrypt a token when it comes back.
+        found |= {f"stock {name}": value for name, value in stormed(system, "stock", storm, stock=True).items()}
+    return found
+
+
+def stormed(system: System, name: str, count: int, *, stock: bool = False) -> dict[str, float]:
+    """What the two storms of so many new minions took, by the names of ROWS."""
+    found = {}
+    with crowd(system, name, count, stock=stock) as storms:
+        for which, one in zip(("first", "again"), storms, strict=True):
+            found[f"{which} seconds"], found[f"{which} cpu"] = one["seconds"], one["cpu"]
+            found[f"{which} late"] = one["late"] + one["refused"]
+            found[f"{which} crowd"] = one["crowd"]
     return found
 
 
@@ -184,6 +199,8 @@ ROWS = (
     ("again late", "", "  of these later than 5 s, or never"),
     ("again cpu", "s", "  CPU of the master"),
     ("again crowd", "s", "  CPU of the simulated minions meanwhile"),
+    ("stock again seconds", "s", "  the same of stock minions at both masters"),
+    ("stock again cpu", "s", "  CPU of the master"),
     ("ping seconds", "s", "salt '*' test.ping, complete"),
     ("ping cpu", "ms", "  CPU of the master for each return"),
 )

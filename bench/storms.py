@@ -2,7 +2,8 @@
 
 python -m bench.storms --salt .oracle [--minions 1000] [--pairs 3]
 
-What is timed is bench.crowd's; ratios are medians of the pairs' ratios.
+What is timed is bench.crowd's; ratios are medians of the pairs' ratios. Each master has minions of its own kind; ours has stock
+minions as well, which have it decrypt a token when they come back.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from bench.systems import System, salt, saltern
 _STORMS = ("first sign-in", "reconnect")
 
 
-def storms(system: System, name: str, count: int) -> list[dict[str, Any]]:
+def storms(system: System, name: str, count: int, *, stock: bool) -> list[dict[str, Any]]:
     """The two storms of minions that the master does not know yet."""
-    with crowd(system, name, count) as taken:
+    with crowd(system, name, count, stock=stock) as taken:
         return taken
 
 
@@ -36,7 +37,7 @@ def main() -> int:
     parser.add_argument("--minions", type=int, default=1000)
     parser.add_argument("--pairs", type=int, default=3)
     arguments = parser.parse_args()
-    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
+    ratios: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as directory,
         saltern(Path(directory) / "saltern") as ours,
@@ -45,16 +46,21 @@ def main() -> int:
         print(
             f"{os.cpu_count()} cores; storms of {arguments.minions}: seconds (CPU of master, of minions), late or refused"
         )
+        sides = {"its own": (ours, False), "stock's": (ours, True), theirs.name: (theirs, True)}
         for pair in range(arguments.pairs):
-            taken = {one.name: storms(one, f"storm{pair}-", arguments.minions) for one in (ours, theirs)}
+            taken = {
+                side: storms(one, f"storm{pair}-{number}-", arguments.minions, stock=stock)
+                for number, (side, (one, stock)) in enumerate(sides.items())
+            }
             for number, what in enumerate(_STORMS):
-                mine, other = (taken[one.name][number] for one in (ours, theirs))
-                for measure in ("seconds", "cpu"):
-                    ratios[what, measure].append(other[measure] / mine[measure])
-                said = "   ".join(f"{name} {_shown(row[number])}" for name, row in taken.items())
+                *mine, other = (row[number] for row in taken.values())
+                for side, one in zip(sides, mine, strict=False):
+                    for measure in ("seconds", "cpu"):
+                        ratios[what, side, measure].append(other[measure] / one[measure])
+                said = "   ".join(f"{side} {_shown(row[number])}" for side, row in taken.items())
                 print(f"load {os.getloadavg()[0]:4.1f}  {what:14} {said}", flush=True)
-    for (what, measure), found in ratios.items():
-        print(f"{what:14} {measure:8} 1/{statistics.median(found):.2f}")
+    for (what, side, measure), found in ratios.items():
+        print(f"{what:14} {side:8} {measure:8} 1/{statistics.median(found):.2f}")
     return 0
 
 

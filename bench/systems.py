@@ -25,6 +25,9 @@ TREE = {
     ),
 }
 MINIONS = ("bench1", "bench2")
+
+#: Names of the systems.
+OURS, STOCK = "Saltern", "Salt"
 _START_SECONDS = 300.0
 
 #: Programs of the lab, and some to spare.
@@ -115,7 +118,7 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
         root = int((lab / "run" / "supervisord.pid").read_text("ascii"))
         config = lab / "etc"
         client = [sys.executable, "-m", "bench.client_saltern", str(config)]
-        system = System("Saltern", binaries, config, client, {"everything": root})
+        system = System(OURS, binaries, config, client, {"everything": root})
         for minion in MINIONS:
             system.run("salt", minion, "grains.setval", "bench_root", "/bench")
         yield system
@@ -161,7 +164,7 @@ def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[Sy
             _write(own / "minion", options)
             roots[minion] = _started(stack, [str(venv / "bin" / "salt-minion"), "-c", str(own)], log)
         client = [str(venv / "bin" / "python"), str(Path(__file__).parent / "client_salt.py"), str(config)]
-        system = System("Salt", venv / "bin", config, client, roots)
+        system = System(STOCK, venv / "bin", config, client, roots)
         _await_minions(system)
         yield system
 

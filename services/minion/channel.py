@@ -68,6 +68,7 @@ def sign_in_once(
             hash_type=options.hash_type,
             open_mode=options.open_mode,
             autosign_grains={name: grains.get(name) for name in options.autosign_grains},
+            token=False,
         )
     except OwnFault as error:
         raise ConfigError(str(error)) from error

@@ -118,6 +118,14 @@ def test_a_later_sign_in_has_a_token_for_the_master(minion_key: PrivateKey, mast
     assert len(master_key.decrypt(request.token, "OAEP-SHA1")) == 76
 
 
+def test_a_sign_in_may_do_without_a_token(minion_key: PrivateKey, master_key: PrivateKey) -> None:
+    sign_in = SignIn("a", minion_key, master_key.public, token=False)
+    assert parsed(sign_in).token is None
+    outer = unpackb(welcome(sign_in, master_key))
+    assert "token" not in unpackb(outer["load"], raw=True)
+    assert sign_in.feed(welcome(sign_in, master_key)).outcome is Outcome.ACCEPTED
+
+
 #: Changes to the load of a good sign-in -> the answer. ``...`` removes the key.
 REFUSED_LOADS: dict[str, tuple[dict[str, Any], Any]] = {
     "signature unknown": ({"sig_algo": "MD5"}, {"enc": "clear", "load": {"ret": "bad sig algo"}}),
