@@ -6,6 +6,7 @@ no job needs a byte: modules that look at hardware, a connection, copies of page
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import marshal
 import os
@@ -89,9 +90,9 @@ class ForkedCalls:
     def _say(self, work: Callable[[], Any], writer: int) -> None:
         code = 1
         try:
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             self._pair.close()
-            with open(writer, "wb") as end:
+            # Whoever asked may have been killed meanwhile.
+            with contextlib.suppress(BrokenPipeError), open(writer, "wb") as end:
                 end.write(self._said(work))
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
