@@ -63,7 +63,14 @@ class Room:
 
 
 #: Types, and what is done with paths of a host wherever they come from.
-GROUND = ("statecore.types", "statecore.errors", "statecore.ports", "statecore.rooted_path", "statecore.file_copies")
+GROUND = (
+    "statecore.types",
+    "statecore.errors",
+    "statecore.ports",
+    "statecore.rooted_path",
+    "statecore.file_copies",
+    "statecore.file_digests",
+)
 MIDDLE = (*GROUND, "statecore.context", "statecore.match", "statecore.values")
 RENDER = (*MIDDLE, "statecore.render")
 COMPILE = (*RENDER, "statecore.compile")
@@ -309,7 +316,6 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.downloads": "a source may lie behind a URL",
-            "statecore.managed_file": "digests of files are made in one way",
             "statecore.openpgp_signatures": "a source may have to be signed",
         },
     ),

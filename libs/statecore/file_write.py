@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, file_backups, managed_file
+from statecore import content_differences, file_backups, file_digests, managed_file
 from statecore.content_differences import Ignored
 from statecore.context import Context
 from statecore.errors import HostError, StateFailure
@@ -111,7 +111,7 @@ class Write:
         """What a plan that is kept, and held against a later one, has to tell of a large file."""
         if not isinstance(self.new, Path):
             return ""
-        return f" ({managed_file.size(self.new)} bytes, sha256 {managed_file.digest(self.new, 'sha256')})"
+        return f" ({managed_file.size(self.new)} bytes, sha256 {file_digests.digest_of(self.new, 'sha256')})"
 
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import shutil
 import stat
@@ -22,17 +21,11 @@ from statecore.errors import HostError, InvocationError
 from statecore.ports import ManagedHost
 from statecore.rooted_path import lexists, located, remove_tree, walk
 
-#: Bytes read at a time for a digest.
+#: Bytes that are copied at a time.
 _BLOCK = 1024 * 1024
 
 #: Bytes of a file up to which it is read whole, and its difference shown: nobody reads the difference of larger ones.
 WHOLE = 4 * 1024**2
-
-#: Length of a hexadecimal digest -> the algorithm that makes it.
-_ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
-
-#: How long a digest may be, in hexadecimal digits.
-DIGEST_LENGTHS = frozenset(_ALGORITHMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +92,6 @@ def same(old: bytes | Path | None, new: bytes | Path) -> bool:
 def size(content: bytes | Path) -> int:
     """Number of bytes. Raises OSError."""
     return content.stat().st_size if isinstance(content, Path) else len(content)
-
-
-def digest(path: Path, algorithm: str, block: int = _BLOCK) -> str:
-    """Hexadecimal digest of a file. Raises InvocationError for an algorithm that there is not."""
-    try:
-        made = hashlib.new(algorithm)
-    except ValueError as error:
-        raise InvocationError(f"there is no digest '{algorithm}'") from error
-    with path.open("rb") as file:
-        while data := file.read(block):
-            made.update(data)
-    return made.hexdigest()
-
-
-def parse_digest(text: str) -> tuple[str, str]:
-    """(algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises InvocationError."""
-    algorithm, _, hexadecimal = text.replace(":", "=").rpartition("=")
-    algorithm = algorithm or _ALGORITHMS.get(len(hexadecimal), "")
-    if not algorithm:
-        raise InvocationError(f"'{text}' is no digest; write algorithm=hexadecimal")
-    return algorithm, hexadecimal.lower()
 
 
 def times(atime: Any, mtime: Any) -> tuple[float, float] | None:

@@ -15,6 +15,7 @@ import zmq
 from services.kit.config import MasterOptions
 from services.kit.health import Health
 from services.kit.keygen import make_keys
+from services.kit.masterkeys import MasterKeys
 from services.kit.metrics import new_metrics
 from services.kit.process import Stop
 from services.kit.service import Role
@@ -44,6 +45,12 @@ def role_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("keys")
     make_keys(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def master_keys(role_keys: Path) -> MasterKeys:
+    """The master's keys, read once, as a role does: OpenSSL checks a key that it reads, which takes as long as ten sign-ins."""
+    return MasterKeys.load(role_keys / "mworker")
 
 
 @pytest.fixture

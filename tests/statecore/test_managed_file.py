@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 
@@ -225,22 +224,6 @@ def test_backups(tmp_path):
     assert kept.startswith(str(tmp_path / "cache") + str(path.parent) + "/f_")
     with open(kept) as file:
         assert file.read() == "old"
-
-
-@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
-def test_digests(tmp_path, algorithm):
-    (tmp_path / "f").write_bytes(b"x" * 100_000)
-    hexadecimal = hashlib.new(algorithm, b"x" * 100_000).hexdigest()
-    assert managed_file.digest(tmp_path / "f", algorithm, 4096) == hexadecimal
-    for text in (hexadecimal, f"{algorithm}={hexadecimal}", f"{algorithm}:{hexadecimal.upper()}"):
-        assert managed_file.parse_digest(text) == (algorithm, hexadecimal)
-
-
-def test_what_is_no_digest(tmp_path):
-    with pytest.raises(InvocationError, match="'abc' is no digest; write algorithm=hexadecimal"):
-        managed_file.parse_digest("abc")
-    with pytest.raises(InvocationError, match="there is no digest 'nosuch'"):
-        managed_file.digest(tmp_path, "nosuch")
 
 
 def test_what_replaces_a_file_has_its_extended_attributes(host, tmp_path):

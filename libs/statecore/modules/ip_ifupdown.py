@@ -11,7 +11,7 @@ from typing import Any
 
 from statecore.context import Context
 from statecore.errors import InvocationError
-from statecore.hostfiles import ifupdown, network_files
+from statecore.hostfiles import ifupdown, ifupdown_arguments, network_files
 from statecore.hostfiles import interface_options as options
 
 VIRTUAL = "ip"
@@ -74,7 +74,7 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
     type_ = iface_type.lower()
     if type_ == "source":
         return _build_source(ctx, settings)
-    made = ifupdown.build(iface, type_, enabled, settings, carrier=_has_carrier(ctx))
+    made = ifupdown_arguments.build(iface, type_, enabled, settings, carrier=_has_carrier(ctx))
     stanzas = made.render(iface)
     if not settings.get("test") and not ctx.test:
         _install(ctx, _PACKAGES.get(type_))
@@ -100,7 +100,7 @@ def build_bond(ctx: Context, iface: str, **settings: Any) -> list[str]:
 
         salt '*' ip.build_bond bond0 mode=balance-alb miimon=100
     """
-    bond = ifupdown.bond_options(iface, settings, carrier=_has_carrier(ctx))
+    bond = ifupdown_arguments.bond_options(iface, settings, carrier=_has_carrier(ctx))
     # What ifupdown may call on, the kernel's module takes as a number.
     bond |= {"use_carrier": "1"} if bond.get("use_carrier") == "on" else {}
     text = f"alias {iface} bonding\noptions {iface} " + "".join(f"{key}={value} " for key, value in bond.items())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, managed_file, sources
+from statecore import downloads, file_digests, managed_file, sources
 from statecore.context import Context
 from statecore.errors import CommandError, HostError, InvocationError
 from statecore.hostfiles import archives
@@ -225,7 +225,7 @@ def _memory(ctx: Context, name: str, address: str) -> Path:
 def _remembered(memory: Path, archive: Path) -> bool:
     """Whether an archive is the one that was taken out last."""
     try:
-        return memory.read_text("utf-8") == managed_file.digest(archive, "sha256")
+        return memory.read_text("utf-8") == file_digests.digest_of(archive, "sha256")
     except FileNotFoundError:
         return False
 
@@ -364,7 +364,7 @@ def _remember(memory: Path, archive: Path) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True)
     aside = memory.with_name(f".{memory.name}.{os.urandom(6).hex()}")
     try:
-        aside.write_text(managed_file.digest(archive, "sha256"), "utf-8")
+        aside.write_text(file_digests.digest_of(archive, "sha256"), "utf-8")
         aside.replace(memory)
     finally:
         aside.unlink(missing_ok=True)

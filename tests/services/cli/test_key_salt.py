@@ -68,11 +68,13 @@ class Master:
 
 
 @pytest.fixture
-def ours(redis_url: str, role_keys: Path, tmp_path: Path, master: Callable[..., Any]) -> Master:
+def ours(
+    redis_url: str, role_keys: Path, master_keys: MasterKeys, tmp_path: Path, master: Callable[..., Any]
+) -> Master:
     options = MasterOptions(redis_url=redis_url, extension_modules=str(tmp_path))
     desk = Desk(
         options=options,
-        keys=MasterKeys.load(role_keys / "mworker"),
+        keys=master_keys,
         key_dir=role_keys / "mworker",
         store=Store.open(redis_url, client_name="salt-key"),
         fire=lambda tag, data: True,

@@ -132,7 +132,11 @@ class Worker:
 
 @pytest.fixture
 def new_worker(
-    redis_url: str, role_keys: Path, tmp_path: Path, minion_keys: tuple[PrivateKey, PrivateKey]
+    redis_url: str,
+    role_keys: Path,
+    master_keys: MasterKeys,
+    tmp_path: Path,
+    minion_keys: tuple[PrivateKey, PrivateKey],
 ) -> Callable[..., Worker]:
     """A worker with options of its own; all share one Redis."""
     counter = itertools.count()
@@ -155,7 +159,7 @@ def new_worker(
 
         desk = Desk(
             options=chosen,
-            keys=MasterKeys.load(role_keys / "mworker"),
+            keys=master_keys,
             key_dir=role_keys / "mworker",
             store=Store.open(chosen.redis_url, client_name=f"test{next(counter)}"),
             fire=fire,

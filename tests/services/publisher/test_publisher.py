@@ -6,7 +6,6 @@ import select
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,14 +122,12 @@ def fleet(
     redis_url: str,
     new_options: Callable[..., MasterOptions],
     context: Any,
-    role_keys: Path,
+    master_keys: MasterKeys,
     new_role: Callable[[str, MasterOptions], Role],
     eventually: Callable[[Callable[[], Any]], Any],
 ) -> Iterator[Fleet]:
     store = Store.open(redis_url, client_name="test")
-    made = Fleet(
-        store, new_options(redis_url=redis_url), context, MasterKeys.load(role_keys / "publisher"), new_role, eventually
-    )
+    made = Fleet(store, new_options(redis_url=redis_url), context, master_keys, new_role, eventually)
     yield made
     for publisher in made.publishers:
         publisher.close()

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.errors import InvocationError
 from statecore.hostfiles import ifcfg, ifupdown, kernel_network, netplan
 from statecore.hostfiles import interface_options as options
+from tests import case_files
 
 _HERE = Path(__file__).parent
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((_HERE / "interfaces.yaml").read_text())
+CASES: dict[str, dict[str, Any]] = case_files.read(_HERE / "interfaces.yaml")
 GRAINS = {
     "debian_ip": {"os": "Debian", "osrelease": "12", "os_family": "Debian"},
     "rh_ip": {"os": "Rocky", "osrelease": "9.3", "osmajorrelease": 9, "os_family": "RedHat", "num_cpus": 8},

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.analysis.finding import Finding, merged
 from statecore.analysis.rules import RULES
 from statecore.errors import Mark
 from statecore.inspection.check import check
+from tests import case_files
 
 from .conftest import MakeMinion
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "cases" / "check.yaml").read_text())
+CASES: dict[str, dict[str, Any]] = case_files.read(Path(__file__).parent / "cases" / "check.yaml")
 
 assert len(CASES) > 35
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.loader import Loader
+from tests import case_files
 from tests.conftest import Oracle
 from tests.statecore.loader.salt_signatures import of_module
 
 #: ``functions``: those that are not here; ``arguments``: those that are not taken, by function, ``"*"`` for all. Each list has its
 #: reason as its last entry. ``docs/differences.md`` tells them.
-_TABLE = yaml.safe_load((Path(__file__).parent / "refused_signatures.yaml").read_text())
+_TABLE = case_files.read(Path(__file__).parent / "refused_signatures.yaml")
 
 
 def _named(function: Any) -> set[str] | None:

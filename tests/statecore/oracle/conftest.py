@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.runtime import local_runtime
+from tests import case_files
 
 GRAINS: Mapping[str, Any] = {
     "id": "web1",
@@ -107,7 +107,7 @@ def trees() -> list[Tree]:
     return [
         Tree(id=f"{path.stem}/{name}", **tree)
         for path in sorted(_HERE.glob("trees/*.yaml"))
-        for name, tree in yaml.safe_load(path.read_text()).items()
+        for name, tree in case_files.read(path).items()
     ]
 
 

@@ -25,6 +25,7 @@ import pytest
 import yaml
 
 from statecore.runtime import local_runtime
+from tests import case_files
 
 from .comparison import refused, shown
 from .conftest import GRAINS, Salt, Tree, ours
@@ -54,7 +55,7 @@ class Block:
 def _blocks() -> list[Block]:
     found = []
     for path in sorted(_HERE.glob("seeds/*.yaml")):
-        for caption, block in yaml.safe_load(path.read_text()).items():
+        for caption, block in case_files.read(path).items():
             tree = {key: value for key, value in block.items() if key in _TREE_KEYS}
             if "sls" in block:
                 tree["files"] = {**tree["files"], "top.sls": yaml.safe_dump({"base": {"*": block["sls"]}})}

@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.errors import StatecoreError
 from statecore.runtime import local_runtime
+from tests import case_files
 
 GRAINS: Mapping[str, Any] = {
     "id": "web1",
@@ -112,7 +112,7 @@ def cases() -> list[Case]:
     return [
         Case(id=f"{path.stem}/{name}", **case)
         for path in sorted(_HERE.glob("cases/*.yaml"))
-        for name, case in yaml.safe_load(path.read_text()).items()
+        for name, case in case_files.read(path).items()
         if not name.startswith(".")
     ]
 

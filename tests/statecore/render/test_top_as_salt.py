@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.errors import SlsError
 from statecore.files import LocalFiles
 from statecore.render import SlsTree
+from tests import case_files
 
 from .conftest import GRAINS, PILLAR, Functions, write_tree
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.oracle
 
 _NETWORKS = {"ipv4": ["127.0.0.1", "192.0.2.7"], "ipv6": ["2001:db8::7"], "fqdn_ip4": []}
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "tops.yaml").read_text())
+CASES: dict[str, dict[str, Any]] = case_files.read(Path(__file__).parent / "tops.yaml")
 
 
 def _envs(case: dict[str, Any]) -> dict[str, dict[str, str]]:

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.runtime import local_runtime
+from tests import case_files
 
 GRAINS: Mapping[str, Any] = {"id": "web1", "os": "Debian", "os_family": "Debian", "roles": ["web"]}
 
@@ -87,7 +87,7 @@ def scenes() -> list[Scene]:
     return [
         Scene(id=f"{path.stem}/{name}", **scene)
         for path in sorted(_HERE.glob("cases/*.yaml"))
-        for name, scene in yaml.safe_load(path.read_text()).items()
+        for name, scene in case_files.read(path).items()
     ]
 
 

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.compile import compile_chunks
 from statecore.context import Context
@@ -38,6 +37,7 @@ from statecore.loader.tables import attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.render import SlsTree
 from statecore.runtime import local_runtime
+from tests import case_files
 
 #: Name of each run of a case, and whether it is in test mode.
 PHASES: Mapping[str, bool] = {"would": True, "does": False, "again": False}
@@ -125,7 +125,7 @@ def load(prefix: str) -> list[Case]:
     """The cases of the files that begin with ``prefix``, ids "file/case"."""
     found = []
     for path in sorted(_DIRECTORY.glob(f"{prefix}*.yaml")):
-        for name, case in yaml.safe_load(path.read_text()).items():
+        for name, case in case_files.read(path).items():
             found.append(Case(id=f"{path.stem}/{name}", **{**case, "also": tuple(case.get("also", ()))}))
     return found
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.errors import CommandError
 from statecore.ports import MasterCall, MinionJob
 from statecore.states.saltmod.verdicts import succeeded
+from tests import case_files
 
 _HERE = Path(__file__).parent
-CASES: list[dict[str, Any]] = yaml.safe_load((_HERE / "saltmod.yaml").read_text())
+CASES: list[dict[str, Any]] = case_files.read(_HERE / "saltmod.yaml")
 BY_ID = {case["id"]: case for case in CASES}
 
 

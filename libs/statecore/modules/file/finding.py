@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file, rooted_path
+from statecore import file_digests, managed_file, rooted_path
 from statecore.context import Context
 from statecore.errors import HostError, InvocationError
 from statecore.rooted_path import lexists
@@ -276,7 +276,7 @@ def _kind(file: _File) -> str:
 
 
 def _md5(file: _File) -> str:
-    return managed_file.digest(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
+    return file_digests.digest_of(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
 
 
 _PRINTED: Mapping[str, Callable[[_File], Any]] = {

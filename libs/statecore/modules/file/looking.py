@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file, rooted_path
+from statecore import file_digests, managed_file, rooted_path
 from statecore.context import Context
 from statecore.errors import CommandError, InvocationError
 from statecore.modules.file.paths import host_name
@@ -134,7 +134,7 @@ def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65
     """Digest of a file, hexadecimal."""
     place = ctx.host.path(path)
     _lstat(place, path)
-    return managed_file.digest(place, form, chunk_size)
+    return file_digests.digest_of(place, form, chunk_size)
 
 
 def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
@@ -144,7 +144,7 @@ def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
 
 def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
     """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
-    algorithm, digest = managed_file.parse_digest(file_hash)
+    algorithm, digest = file_digests.parse_digest(file_hash)
     return get_hash(ctx, path, algorithm) == digest
 
 

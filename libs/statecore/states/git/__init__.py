@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.states.git import config, latest, plain
+from statecore.states.git import cloned, config, detached, latest
 
 #: The modules whose functions make up this one.
-PARTS = (latest, plain, config)
+PARTS = (latest, cloned, detached, config)

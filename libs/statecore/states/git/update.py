@@ -107,60 +107,21 @@ class Update:
 
     def _run(self, before: str | None, url: str | None, *, switch: bool, dirty: bool) -> Outcome:
         ctx, wish, there = self.ctx, self.wish, self.there
-        who: dict[str, Any] = {"user": wish.user}
-        told: list[str] = []
         changes: dict[str, Any] = {}
-        if url != self._url():
-            auth = {"https_user": wish.https_user, "https_pass": wish.https_pass}
-            ctx.call("git.remote_set", wish.target, url=wish.name, remote=wish.remote, **who, **auth)
-            shown = redacted(self._url())
-            told.append(
-                f"Remote '{wish.remote}' changed from {redacted(url)} to {shown}"
-                if url
-                else f"Remote '{wish.remote}' set to {shown}"
-            )
-        self._sync_tags(told, changes)
-        fetched = ctx.call(
-            "git.fetch",
-            wish.target,
-            remote=wish.remote,
-            force=wish.force_fetch,
-            refspecs=wish.refspecs,
-            identity=wish.identity,
-            **who,
-        )
-        if fetched:
-            told.append(f"{wish.name} was fetched, resulting in updated refs")
-        if commit_of(ctx, wish, str(there.sha)) is None:
-            raise StateFailure(f"Fetch did not successfully retrieve rev '{wish.rev}' from {wish.name}")
+        told = [*self._set_url(url), *self._sync_tags(changes), *self._fetch()]
         if not wish.update_head and not switch:
             short = (before or "")[:SHORT]
-            told = [
+            return Outcome(
                 f"{there.shown(wish.rev)} is already present and local HEAD ({short}) does not match, but update_head=False. "
-                "HEAD has not been updated locally"
-            ]
-            return Outcome(f"{told[0]}.", changes)
+                "HEAD has not been updated locally.",
+                changes,
+            )
         if switch:
             told.append(self._switch(dirty=dirty))
         if dirty and wish.force_reset:
-            ctx.call("git.reset", wish.target, opts=["--hard", "HEAD"], **who)
+            ctx.call("git.reset", wish.target, opts=["--hard", "HEAD"], user=wish.user)
             told.append("Uncommitted changes were discarded")
-        base = commit_of(ctx, wish, "HEAD")
-        if base is not None and not ctx.call("git.is_ancestor", wish.target, base, there.sha, **who):
-            if not wish.force_reset:
-                raise StateFailure(self._no_forward(base, "this is not a fast-forward merge"), changes)
-            ctx.call("git.reset", wish.target, opts=["--hard", there.sha], **who)
-            changes["forced update"] = True
-            told.append(f"Repository was hard-reset to {there.shown(wish.rev)}")
-        elif not is_at(base, there):
-            on_branch = bool(ctx.call("git.current_branch", wish.target, **who))
-            if on_branch and (there.upstream or wish.rev == "HEAD"):
-                told += tracked(ctx, wish, there)
-                ctx.call("git.merge", wish.target, there.sha, opts=["--ff-only"], **who)
-                told.append(f"Repository was fast-forwarded to {there.shown(wish.rev)}")
-            else:
-                ctx.call("git.reset", wish.target, opts=["--hard", there.sha], **who)
-                told.append(f"Repository was reset to {wish.rev} (fast-forward)")
+        told += self._move(changes)
         told += tracked(ctx, wish, there)
         if wish.submodules:
             update_submodules(ctx, wish)
@@ -172,6 +133,52 @@ class Update:
             return Outcome(sentences(told), changes)
         made = f"\n\nChanges made: {sentences(told)}" if told else ""
         return Outcome(f"Repository {wish.target} is up-to-date{made}", changes)
+
+    def _set_url(self, url: str | None) -> list[str]:
+        """Gives the remote its address, where it has another; what was done."""
+        wish, wanted = self.wish, self._url()
+        if url == wanted:
+            return []
+        auth = {"https_user": wish.https_user, "https_pass": wish.https_pass}
+        self.ctx.call("git.remote_set", wish.target, url=wish.name, remote=wish.remote, user=wish.user, **auth)
+        how = f"changed from {redacted(url)} to" if url else "set to"
+        return [f"Remote '{wish.remote}' {how} {redacted(wanted)}"]
+
+    def _fetch(self) -> list[str]:
+        """Brings the wanted revision; what was done. Raises StateFailure when it did not come."""
+        ctx, wish = self.ctx, self.wish
+        fetched = ctx.call(
+            "git.fetch",
+            wish.target,
+            remote=wish.remote,
+            force=wish.force_fetch,
+            refspecs=wish.refspecs,
+            identity=wish.identity,
+            user=wish.user,
+        )
+        if commit_of(ctx, wish, str(self.there.sha)) is None:
+            raise StateFailure(f"Fetch did not successfully retrieve rev '{wish.rev}' from {wish.name}")
+        return [f"{wish.name} was fetched, resulting in updated refs"] if fetched else []
+
+    def _move(self, changes: dict[str, Any]) -> list[str]:
+        """Brings HEAD to the wanted revision: forward, or with ``force_reset`` in any direction; what was done."""
+        ctx, wish, there, who = self.ctx, self.wish, self.there, {"user": self.wish.user}
+        base = commit_of(ctx, wish, "HEAD")
+        if base is not None and not ctx.call("git.is_ancestor", wish.target, base, there.sha, **who):
+            if not wish.force_reset:
+                raise StateFailure(self._no_forward(base, "this is not a fast-forward merge"), changes)
+            ctx.call("git.reset", wish.target, opts=["--hard", there.sha], **who)
+            changes["forced update"] = True
+            return [f"Repository was hard-reset to {there.shown(wish.rev)}"]
+        if is_at(base, there):
+            return []
+        on_branch = bool(ctx.call("git.current_branch", wish.target, **who))
+        if on_branch and (there.upstream or wish.rev == "HEAD"):
+            told = tracked(ctx, wish, there)
+            ctx.call("git.merge", wish.target, there.sha, opts=["--ff-only"], **who)
+            return [*told, f"Repository was fast-forwarded to {there.shown(wish.rev)}"]
+        ctx.call("git.reset", wish.target, opts=["--hard", there.sha], **who)
+        return [f"Repository was reset to {wish.rev} (fast-forward)"]
 
     def _switch(self, *, dirty: bool) -> str:
         ctx, wish, there = self.ctx, self.wish, self.there
@@ -187,16 +194,18 @@ class Update:
         ctx.call("git.checkout", wish.target, start, force=wish.force_checkout, opts=opts, user=wish.user)
         return f"New branch '{wish.branch}' was checked out, with {there.shown(wish.rev)} as a starting point"
 
-    def _sync_tags(self, told: list[str], changes: dict[str, Any]) -> None:
+    def _sync_tags(self, changes: dict[str, Any]) -> list[str]:
+        """Removes the tags that the remote has not, where that is wanted; what was done."""
         ctx, wish = self.ctx, self.wish
         tags = set(ctx.call("git.list_tags", wish.target, user=wish.user))
         if wish.fetch_tags and (new := sorted(self.there.tags - tags)):
             changes["new_tags"] = new
         gone = sorted(tags - self.there.tags) if wish.sync_tags else []
-        if gone:
-            ctx.call("git.tag_delete", wish.target, gone, user=wish.user)
-            changes["deleted_tags"] = gone
-            told.append(f"The following tags were removed from the local checkout: {', '.join(gone)}")
+        if not gone:
+            return []
+        ctx.call("git.tag_delete", wish.target, gone, user=wish.user)
+        changes["deleted_tags"] = gone
+        return [f"The following tags were removed from the local checkout: {', '.join(gone)}"]
 
     def _behind(self) -> bool:
         """Whether the remote's branch is known at another revision."""

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from tests import case_files
 
 pytestmark = pytest.mark.oracle
 
 #: Modules to import -> expressions. Exceptions are compared by their names, ours under Salt's.
-ASKED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "asked.yaml").read_text("utf-8"))
+ASKED: dict[str, list[str]] = case_files.read(Path(__file__).parent / "asked.yaml")
 
 
 @pytest.mark.parametrize(

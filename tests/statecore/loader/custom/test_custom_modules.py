@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.errors import NotAvailable
 from statecore.runtime import Runtime, local_runtime
+from tests import case_files
 
 HERE = Path(__file__).parent
 TREE = HERE / "tree"
@@ -27,7 +27,7 @@ _TIMES = ("start_time", "duration", "__run_num__")
 
 
 def _calls() -> list[tuple[str, list[Any], dict[str, Any]]]:
-    rows = yaml.safe_load((HERE / "calls.yaml").read_text("utf-8"))
+    rows = case_files.read(HERE / "calls.yaml")
     whole = [[row] if isinstance(row, str) else row for row in rows]
     return [(row[0], row[1] if len(row) > 1 else [], row[2] if len(row) > 2 else {}) for row in whole]
 

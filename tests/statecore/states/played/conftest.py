@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from statecore.context import Context
 from statecore.engine.call import finish
@@ -43,6 +42,7 @@ from statecore.loader.tables import attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
 from statecore.ports import CommandResult
 from statecore.render import SlsTree
+from tests import case_files
 
 _HERE = Path(__file__).parent
 PROGRAMS = _HERE / "programs"
@@ -111,7 +111,7 @@ def load() -> list[Case]:
     """All cases, ids "file/case"."""
     found = []
     for path in sorted((_HERE / "cases").glob("*.yaml")):
-        for name, case in yaml.load(path.read_text(), yaml.CSafeLoader).items():
+        for name, case in case_files.read(path).items():
             found.append(Case(id=f"{path.stem}/{name}", **{**case, "without": tuple(case.get("without", ()))}))
     return found
 

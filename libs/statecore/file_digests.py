@@ -1,0 +1,38 @@
+"""Digests of files: made, and read as people write them (``sha256=...``)."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from statecore.errors import InvocationError
+
+#: Bytes read at a time.
+_BLOCK = 1024 * 1024
+
+#: Length of a hexadecimal digest -> the algorithm that makes it.
+_ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+
+#: How long a digest may be, in hexadecimal digits.
+DIGEST_LENGTHS = frozenset(_ALGORITHMS)
+
+
+def digest_of(path: Path, algorithm: str, block: int = _BLOCK) -> str:
+    """Hexadecimal digest of a file. Raises InvocationError for an algorithm that there is not."""
+    try:
+        made = hashlib.new(algorithm)
+    except ValueError as error:
+        raise InvocationError(f"there is no digest '{algorithm}'") from error
+    with path.open("rb") as file:
+        while data := file.read(block):
+            made.update(data)
+    return made.hexdigest()
+
+
+def parse_digest(text: str) -> tuple[str, str]:
+    """(algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises InvocationError."""
+    algorithm, _, hexadecimal = text.replace(":", "=").rpartition("=")
+    algorithm = algorithm or _ALGORITHMS.get(len(hexadecimal), "")
+    if not algorithm:
+        raise InvocationError(f"'{text}' is no digest; write algorithm=hexadecimal")
+    return algorithm, hexadecimal.lower()

@@ -1,0 +1,261 @@
+"""Arguments of ``network.managed`` as ifupdown is told them: each checked, and given to the families that know it. Pure.
+
+Salt: modules/debian_ip.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from statecore.errors import InvocationError
+from statecore.hostfiles import interface_options as options
+from statecore.hostfiles.ifupdown import COMMANDS, ETHTOOL, FAMILIES, KEYS, Interface
+from statecore.hostfiles.interface_options import is_address, is_mac, is_netmask
+
+TYPES = ("eth", "bond", "bridge", "slave", "vlan", "source")
+
+#: Argument that an interface of a type cannot do without -> the type.
+_REQUIRED = {"master": "slave", "slaves": "bond", "ports": "bridge"}
+
+#: Family -> the argument that switches it off.
+_SWITCHES = {"inet": "enable_ipv4", "inet6": "enable_ipv6"}
+
+#: Options whose values stand on one line.
+_JOINED = ("dns_nameservers", "dns_search")
+
+_ARGUMENTS = {
+    "dns": "dns-nameservers",
+    "search": "dns-search",
+    "hwaddr": "hwaddress",
+    "ipaddr": "address",
+    "ipaddrs": "addresses",
+    "addr": "address",
+    "addrs": "addresses",
+    "dns_nameservers": "dns-nameservers",
+    "dns_search": "dns-search",
+    "vlan_raw_device": "vlan-raw-device",
+}
+
+_PROTOCOLS = {
+    "inet": ("bootp", "dhcp", "static", "manual", "loopback", "ppp"),
+    "inet6": ("auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4"),
+}
+
+Check = Callable[[Any], bool]
+
+
+def _number(value: Any) -> bool:
+    return re.fullmatch(r"-?\d+", str(value)) is not None
+
+
+def _decimal(value: Any) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", str(value)) is not None
+
+
+def _any(value: Any) -> bool:
+    return value is not None
+
+
+def _within(*valid: str) -> Check:
+    return lambda value: str(int(value) if isinstance(value, bool) else value) in valid
+
+
+_SCOPES = ("global", "link", "host")
+_WIRELESS: Mapping[str, Check] = dict.fromkeys(
+    [each.replace("_", "-") for each in KEYS if each.startswith(("wireless", "wpa"))], _any
+)
+
+#: Argument as the file calls it -> check, for each family.
+_CHECKS: Mapping[str, Mapping[str, Check]] = {
+    "inet": {
+        "proto": _within(*_PROTOCOLS["inet"]),
+        **dict.fromkeys(
+            ("address", "broadcast", "gateway", "pointopoint", "server", "endpoint", "dstaddr", "local"),
+            lambda value: is_address(value, 4),
+        ),
+        "addresses": _any,
+        "netmask": lambda value: is_netmask(value) or (_number(value) and 0 <= int(value) <= 32),
+        **dict.fromkeys(("metric", "mtu", "leasehours", "leasetime", "ttl", "unit"), _number),
+        "hwaddress": is_mac,
+        "scope": _within(*_SCOPES),
+        **dict.fromkeys(("hostname", "vendor", "client", "bootfile", "provider", "options"), _any),
+        **dict.fromkeys(("dns-nameservers", "dns-search", "vlan-raw-device"), _any),
+        **_WIRELESS,
+    },
+    "inet6": {
+        "proto": _within(*_PROTOCOLS["inet6"]),
+        **dict.fromkeys(("address", "broadcast", "gateway"), lambda value: is_address(value, 6)),
+        **dict.fromkeys(("endpoint", "local"), lambda value: is_address(value, 4)),
+        "addresses": _any,
+        "netmask": lambda value: _number(value) and 0 <= int(value) <= 128,
+        **dict.fromkeys(("mtu", "ttl", "preferred-lifetime", "dad-attempts"), _number),
+        "dad-interval": _decimal,
+        "hwaddress": is_mac,
+        "scope": _within(*_SCOPES, "site"),
+        "privext": _within("0", "1", "2"),
+        "accept_ra": _within("0", "1", "2"),
+        **dict.fromkeys(("dhcp", "autoconf"), _within("0", "1")),
+        "media": _any,
+        **dict.fromkeys(("dns-nameservers", "dns-search", "vlan-raw-device"), _any),
+        **_WIRELESS,
+    },
+}
+
+#: Arguments that speak of IPv4 alone when no family stands before them.
+_OF_INET = ("ipaddr", "address", "addr", "ipaddrs", "addresses", "addrs", "gateway", "proto")
+
+
+def build(iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True) -> Interface:
+    """The interface that arguments describe. ``carrier``: whether bonds are told how to look for a carrier.
+
+    Raises InvocationError that names the argument.
+    """
+    if type_ not in TYPES[:-1]:
+        raise options.invalid(iface, "type", TYPES)
+    for key, of in _REQUIRED.items():
+        if type_ == of and not settings.get(key):
+            raise InvocationError(f"{key} is a required setting for {of} interfaces")
+    given = {**settings, "proto": "manual"} if type_ == "slave" else dict(settings)
+    families = {family: _of_type(iface, type_, given, carrier=carrier) for family in FAMILIES}
+    if given.get("enable_ipv6") and given.get("iface_type") == "vlan":
+        families["inet6"]["vlan_raw_device"] = _parent(iface)
+    present = set(FAMILIES) if type_ in ("slave", "vlan", "bond", "bridge") else set()
+    for argument, value in given.items():
+        _take(iface, argument, value, families, present)
+    for key in COMMANDS:
+        if key in given:
+            for told in families.values():
+                told[key] = [given[key]] if isinstance(given[key], str) else [str(each) for each in given[key]]
+    wanted = {
+        family: told
+        for family, told in families.items()
+        if family in present and given.get(_SWITCHES[family]) is not False
+    }
+    return Interface(enabled, bool(given.get("hotplug")), _brought_up(iface, wanted, of_inet6="ipv6proto" in given))
+
+
+def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: bool) -> dict[str, dict[str, Any]]:
+    """The families that can be brought up. ``of_inet6``: its protocol was given, and not that of both."""
+    families = dict(wanted)
+    six = families.get("inet6")
+    if six is not None and not {"address", "addresses"} & set(six):
+        # ``proto`` speaks of IPv4; a static stanza without an address cannot be brought up.
+        static = six.get("proto") == "static" and not of_inet6
+        if static or ("proto" not in six and "inet" in families):
+            del families["inet6"]
+    for family, told in families.items():
+        if "proto" not in told:
+            raise options.invalid(iface, "proto" if family == "inet" else "ipv6proto", _PROTOCOLS[family])
+    if not families:
+        raise options.invalid(iface, "proto", _PROTOCOLS["inet"])
+    return families
+
+
+def _take(iface: str, argument: str, value: Any, families: dict[str, dict[str, Any]], present: set[str]) -> None:
+    name, only = argument, None
+    if argument.startswith("ipv4"):
+        name, only = argument[4:], "inet"
+    elif argument.startswith("ipv6"):
+        name, only = argument[4:], "inet6"
+    elif argument in _OF_INET:
+        only = "inet"
+    attribute = _ARGUMENTS.get(name, name)
+    knowing = [family for family in ((only,) if only else FAMILIES) if attribute in _CHECKS[family]]
+    if not knowing:
+        return
+    present |= {only} if only else set()
+    fit = [family for family in knowing if _CHECKS[family][attribute](value)]
+    if not fit:
+        valid = _PROTOCOLS[knowing[0]] if attribute == "proto" else (f"valid {attribute}",)
+        raise options.invalid(iface, argument, valid)
+    key = attribute.replace("-", "_")
+    for family in fit:
+        # What is said of one family counts before what is said of both.
+        if only or key not in families[family] or key == "vlan_raw_device":
+            families[family][key] = _shaped(key, value)
+
+
+def _shaped(key: str, value: Any) -> Any:
+    if key in _JOINED:
+        return " ".join(options.words(value))
+    if key == "addresses":
+        return options.words(value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _of_type(iface: str, type_: str, given: Mapping[str, Any], *, carrier: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if type_ == "bridge":
+        told["bridge"] = bridge_options(iface, given)
+    elif tool := {**options.ethtool(iface, given), **options.offload(iface, given)}:
+        told["ethtool"] = {ETHTOOL[key]: str(value) for key, value in tool.items()}
+    if type_ == "bond":
+        told["bond"] = {
+            **bond_options(iface, given, carrier=carrier),
+            "slaves": " ".join(options.words(given["slaves"])),
+        }
+    if type_ == "slave":
+        told["master"] = str(given["master"])
+    if type_ == "vlan":
+        told["vlan_raw_device"] = _parent(iface)
+    return told
+
+
+def _parent(iface: str) -> str:
+    """The interface that a VLAN's is named after."""
+    return re.sub(r"\.\d*", "", iface)
+
+
+def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) -> dict[str, str]:
+    """Options of a bond, in the order of its modprobe line. Raises InvocationError."""
+    mode = options.bond_mode(iface, given)
+    bond: dict[str, Any] = {"mode": mode}
+    if mode in "02":
+        bond["arp_ip_target"] = options.arp_targets(iface, given)
+        bond["arp_interval"] = options.integer(iface, given, "arp_interval", "250")
+    else:
+        for key, default in (("miimon", "100"), ("downdelay", "200"), ("updelay", "0")):
+            bond[key] = options.integer(iface, given, key, default)
+    if mode == "4":
+        rate = {"fast": "1", "slow": "0"}.get(given.get("lacp_rate", "0"), given.get("lacp_rate", "0"))
+        bond["lacp_rate"] = options.one_of(iface, "lacp_rate", rate, ("1", "0"))
+        bond["ad_select"] = options.integer(iface, given, "ad_select", "0")
+    if mode == "1" and "primary" in given:
+        bond["primary"] = given["primary"]
+    if mode in "3456" or (mode == "1" and carrier):
+        bond["use_carrier"] = options.switch(iface, given, "use_carrier", "1", "0") or "on"
+    if mode in "56" and "primary" in given:
+        bond["primary"] = given["primary"]
+    if mode in "24" and "hashing-algorithm" in given:
+        valid = ("layer2", "layer2+3", "layer3+4")
+        bond["xmit_hash_policy"] = options.one_of(iface, "hashing-algorithm", given["hashing-algorithm"], valid)
+    return {key: str(value) for key, value in bond.items()}
+
+
+def bridge_options(iface: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """Options of a bridge. Raises InvocationError."""
+    bridge: dict[str, Any] = {"ports": " ".join(options.words(given["ports"]))}
+    for key in ("ageing", "fd", "gcint", "hello", "maxage"):
+        if key in given:
+            bridge[key] = options.checked(iface, key, given[key], float, "float")
+    for key in ("bridgeprio", "maxwait"):
+        if key in given:
+            bridge[key] = options.integer(iface, given, key)
+    if "hw" in given:
+        if not is_mac(given["hw"]):
+            raise options.invalid(iface, "hw", ["valid MAC address"])
+        bridge["hw"] = given["hw"]
+    for key in ("pathcost", "portprio"):
+        if key in given:
+            if not re.fullmatch(r"\s*\S+\s+-?\d+\s*", str(given[key])):
+                raise options.invalid(iface, key, ["interface integer"])
+            bridge[key] = " ".join(str(given[key]).split())
+    if (stp := options.switch(iface, given, "stp", "on", "off")) is not None:
+        bridge["stp"] = stp
+    if "waitport" in given:
+        if not re.fullmatch(r"\d+(\s+\S+)*", str(given["waitport"])):
+            raise options.invalid(iface, "waitport", ["integer [interfaces]"])
+        bridge["waitport"] = " ".join(str(given["waitport"]).split())
+    return {key: str(value) for key, value in bridge.items()}

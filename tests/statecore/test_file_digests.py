@@ -1,0 +1,26 @@
+"""Digests of files, made and read."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from statecore import file_digests
+from statecore.errors import InvocationError
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+def test_digests(tmp_path, algorithm):
+    (tmp_path / "f").write_bytes(b"x" * 100_000)
+    hexadecimal = hashlib.new(algorithm, b"x" * 100_000).hexdigest()
+    assert file_digests.digest_of(tmp_path / "f", algorithm, 4096) == hexadecimal
+    for text in (hexadecimal, f"{algorithm}={hexadecimal}", f"{algorithm}:{hexadecimal.upper()}"):
+        assert file_digests.parse_digest(text) == (algorithm, hexadecimal)
+
+
+def test_what_is_no_digest(tmp_path):
+    with pytest.raises(InvocationError, match="'abc' is no digest; write algorithm=hexadecimal"):
+        file_digests.parse_digest("abc")
+    with pytest.raises(InvocationError, match="there is no digest 'nosuch'"):
+        file_digests.digest_of(tmp_path, "nosuch")
