@@ -24,6 +24,9 @@ from statecore.errors import TargetError
 #: Without these a load asks for nothing.
 _NEEDED = ("fun", "arg", "tgt", "ret")
 
+#: Seconds that a minion may wait for the returns of its job: for longer no answer is remembered (services/reqserver/dispatch.py).
+_LONGEST_WAIT = 3600.0
+
 #: Target types whose expressions could be used to find out, letter by letter, what others' pillars hold -> those that cannot. What
 #: the master's own node groups say is its own affair.
 _EXACT: Mapping[str, str] = {
@@ -167,8 +170,8 @@ def _parsed(given: Sequence[Any], no_parse: Any) -> tuple[list[Any], dict[str, A
 def _seconds(load: Mapping[str, Any], default: float) -> float:
     given = load.get("timeout", load.get("tmo", default))
     try:
-        return float(int(given))
-    except (TypeError, ValueError) as error:
+        return min(float(int(given)), _LONGEST_WAIT)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ControlError("InvocationError", f"the timeout {given!r} is no number of seconds") from error
 
 

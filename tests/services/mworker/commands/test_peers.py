@@ -172,6 +172,22 @@ class TestPublish:
         assert isinstance(reply, LateReply)
         assert len(worker.tags()) == 2
 
-    @pytest.mark.parametrize("change", [{"tmo": "soon"}, {"timeout": None}, {"fun": "cmd.run"}, {"tgt": "nobody"}])
+    @pytest.mark.parametrize(
+        ("given", "seconds"), [(7, 7.0), ("8", 8.0), (10**9, 3600.0), (2**64 - 1, 3600.0), (-1, -1.0)]
+    )
+    def test_nobody_waits_for_ever(self, given: Any, seconds: float) -> None:
+        assert peers._seconds({"timeout": given}, 5) == seconds
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"tmo": "soon"},
+            {"timeout": None},
+            {"timeout": float("inf")},
+            {"timeout": "9" * 400},
+            {"fun": "cmd.run"},
+            {"tgt": "nobody"},
+        ],
+    )
     def test_what_is_refused_is_an_empty_answer(self, worker: Worker, change: dict[str, Any]) -> None:
         assert worker.minion().ask("minion_publish", **JOB | change) == {}
