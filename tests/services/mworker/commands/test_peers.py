@@ -42,6 +42,21 @@ def pillar(worker: Worker, minion: str, **data: Any) -> None:
     worker.desk.keep_pillar(minion, data)
 
 
+@pytest.mark.parametrize(("rules", "pinned"), [([{"db*": ["test."]}], True), (["test."], False)], ids=str)
+def test_what_may_run_on_some_minions_is_sent_to_those(
+    new_worker: Callable[..., Worker], rules: list[Any], pinned: bool
+) -> None:
+    """Minions decide by what they are now, and who may was decided by what the master knows of them."""
+    worker = new_worker(peer={"web1": rules})
+    worker.accept("db1")
+    worker.store.cache.set_grains("db1", {"role": "bank"})
+    minion = worker.minion()
+    worker.store.cache.set_grains("web1", {"role": "shop"})
+    assert minion.ask("minion_pub", **JOB | {"tgt": "role:bank", "tgt_type": "grain"})["minions"] == ["db1"]
+    ((_, sent),) = worker.store.publications.range_since(0)
+    assert (sent["tgt"], sent["tgt_type"]) == ((["db1"], "list") if pinned else ("role:bank", "grain"))
+
+
 def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
     minion = worker.minion()
     answer = minion.ask("minion_pub", **JOB | {"fun": "test.arg", "arg": ["1", "a=b", "c=no"], "no_parse": ["c"]})
