@@ -82,13 +82,15 @@ class Jobs(Lives):
         away_since_ms: int = 0,
         replay_until_ms: int = 0,
         when_back_until_ms: int = 0,
+        pinned: bool = False,
     ) -> Published:
         """Reserves the JID, records the job and appends it to the publications: all of it or nothing, in one round trip.
 
         ``offline``: minions that are known to be away; those not heard of since ``away_since_ms`` are, too, as far as silence says
         something: minions that sign, and any where the job waits. ``replay_until_ms``: until then a minion that was away may take
         the job (0: only who hears it now); the publication carries it as ``replay_until``. ``when_back_until_ms``: until then the
-        job waits for those that are away, and is kept as long. The same ``request_id`` again gives the first answer. Raises
+        job waits for those that are away, and is kept as long. ``pinned``: the publication names those who are expected instead of
+        the target, of which each minion would judge by itself. The same ``request_id`` again gives the first answer. Raises
         JidTaken when another job has ``load["jid"]``.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
@@ -100,7 +102,8 @@ class Jobs(Lives):
         names += [keys.index("fun", name) for name in functions]
         narrow = len(expected) <= job_scripts.WIDE
         names += [keys.index("minion", minion) for minion in expected] if narrow else [keys.WIDE_JOBS]
-        sent = values.dumps({**load, "expected": list(expected), "replay_until": replay_until_ms})
+        named = {"tgt": list(expected), "tgt_type": "list"} if pinned else {}
+        sent = values.dumps({**load, **named, "expected": list(expected), "replay_until": replay_until_ms})
         arguments: list[str | int] = [jid, values.dumps(load), ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
         arguments += [user, fun, tgt, sent, made_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
         arguments += [len(expected), len(functions)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,12 @@ from saltwire.pack import octets, packb, text, unpackb
 
 #: A job without these is none.
 _NEEDED = ("tgt", "jid", "fun", "arg")
+
+#: What a JID may be that an operator chose: it becomes the name of files, with more before and behind it.
+_JID = re.compile(r"[A-Za-z0-9_][\w.+=@:-]{0,199}", re.ASCII)
+
+#: Characters of a wrong value that are told.
+_SHOWN = 100
 
 #: Bits of a serial below the milliseconds: more publications in one millisecond than a stream can take.
 _SEQUENCE_BITS = 12
@@ -29,7 +36,8 @@ def open_job(
 ) -> dict[str, Any] | None:
     """The job; None for what is to be dropped in silence (an old serial, another scheme).
 
-    Raises AuthenticationError when the key has changed (sign in again, open once more), SignatureError, PeerFault.
+    Raises AuthenticationError when the key has changed (sign in again, open once more), SignatureError, PeerFault, also for what
+    is no job (``job_fault``).
     """
     outer = unpackb(payload)
     if not isinstance(outer, dict) or outer.get("enc") != "aes":
@@ -42,7 +50,32 @@ def open_job(
     job = aes.loads(sealed)
     if not isinstance(job, dict) or not gate.admits(job):
         return None
-    return job if all(name in job for name in _NEEDED) else None
+    if any(name not in job for name in _NEEDED):
+        return None
+    if fault := job_fault(job):
+        raise PeerFault(fault)
+    return job
+
+
+def job_fault(job: Mapping[str, Any]) -> str:
+    """Why what was published is no job that can be run; empty: it is one. It must have the fields that a job needs."""
+    jid, fun, arg = job["jid"], job["fun"], job["arg"]
+    if not isinstance(jid, str) or not _JID.fullmatch(jid):
+        return f"{_shown(jid)} is no JID"
+    names = fun if isinstance(fun, list) else [fun]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        return f"{_shown(fun)} is no function ({jid})"
+    if not isinstance(arg, list) or (isinstance(fun, list) and not all(isinstance(one, list) for one in arg)):
+        return f"{_shown(arg)} are no arguments ({jid})"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    try:
+        text_of_it = repr(value)
+    except RecursionError:
+        text_of_it = f"a {type(value).__name__} that nests too deeply"
+    return text_of_it if len(text_of_it) <= _SHOWN else f"{text_of_it[:_SHOWN]}..."
 
 
 def topic(minion_id: str) -> str:

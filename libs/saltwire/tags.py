@@ -108,6 +108,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
     "wheel_ret": re.compile(r"salt/wheel/(?P<jid>[^/]+)/ret"),
     "minion_start": re.compile(r"salt/minion/(?P<minion>[^/]+)/start"),
     "minion_refresh": re.compile(r"minion/refresh/(?P<minion>[^/]+)"),
+    "beacon": re.compile(r"salt/beacon/(?P<minion>[^/]+)(?s:/.*)?"),
     "auth": re.compile("salt/auth"),
     "key": re.compile("salt/key"),
     "aes_rotated": re.compile("key"),
@@ -138,6 +139,15 @@ _MASTERS_OWN = (
     "salt/wheel/*/new",
     "salt/wheel/*/return",
 )
+
+
+#: Where the tags of Salt's own begin; those of others are whatever their senders like.
+_SALTS = ("salt/", "minion/")
+
+
+def is_salts(tag: str) -> bool:
+    """Whether the tag is one of Salt's own, whose readers take ``id`` in the data for who speaks."""
+    return tag.startswith(_SALTS) or tag == MINION_START_LEGACY
 
 
 def minion_may_fire(tag: str) -> bool:

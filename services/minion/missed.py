@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saltwire.jid import is_jid
+from saltwire.publication import job_fault
 
 #: The request. Masters that do not say at the sign-in that they know it never see it.
 COMMAND = "_missed"
@@ -97,4 +98,5 @@ def _is_over(moment: float | None, now: float) -> bool:
 
 
 def _is_job(job: Any) -> bool:
-    return isinstance(job, dict) and all(name in job for name in ("tgt", "jid", "fun", "arg")) and is_jid(job["jid"])
+    needed = isinstance(job, dict) and all(name in job for name in ("tgt", "jid", "fun", "arg"))
+    return needed and is_jid(job["jid"]) and not job_fault(job)

@@ -177,7 +177,7 @@ class Zygote:
 
     def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
         most = self._options.process_count_max
-        if 0 < most <= len(self._jobbers) and load["fun"] not in _NEVER_WAIT:
+        if 0 < most <= len(self._jobbers) and _may_wait(load["fun"]):
             _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
             self._waiting.append((load, steps))
             return
@@ -320,6 +320,10 @@ class Zygote:
         """Tells the main process what targets are matched with."""
         message = msgpack.packb({"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}, default=str)
         self._say(READY + message)
+
+
+def _may_wait(fun: str | list[str]) -> bool:
+    return not _NEVER_WAIT.issuperset(fun if isinstance(fun, list) else [fun])
 
 
 def _close_all_but(keep: int) -> None:

@@ -20,10 +20,11 @@ from services.kit.links import NAMES
 from services.kit.worker_pools import ONE_POOL, Pools
 from services.mworker import client_rules, signin
 from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
-from services.mworker.commands.control import call_of, calls_of, covers_of
+from services.mworker.commands.control import Reach, call_of, calls_of
 from services.mworker.commands.pillar import compile_for
 from services.mworker.desk import Desk
 from services.mworker.later import Later, LateReply
+from services.mworker.peer_rules import nowhere
 from services.mworker.watch import Watch
 
 #: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
@@ -205,7 +206,7 @@ class Door:
             if client and client not in NAMES:
                 # An operator with a key of their own is nobody else.
                 fields = {**fields, "user": client}
-            self._authorise(client, row.policy, fields)
+            fields = {**fields, "within": self._authorise(client, row.policy, fields)}
             return cmd, "ok", ok(row.handler(self._desk, client, fields))
         except _OtherPool:
             raise
@@ -231,10 +232,11 @@ class Door:
         self._away = True
         self._desk.log.log(level, "%s; requests are not served until it is back", error, extra={"cmd": cmd})
 
-    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> None:
+    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> frozenset[str] | None:
+        """Raises ControlError. Answers the minions that a publish may reach; None: whatever it is for."""
         options, name = self._desk.options, client or "this key"
         if policy is ControlPolicy.ANY:
-            return
+            return None
         calls = calls_of(fields) if policy is ControlPolicy.FUNCTION else [call_of(fields)]
         published = [call.fun for call in calls] if policy is ControlPolicy.FUNCTION else []
         if policy is not ControlPolicy.JOBS:
@@ -246,12 +248,17 @@ class Door:
             if not client_rules.may_use(option, row, policy.value, calls[0]):
                 what = "" if policy is ControlPolicy.JOBS or option == "control_acl" else f" for {calls[0].fun}"
                 raise ControlError("AuthorizationError", f"{name} may not use {policy.value}{what} (option {option})")
-        elif barred := client_rules.barred_functions(option, row, calls, covers_of(self._desk, fields)):
+            return None
+        if not client_rules.barred_functions(option, row, calls, nowhere):
+            return None
+        reach = Reach(self._desk, fields)
+        if barred := client_rules.barred_functions(option, row, calls, reach.covered):
             raise ControlError(
                 "AuthorizationError",
                 f"{name} may not run {', '.join(barred)}"
                 + ("" if option == "control_acl" else f" on {fields.get('tgt', '*')} (option {option})"),
             )
+        return reach.minions
 
 
 def _late(opened: OpenedRequest, later: Later) -> LateReply:

@@ -14,7 +14,7 @@ from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.errors import AuthenticationError, PeerFault, SignatureError
 from saltwire.keys import SIG_ALGOS, PrivateKey, generate_key_string
 from saltwire.pack import packb, unpackb
-from saltwire.publication import open_job, seal_job, serial_of_stream_id, topic
+from saltwire.publication import job_fault, open_job, seal_job, serial_of_stream_id, topic
 
 JOB = {
     "fun": "test.ping",
@@ -136,6 +136,50 @@ NOT_MESSAGES = {"the topic": DROPPED.pop("the topic"), "nothing": b"", "garbage"
 @pytest.mark.parametrize("payload", DROPPED.values(), ids=DROPPED.keys())
 def test_dropped_in_silence(payload: bytes) -> None:
     assert open_job(payload, AES, gate=SerialGate()) is None
+
+
+ONE = {"jid": "20260101000000000000", "fun": "test.ping", "arg": [], "tgt": "*"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ""),
+        # What an operator of a stock master may choose.
+        ({"jid": "rollout-7_a.b"}, ""),
+        ({"fun": ["test.ping", "test.arg"], "arg": [[], [1]]}, ""),
+        ({"fun": ["test.ping"], "arg": []}, ""),
+        ({"jid": None}, "no JID"),
+        ({"jid": 5}, "no JID"),
+        ({"jid": ""}, "no JID"),
+        ({"jid": "../../root/.ssh/x"}, "no JID"),
+        ({"jid": ".."}, "no JID"),
+        ({"jid": ".x"}, "no JID"),
+        ({"jid": "a\nb"}, "no JID"),
+        ({"jid": "\u00fc"}, "no JID"),
+        ({"jid": "x" * 201}, "no JID"),
+        ({"jid": ["20260101000000000000"]}, "no JID"),
+        ({"fun": None}, "no function"),
+        ({"fun": ""}, "no function"),
+        ({"fun": []}, "no function"),
+        ({"fun": ["test.ping", None], "arg": [[], []]}, "no function"),
+        ({"fun": {"test.ping": []}}, "no function"),
+        ({"arg": None}, "no arguments"),
+        ({"arg": "text"}, "no arguments"),
+        ({"fun": ["test.ping"], "arg": ["text"]}, "no arguments"),
+    ],
+    ids=str,
+)
+def test_what_is_no_job_is_named(change: dict[str, Any], said: str) -> None:
+    job = ONE | change
+    assert said in job_fault(job)
+    assert bool(said) is bool(job_fault(job))
+    payload = packb({"enc": "aes", "load": AES.dumps(job)})
+    if said:
+        with pytest.raises(PeerFault, match=said):
+            open_job(payload, AES, gate=SerialGate())
+    else:
+        assert open_job(payload, AES, gate=SerialGate()) == job
 
 
 @pytest.mark.parametrize("payload", NOT_MESSAGES.values(), ids=NOT_MESSAGES.keys())

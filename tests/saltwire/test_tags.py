@@ -30,6 +30,8 @@ BUILT: tuple[tuple[str, str, ParsedTag | None], ...] = (
     (tags.wheel(JID) + "/new", f"salt/wheel/{JID}/new", ParsedTag("wheel_new", JID)),
     (tags.wheel(JID) + "/ret", f"salt/wheel/{JID}/ret", ParsedTag("wheel_ret", JID)),
     (tags.minion_start("m.1"), "salt/minion/m.1/start", ParsedTag("minion_start", "", "m.1")),
+    ("salt/beacon/m.1/load/x", "salt/beacon/m.1/load/x", ParsedTag("beacon", "", "m.1")),
+    ("salt/beacon/m.1", "salt/beacon/m.1", ParsedTag("beacon", "", "m.1")),
     (tags.MINION_START_LEGACY, "minion_start", None),
     (tags.minion_refresh("m.1"), "minion/refresh/m.1", ParsedTag("minion_refresh", "", "m.1")),
 )
@@ -49,6 +51,21 @@ def test_tags(tag: str, spelled: str, meaning: ParsedTag | None) -> None:
 )  # fmt: skip
 def test_tags_of_others(tag: str) -> None:
     assert parse(tag) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "its"),
+    [
+        ("salt/x", True),
+        ("minion/x", True),
+        ("minion_start", True),
+        ("saltern", False),
+        ("minion", False),
+        ("a/salt/b", False),
+    ],
+)
+def test_tags_that_salt_names(tag: str, its: bool) -> None:
+    assert tags.is_salts(tag) is its
 
 
 @given(st.text(max_size=60))

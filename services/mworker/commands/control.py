@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
@@ -16,11 +16,11 @@ from services.kit.arguments import off_the_wire
 from services.kit.control import ControlError
 from services.kit.durations import seconds_of
 from services.mworker.desk import Desk
-from services.mworker.peer_rules import Call, Covers
+from services.mworker.peer_rules import Call
 from services.mworker.processes import TooManyRunners
 from services.mworker.runners import RUNNERS, users
 from services.mworker.runners.runner import RunnerCall, load_of, run_runner
-from services.mworker.targets import resolve, spelled
+from services.mworker.targets import Resolved, resolve, spelled
 from statecore.errors import TargetError
 from statecore.nearest import close_matches
 
@@ -59,7 +59,11 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
 
 
 def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, with more in the load than who asks may put there. Raises ControlError."""
+    """The same, with more in the load than who asks may put there. Raises ControlError.
+
+    ``within``: the minions on which who asks may run it; it is sent to those by name. What the master knows of minions to decide
+    by is older than what they know of themselves.
+    """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
@@ -69,6 +73,9 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
         target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
+    within = fields.get("within")
+    if within is not None:
+        target = Resolved(tuple(name for name in target.minions if name in within), target.missing)
     if not target.minions:
         text = f"Master could not resolve minions for target {tgt}"
         return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
@@ -137,6 +144,7 @@ def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Ma
                 if no_replay or _of_the_moment(load["fun"])
                 else now_ms + max(options.replay_window, when_back) * 1000,
                 when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
+                pinned=fields.get("within") is not None,
             )
         except JidTaken as error:
             if wanted:
@@ -202,26 +210,30 @@ def call_of(fields: Mapping[str, Any]) -> Call:
     )
 
 
-def covers_of(desk: Desk, fields: Mapping[str, Any]) -> Covers:
-    """Tells of a compound target whether it means every minion that a publish is for."""
+class Reach:
+    """Whom a publish is for, looked up once it is asked for."""
 
-    @cache
-    def meant() -> frozenset[str]:
+    def __init__(self, desk: Desk, fields: Mapping[str, Any]) -> None:
+        self._desk, self._fields = desk, fields
+
+    @cached_property
+    def minions(self) -> frozenset[str]:
+        """Their ids. Raises ControlError for a target that is not understood."""
+        fields = self._fields
         try:
-            tgt, tgt_type = spelled(desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+            tgt, tgt_type = spelled(self._desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
             delimiter = str(_typed(fields, "kwargs", dict).get("delimiter") or ":")
-            return frozenset(resolve(desk, tgt, tgt_type, delimiter).minions)
+            return frozenset(resolve(self._desk, tgt, tgt_type, delimiter).minions)
         except TargetError as error:
             raise ControlError("TargetError", str(error)) from error
 
-    def covers(target: str) -> bool:
+    def covered(self, target: str) -> bool:
+        """Whether a compound target means every one of them."""
         try:
-            return meant() <= set(resolve(desk, target, "compound").minions)
+            return self.minions <= set(resolve(self._desk, target, "compound").minions)
         except TargetError as error:
-            desk.log.error("publisher_acl: the target %s is not understood and allows nothing: %s", target, error)
+            self._desk.log.error("publisher_acl: the target %s is not understood and allows nothing: %s", target, error)
             return False
-
-    return covers
 
 
 def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from services.mworker.desk import Desk
 
 #: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:
 #: who listens acts on them.
-_OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start"})
+_OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
+
+#: Fields of a message that are not told; when it was told is the master's word.
+_UNTOLD = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
 def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
@@ -26,15 +29,20 @@ def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
         return
     tag = load.get("tag")
     if isinstance(tag, str) and _allowed(desk, minion_id, tag):
-        kept = {name: value for name, value in load.items() if name not in ("nonce", "tok", "sig")}
+        kept = {name: value for name, value in load.items() if name not in _UNTOLD}
         desk.fire(tag, {**kept, "id": minion_id})
 
 
 def _fire_one(desk: Desk, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
-    body = dict(data) if isinstance(data, Mapping) else {"data": data}
+    body = (
+        {name: value for name, value in data.items() if name != "_stamp"}
+        if isinstance(data, Mapping)
+        else {"data": data}
+    )
     for one in ([f"{pretag}/{tag}"] if isinstance(pretag, str) and pretag else []) + [tag]:
         if _allowed(desk, minion_id, one):
-            desk.fire(one, body)
+            # An event of one beacon, of one state: who reads it believes the id that it finds there.
+            desk.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
 
 
 def _allowed(desk: Desk, minion_id: str, tag: str) -> bool:

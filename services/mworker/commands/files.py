@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from saltwire import file_transfer
 from services.mworker.desk import Desk
@@ -61,9 +61,14 @@ def serve(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]
     if path is None:
         return file_transfer.missing()
     with path.open("rb") as file:
-        file.seek(loc)
-        chunk = file.read(desk.options.file_buffer_size)
+        # Behind the end there is nothing; nor does every file system have a place so far away.
+        chunk = b"" if loc >= path.stat().st_size else _read(file, loc, desk.options.file_buffer_size)
     return file_transfer.chunk(chunk, relative, gzip_level=level if isinstance(level, int) else None)
+
+
+def _read(file: BinaryIO, loc: int, size: int) -> bytes:
+    file.seek(loc)
+    return file.read(size)
 
 
 def master_opts(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:

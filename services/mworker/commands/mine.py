@@ -10,6 +10,9 @@ from services.mworker.peer_rules import matches
 from services.mworker.targets import resolve
 from statecore.errors import TargetError
 
+#: Functions of one request: a mine has a handful, and a worker asks the store for each.
+_MOST_FUNCTIONS = 1000
+
 #: Marks a value that not everybody may have, and holds it (Salt: utils/mine.py).
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
@@ -18,6 +21,10 @@ def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Keeps ``data`` ({function: value}) of the sender; ``clear`` forgets the rest first."""
     data = load.get("data")
     if not isinstance(data, Mapping):
+        return False
+    if len(data) > _MOST_FUNCTIONS:
+        said = "a mine of %d functions is not kept; a request may bring %d"
+        desk.log.warning(said, len(data), _MOST_FUNCTIONS, extra={"minion": minion_id})
         return False
     if load.get("clear"):
         desk.store.cache.mine_flush(minion_id)
@@ -29,6 +36,10 @@ def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One function: {minion: value}; several: {function: {minion: value}}."""
     fun = load.get("fun", "")
     functions = fun.split(",") if isinstance(fun, str) else [str(name) for name in fun] if isinstance(fun, list) else []
+    if len(functions) > _MOST_FUNCTIONS:
+        said = "a request for %d functions of the mine is not answered; it may name %d"
+        desk.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
+        return {}
     try:
         target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
     except TargetError as error:

@@ -16,13 +16,16 @@ from services.kit.control import ControlError
 from services.mworker.commands import control
 from services.mworker.desk import Desk
 from services.mworker.later import Later
-from services.mworker.peer_rules import Call, may_publish, may_run
+from services.mworker.peer_rules import Call, may_publish, may_run, nowhere
 from services.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from services.mworker.targets import resolve
 from statecore.errors import TargetError
 
 #: Without these a load asks for nothing.
 _NEEDED = ("fun", "arg", "tgt", "ret")
+
+#: Seconds that a minion may wait for the returns of its job: for longer no answer is remembered (services/reqserver/dispatch.py).
+_LONGEST_WAIT = 3600.0
 
 #: Target types whose expressions could be used to find out, letter by letter, what others' pillars hold -> those that cannot. What
 #: the master's own node groups say is its own affair.
@@ -98,7 +101,7 @@ def _published(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str,
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    _authorise(desk, minion_id, calls, tgt, tgt_type)
+    within = _authorise(desk, minion_id, calls, tgt, tgt_type)
     arguments = [on_the_wire(call.args, call.kwargs) for call in calls]
     several = len(calls) > 1
     fields = {
@@ -109,11 +112,13 @@ def _published(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str,
         "ret": load["ret"],
         "user": minion_id,
         "request_id": _request_id(minion_id, load),
+        "within": within,
     }
     return control.published(desk, minion_id, fields, {"id": minion_id})
 
 
-def _authorise(desk: Desk, minion_id: str, calls: Sequence[Call], tgt: Any, tgt_type: str) -> None:
+def _authorise(desk: Desk, minion_id: str, calls: Sequence[Call], tgt: Any, tgt_type: str) -> set[str] | None:
+    """Raises ControlError. Answers the minions that the job may reach; None: whatever it is for."""
     try:
         meant = set(resolve(desk, tgt, tgt_type).minions)
         if tgt_type in _EXACT and meant - set(resolve(desk, tgt, _EXACT[tgt_type]).minions):
@@ -128,8 +133,11 @@ def _authorise(desk: Desk, minion_id: str, calls: Sequence[Call], tgt: Any, tgt_
             desk.log.error("peer: the target %s is not understood and allows nothing: %s", target, error)
             return False
 
+    if may_publish(desk.options.peer, minion_id, calls, nowhere):
+        return None
     if not may_publish(desk.options.peer, minion_id, calls, covers):
         raise ControlError("AuthorizationError", "the option peer does not let it")
+    return meant
 
 
 def _calls(load: Mapping[str, Any]) -> list[Call]:
@@ -167,8 +175,8 @@ def _parsed(given: Sequence[Any], no_parse: Any) -> tuple[list[Any], dict[str, A
 def _seconds(load: Mapping[str, Any], default: float) -> float:
     given = load.get("timeout", load.get("tmo", default))
     try:
-        return float(int(given))
-    except (TypeError, ValueError) as error:
+        return min(float(int(given)), _LONGEST_WAIT)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ControlError("InvocationError", f"the timeout {given!r} is no number of seconds") from error
 
 

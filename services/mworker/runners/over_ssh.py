@@ -6,13 +6,15 @@ proves the machine: its key must be in known_hosts of who runs the worker; no pa
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import re
 import shlex
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -23,6 +25,9 @@ from statecore.deferred import loaded
 
 #: Machines that are asked at once.
 _AT_ONCE = 16
+
+#: Bytes of an answer that are read, and characters of it that are told: a fingerprint is a line. Machines belong to their minions.
+_MOST, _TOLD = 65536, 500
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2})+")
 
@@ -88,18 +93,51 @@ def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
     words += ["-l", str(row.get("user") or options.ssh_user), "--", str(row["host"])]
     words.append(f"{'sudo -n ' if row.get('sudo') else ''}{_QUESTION}")
     try:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {2 * seconds} s from: {shlex.join(words)}"
+        code, out, err = _ended(words, 2.0 * seconds)
     except OSError as error:
         return f"ssh cannot be run here: {error.strerror}"
-    found = _FINGERPRINT.search(done.stdout) if done.returncode == 0 else None
+    if max(len(out), len(err)) > _MOST:
+        return f"it says more than {_MOST} bytes: {shlex.join(words)}"
+    if code is None:
+        return f"no answer within {2 * seconds} s from: {shlex.join(words)}"
+    plain = out.decode(errors="replace")
+    found = _FINGERPRINT.search(plain) if code == 0 else None
     if found:
         return found[0]
-    said = (done.stderr or done.stdout).strip() or "it said nothing"
-    return f"{shlex.join(words)} ended with {done.returncode}: {said}"
+    said = (err.decode(errors="replace") or plain).strip() or "it said nothing"
+    return f"{shlex.join(words)} ended with {code}: {said[:_TOLD]}"
+
+
+def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
+    """(exit code, or None of what was ended after so many seconds; what it wrote, of which no more is read than is of use)."""
+    late = threading.Event()
+    with (
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        contextlib.ExitStack() as reading,
+    ):
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        reading.callback(timer.cancel)
+        # Both at once: who writes into a full pipe waits.
+        errors = threading.Thread(target=_read, args=(process.stderr, process, written := bytearray()))
+        errors.start()
+        _read(process.stdout, process, answer := bytearray())
+        errors.join()
+        code = process.wait()
+    return None if late.is_set() else code, bytes(answer), bytes(written)
+
+
+def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytearray) -> None:
+    """To its end; a process that writes more than is of use is ended."""
+    assert pipe is not None, "it was opened with one"
+    into += pipe.read(_MOST + 1)
+    if len(into) > _MOST:
+        process.kill()
 
 
 def _roster(options: MasterOptions) -> dict[str, dict[str, Any]]:

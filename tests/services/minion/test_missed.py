@@ -49,7 +49,7 @@ def test_a_fleet_spreads_its_questions() -> None:
     ("answer", "jobs"),
     [
         ({"jobs": [JOB], "next": 0}, [JOB]),
-        ({"jobs": [JOB, {"jid": JID}, "x", {**JOB, "jid": "../x"}, None]}, [JOB]),
+        ({"jobs": [JOB, {"jid": JID}, "x", {**JOB, "jid": "../x"}, {**JOB, "fun": None}, None]}, [JOB]),
         ({"jobs": {"a": 1}}, []),
         ({}, []),
         ("", []),

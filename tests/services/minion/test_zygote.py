@@ -180,6 +180,25 @@ def test_jobs_run_beside_each_other(live: Live) -> None:
     live.run("saltutil.kill_job", JID.format(1), number=4)
 
 
+class TestOneAtATime:
+    """``process_count_max: 1``."""
+
+    @pytest.fixture
+    def options(self, options: MinionOptions) -> MinionOptions:
+        return dataclasses.replace(options, process_count_max=1)
+
+    def test_several_functions_wait_as_one_does(self, live: Live) -> None:
+        live.tell(job={"jid": JID.format(1), "fun": "test.sleep", "arg": [60], "tgt": "*"})
+        live.await_running(JID.format(1))
+        live.tell(job={"jid": JID.format(2), "fun": ["test.ping", "saltutil.running"], "arg": [[], []], "tgt": "*"})
+        looked = {"fun": ["saltutil.running", "saltutil.is_running"], "arg": [[], ["test.*"]]}
+        live.tell(job={"jid": JID.format(3), "tgt": "*", **looked})
+        live.hear(lambda one: one == SPOOLED)
+        assert [path.stem.partition("-")[2] for path in live.spool.waiting()] == [JID.format(3)]
+        live.tell(job={"jid": JID.format(4), "fun": "saltutil.kill_job", "arg": [JID.format(1)], "tgt": "*"})
+        live.hear(lambda one: one == SPOOLED and live.spool.holds(JID.format(2)))
+
+
 def test_a_pillar_larger_than_any_socket_takes(begin: Callable[[], Live], pillars: Path) -> None:
     pillars.write_text("x" * 12_000_000)
     assert len(begin().ready()["pillar"]["text"]) == 12_000_000

@@ -305,6 +305,26 @@ class TestControl:
         answer = worker.control(cmd, client, **fields)
         assert (answer[1] if isinstance(answer, tuple) else "") == said
 
+    @pytest.mark.parametrize(
+        ("rules", "pinned"), [([{"web*": ["test."]}], True), (["test."], False), ([{"*": ["test."]}], False)], ids=str
+    )
+    def test_who_may_run_it_on_some_minions_has_it_sent_to_those(
+        self, new_worker: Callable[..., Worker], rules: list[Any], pinned: bool
+    ) -> None:
+        """Minions decide by what they are now, and who may was decided by what the master knows of them."""
+        worker = new_worker(publisher_acl={"ann": rules})
+        for minion, role in (("web1", "shop"), ("db1", "bank")):
+            worker.accept(minion)
+            worker.store.cache.set_grains(minion, {"role": role})
+        answer = worker.control("publish", "ann", fun="test.ping", tgt="role:shop", tgt_type="grain", within=["db1"])
+        assert answer["minions"] == ["web1"]
+        ((_, sent),) = worker.store.publications.range_since(0)
+        asked = ("role:shop", "grain")
+        assert (sent["tgt"], sent["tgt_type"]) == ((["web1"], "list") if pinned else asked)
+        load = worker.store.jobs.load(answer["jid"])
+        assert (load["tgt"], load["tgt_type"]) == asked
+        assert "within" not in load
+
     def test_an_operator_of_their_own_is_nobody_else(self, new_worker: Callable[..., Worker]) -> None:
         worker = new_worker(publisher_acl={"ann": ["test."]})
         worker.accept("web1")

@@ -148,6 +148,8 @@ class TestEvents:
             ("my/own/tag", True),
             ("salt/beacon/web1/load", True),
             (f"salt/job/{JID}/prog/web1/3", True),
+            ("salt/beacon/db1/load", False),
+            ("salt/beacon/db1", False),
             ("salt/minion/db1/start", False),
             (f"salt/job/{JID}/prog/db1/3", False),
             (f"salt/job/{JID}/ret/db1", False),
@@ -190,6 +192,26 @@ class TestEvents:
             ("pre/c", {"tag": "c"}),
             ("c", {"tag": "c"}),
         ]
+
+    @pytest.mark.parametrize(
+        ("tag", "told"),
+        [
+            ("minion_start", "web1"),
+            ("salt/beacon/web1/load", "web1"),
+            # By Salt's globs, too, this begins as db1's does.
+            ("salt/minion/db1/more/start", "web1"),
+            (f"salt/job/{JID}/ret/db1/more", "web1"),
+            # An id of its own, of which Salt knows nothing.
+            ("site/order", "db1"),
+        ],
+    )
+    def test_under_salts_tags_the_sender_is_who_it_is(self, worker: Worker, tag: str, told: str) -> None:
+        worker.minion().ask("_minion_event", events=[{"tag": tag, "data": {"id": "db1", "_stamp": "2020"}}])
+        assert worker.events == [(tag, {"id": told})]
+
+    def test_the_master_says_when(self, worker: Worker) -> None:
+        worker.minion().ask("_minion_event", tag="my/tag", data={}, _stamp="2020")
+        assert "_stamp" not in worker.events[0][1]
 
     @pytest.mark.parametrize("load", [{}, {"tag": 5}, {"tag": None, "data": {}}, {"events": None}, {"events": []}])
     def test_what_is_no_event_fires_nothing(self, worker: Worker, load: dict[str, Any]) -> None:
@@ -282,6 +304,15 @@ class TestMine:
         assert worker.minion().ask("_mine_get", **fields) == {}
         assert "Traceback" not in caplog.text
 
+    def test_a_request_is_about_so_many_functions(self, worker: Worker) -> None:
+        """A worker asks the store for each, and a minion may not hold it for seconds."""
+        minion, many = worker.minion(), [f"mod.fun{number}" for number in range(1001)]
+        assert minion.ask("_mine", data=dict.fromkeys(many, 1)) is False
+        assert minion.ask("_mine", data=dict.fromkeys(many[:1000], 1)) is True
+        assert minion.ask("_mine_get", tgt="*", fun=many) == {}
+        assert minion.ask("_mine_get", tgt="*", fun=",".join(many)) == {}
+        assert len(minion.ask("_mine_get", tgt="*", fun=many[:1000])) == 1000
+
     @pytest.mark.parametrize("data", [None, "text", [1]])
     def test_what_is_no_mine_data(self, worker: Worker, data: Any) -> None:
         assert worker.minion().ask("_mine", data=data) is False
@@ -345,7 +376,7 @@ class TestFiles:
         assert minion.ask("_file_hash", path=path, saltenv="base") == ""
         assert minion.ask("_file_find", path=path, saltenv="base") == {"path": "", "rel": ""}
 
-    @pytest.mark.parametrize("loc", [-1, "0", None, 2**40])
+    @pytest.mark.parametrize("loc", [-1, "0", None, 2**40, 2**63 - 1, 2**64 - 1])
     def test_places_that_are_not_in_the_file(self, minion: Any, loc: Any) -> None:
         assert not minion.ask("_serve_file", path="top.sls", saltenv="base", loc=loc)["data"]
 

@@ -42,6 +42,21 @@ def pillar(worker: Worker, minion: str, **data: Any) -> None:
     worker.desk.keep_pillar(minion, data)
 
 
+@pytest.mark.parametrize(("rules", "pinned"), [([{"db*": ["test."]}], True), (["test."], False)], ids=str)
+def test_what_may_run_on_some_minions_is_sent_to_those(
+    new_worker: Callable[..., Worker], rules: list[Any], pinned: bool
+) -> None:
+    """Minions decide by what they are now, and who may was decided by what the master knows of them."""
+    worker = new_worker(peer={"web1": rules})
+    worker.accept("db1")
+    worker.store.cache.set_grains("db1", {"role": "bank"})
+    minion = worker.minion()
+    worker.store.cache.set_grains("web1", {"role": "shop"})
+    assert minion.ask("minion_pub", **JOB | {"tgt": "role:bank", "tgt_type": "grain"})["minions"] == ["db1"]
+    ((_, sent),) = worker.store.publications.range_since(0)
+    assert (sent["tgt"], sent["tgt_type"]) == ((["db1"], "list") if pinned else ("role:bank", "grain"))
+
+
 def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
     minion = worker.minion()
     answer = minion.ask("minion_pub", **JOB | {"fun": "test.arg", "arg": ["1", "a=b", "c=no"], "no_parse": ["c"]})
@@ -172,6 +187,22 @@ class TestPublish:
         assert isinstance(reply, LateReply)
         assert len(worker.tags()) == 2
 
-    @pytest.mark.parametrize("change", [{"tmo": "soon"}, {"timeout": None}, {"fun": "cmd.run"}, {"tgt": "nobody"}])
+    @pytest.mark.parametrize(
+        ("given", "seconds"), [(7, 7.0), ("8", 8.0), (10**9, 3600.0), (2**64 - 1, 3600.0), (-1, -1.0)]
+    )
+    def test_nobody_waits_for_ever(self, given: Any, seconds: float) -> None:
+        assert peers._seconds({"timeout": given}, 5) == seconds
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"tmo": "soon"},
+            {"timeout": None},
+            {"timeout": float("inf")},
+            {"timeout": "9" * 400},
+            {"fun": "cmd.run"},
+            {"tgt": "nobody"},
+        ],
+    )
     def test_what_is_refused_is_an_empty_answer(self, worker: Worker, change: dict[str, Any]) -> None:
         assert worker.minion().ask("minion_publish", **JOB | change) == {}

@@ -121,6 +121,29 @@ def test_what_is_not_accepted_and_why(place: Place) -> None:
     assert place.master.accepted == []
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (r"printf '\377\376\300'", "ended with 0: \ufffd\ufffd\ufffd"),
+        (r"printf '\377' >&2; exit 3", "ended with 3: \ufffd"),
+        ("exec yes", "says more than 65536 bytes"),
+        ("exec yes >&2", "says more than 65536 bytes"),
+        ("exec sleep 60", "no answer within 2 s from: ssh"),
+    ],
+)
+def test_a_machine_that_answers_with_anything_is_named(place: Place, program: str, said: str) -> None:
+    """It is the minion's, and may say what it likes, as long as it likes."""
+    place.roster({"web1": {"host": "web1.example", "timeout": 1}, "web2": "web2.example"})
+    usual = (place.root / "bin" / "ssh").read_text()
+    (place.root / "bin" / "ssh").write_text(
+        usual.replace("[ -f", f'if [ "$before" = web1.example ]; then {program}; exit; fi\n[ -f')
+    )
+    good, failures = place.run("*")
+    assert good == {"web2": FINGERS["web2"]}
+    assert said in failures["web1"]
+    assert len(failures["web1"]) < 1000
+
+
 def test_how_a_machine_is_reached(place: Place) -> None:
     place.roster(
         {"web1": {"host": "web1.example", "user": "ann", "port": 2222, "priv": "/key", "sudo": True, "timeout": 7}}
