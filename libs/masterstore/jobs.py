@@ -47,6 +47,8 @@ class Recorded:
     late: bool = False
     #: Whether jobs wait for the minion, and it is one that cannot ask for them (``Presence.arrived``).
     waited_for: bool = False
+    #: Whether the minion had returned something else: it ran the job twice, or there are two of it.
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Jobs(Lives):
         if isinstance(answer, list):
             answer, faults = answer
             self._client.faults.of_script(faults)
-        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16)))
+        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32)))
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
         """The JID of a job that a minion began itself and calls ``own_id``: this one, or the one that it got before."""

@@ -24,7 +24,8 @@ end
 #: KEYS: last_jid (may be left out).
 #: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
 #: 1 where it is a sign of the minion's presence too, its event (empty: nobody wants it), events that are kept, functions...
-#: Answers a sum: 1 first, 2 known, 4 complete, 8 late, 16 jobs wait for the minion, and it cannot ask for them; or {{sum, faults}}.
+#: Answers a sum: 1 first, 2 known, 4 complete, 8 late, 16 jobs wait for the minion, and it cannot ask for them, 32 not first, and
+#: another one than the first; or {{sum, faults}}.
 RETURN = f"""
 {TRY}
 {life.lua_into(life.State.RETURNED)}
@@ -55,6 +56,7 @@ if ARGV[9] == '1' then
   end
 end
 if not first then
+  if redis.call('HGET', ret, minion) ~= ARGV[2] then answer = answer + 32 end
   try('HINCRBY', job, 'duplicates', 1)
   try('EXPIRE', job, ttl)
   return #faults > 0 and {{answer, faults}} or answer

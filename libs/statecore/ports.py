@@ -198,6 +198,10 @@ class Master(Protocol):
         """
         ...
 
+    def publish(self, job: MinionJob) -> dict[str, Any]:
+        """``jid`` and ``minions`` of a job that nobody waits for; empty where no minion is meant. Raises as ``ask``."""
+        ...
+
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
         """Runs runners, all at once: ``return``, ``success`` and ``jid`` of each, in order. A refusal is a return."""
         ...

@@ -12,21 +12,18 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import zmq
 
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
-from services.kit import keysecrets, kubernetes
+from services.kit import keysecrets, kubernetes, whole_files
 from services.kit.config import ConfigError
 from services.kit.links import LINKS, NAMES, OPERATOR
 from services.kit.masterkeys import SECRET_BYTES
-
-Put: TypeAlias = Callable[[Path, bytes], None]
 
 #: Roles that prove the master to minions, or read their secrets.
 _SPEAK_TO_MINIONS = ("publisher", "mworker")
@@ -101,6 +98,24 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1) + "\n"
 
 
+class _Files:
+    """What is made: readable by its owner alone from the first byte on, and never there in part, as what is there is kept."""
+
+    def __init__(self) -> None:
+        self.made: list[Path] = []
+
+    def put(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        whole_files.put(path, content, 0o600)
+        self.made.append(path)
+
+    def create(self, path: Path, content: bytes) -> None:
+        """Unless somebody else, who makes the same keys at this moment, was the first."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if whole_files.create(path, content, 0o600):
+            self.made.append(path)
+
+
 def make_keys(
     directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
 ) -> list[Path]:
@@ -108,73 +123,65 @@ def make_keys(
 
     ``operators``: names of people who get a key of their own.
     """
-    made: list[Path] = []
-
-    def put(path: Path, content: bytes) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Readable by its owner alone from the first byte on, and never there in part: what is there is kept.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        temporary.replace(path)
-        made.append(path)
-
-    publics = _curve_keys(directory, put)
+    files = _Files()
+    publics = _curve_keys(directory, files)
     for name in operators:
-        _operator_keys(directory, name, publics, put)
-    _master_keys(directory, keysize, put)
+        _operator_keys(directory, name, publics, files)
+    _master_keys(directory, keysize, files)
     if owner is not None:
         for path in (directory, *directory.rglob("*")):
             os.chown(path, *owner)
-    return made
+    return files.made
 
 
-def _curve_keys(directory: Path, put: Put) -> dict[str, bytes]:
-    publics = {name: _own_key(directory, name, put) for name in NAMES}
+def _curve_keys(directory: Path, files: _Files) -> dict[str, bytes]:
+    publics = {name: _own_key(directory, name, files) for name in NAMES}
     for name in NAMES:
         for other, public in publics.items():
-            _make_known(directory, name, other, public, put)
+            _make_known(directory, name, other, public, files)
     return publics
 
 
-def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], put: Put) -> None:
+def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], files: _Files) -> None:
     """An operator knows the servers of the links that are open to operators, and these know the operator."""
-    public = _own_key(directory, name, put)
+    public = _own_key(directory, name, files)
     for server in sorted({row.server for row in LINKS.values() if row.operators}):
-        _make_known(directory, name, server, publics[server], put)
-        _make_known(directory, server, name, public, put)
+        _make_known(directory, name, server, publics[server], files)
+        _make_known(directory, server, name, public, files)
 
 
-def _own_key(directory: Path, name: str, put: Put) -> bytes:
+def _own_key(directory: Path, name: str, files: _Files) -> bytes:
     """The public key that belongs to a name's secret, which is made where there is none."""
     secret = directory / name / "curve.secret"
-    if secret.exists():
-        return _public_of(secret)
-    public, content = zmq.curve_keypair()
-    put(secret, content + b"\n")
-    return public
+    if not secret.exists():
+        files.create(secret, zmq.curve_keypair()[1] + b"\n")
+    return _public_of(secret)
 
 
-def _make_known(directory: Path, name: str, other: str, public: bytes, put: Put) -> None:
+def _make_known(directory: Path, name: str, other: str, public: bytes, files: _Files) -> None:
     known = directory / name / "known" / f"{other}.pub"
     if not known.exists() or known.read_bytes().strip() != public:
-        put(known, public + b"\n")
+        files.put(known, public + b"\n")
 
 
-def _master_keys(directory: Path, keysize: int, put: Put) -> None:
-    pem, secret = _held(directory, "master.pem"), _held(directory, "master.secret")
-    private = _read_pem(pem) if pem else PrivateKey.generate(keysize)
+def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
+    # Of two that make them at once, the one counts that is the first in the directory of this role.
+    decides = directory / _SPEAK_TO_MINIONS[0]
+    if _held(directory, "master.pem") is None:
+        files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())
+    if _held(directory, "master.secret") is None:
+        files.create(decides / "master.secret", os.urandom(SECRET_BYTES))
+    pem, secret = (_held(directory, name) or decides / name for name in ("master.pem", "master.secret"))
     contents = {
-        "master.pem": pem.read_bytes() if pem else private.to_pem(),
-        "master.pub": (private.public.pem + "\n").encode(),
-        "master.secret": secret.read_bytes() if secret else os.urandom(SECRET_BYTES),
+        "master.pem": pem.read_bytes(),
+        "master.pub": (_read_pem(pem).public.pem + "\n").encode(),
+        "master.secret": secret.read_bytes(),
     }
     for role in _SPEAK_TO_MINIONS:
         for name, content in contents.items():
             path = directory / role / name
             if not path.exists() or path.read_bytes() != content:
-                put(path, content)
+                files.put(path, content)
 
 
 def _operator(text: str) -> str:

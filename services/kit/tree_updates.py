@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 from services.kit.config import ConfigError, MasterOptions, as_opts
 from services.kit.served_files import file_server
+from services.kit.whole_files import put
 from statecore.errors import StatecoreError
 from statecore.files import LocalFiles, tree_options
 from statecore.gitrepos.mirror import Mirror
@@ -95,9 +95,7 @@ def roots_changes(options: MasterOptions) -> dict[str, Any]:
     before = _remembered(place)
     now = _times(options)
     place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_name(f"{place.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(now), "utf-8")
-    temporary.replace(place)
+    put(place, json.dumps(now).encode(), 0o600)
     changed = sorted(path for path, mtime in now.items() if path in before and before[path] != mtime)
     return {
         "changed": before != now,

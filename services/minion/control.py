@@ -56,6 +56,7 @@ class ControlSocket:
         finally:
             os.umask(before)
         self._listener.listen(_BACKLOG)
+        self._file = _file(self._path)
 
     def register(self, poller: zmq.Poller) -> None:
         """What ``serve`` wants to know of."""
@@ -97,8 +98,11 @@ class ControlSocket:
         """Nobody is there any more."""
         for pair in self._open.values():
             pair.close()
+        # One that lets its last jobs finish may see its successor begin, whose socket it is by then. The number of a file
+        # is given to no other one while the socket is open.
+        if _file(self._path) == self._file:
+            self._path.unlink(missing_ok=True)
         self._listener.close()
-        self._path.unlink(missing_ok=True)
 
 
 def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
@@ -137,6 +141,14 @@ def _answered(message: bytes, answer: Answer) -> Mapping[str, Any]:
         return answer(request)
     except ValueError as error:
         return {"error": str(error)}
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """What tells a file from others of its name."""
+    with contextlib.suppress(OSError):
+        status = path.lstat()
+        return status.st_dev, status.st_ino
+    return None
 
 
 @contextlib.contextmanager

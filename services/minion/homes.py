@@ -98,7 +98,8 @@ class AtMaster:
             channel.ask(load)
 
     def take(self, credentials: Credentials) -> None:
-        """After a new sign-in."""
+        """After a new sign-in, which may have been with a new pair: jobs that are forked from here begin with that."""
+        self._identity.reread()
         self._credentials = credentials
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
 from services.kit.options_reading import ConfigError
+from services.kit.whole_files import create, put
 
 _PRIVATE = "minion.pem"
 _PUBLIC = "minion.pub"
@@ -35,7 +36,8 @@ class Identity:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not path.exists():
-                _write(path, PrivateKey.generate(keysize).to_pem(), 0o400)
+                # The processes of several masters may look at the same moment: one of them is the first.
+                create(path, PrivateKey.generate(keysize).to_pem(), 0o400)
             pem = path.read_bytes()
             private = PrivateKey.from_pem(pem)
             _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())
@@ -53,9 +55,7 @@ class Identity:
                 self.private, self._pem = PrivateKey.from_pem(pem), pem
 
     def renew(self) -> None:
-        """The same; where the pair is gone a new one is made. For the one process that signs the minion in: others would each
-        make their own. Raises ConfigError as ``load`` does.
-        """
+        """The same; where the pair is gone a new one is made. For who signs the minion in. Raises ConfigError as ``load`` does."""
         if (self.directory / _PRIVATE).exists():
             self.reread()
         elif self.directory.is_dir() and os.access(self.directory, os.W_OK):
@@ -80,12 +80,4 @@ class Identity:
 def _keep(path: Path, content: bytes) -> None:
     """Writes a public file unless it holds just that: the directory may be read only."""
     if not path.exists() or path.read_bytes() != content:
-        _write(path, content, 0o644)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    temporary.rename(path)
+        put(path, content, 0o644)

@@ -1,18 +1,31 @@
-"""When a minion that has one master at a time leaves it: it is gone, or the first of all is back.
+"""When a minion that has one master at a time leaves it: it is gone, does not answer, or the first of all is back.
 
+A master whose processes stand still (stopped, without memory, on a machine that was paused) keeps its connections: so it is asked,
+too, and left when it owes an answer for long. Its heartbeats alone would not tell of workers that stand still.
 Source: salt/minion.py (__master_disconnected, __master_failback) and salt/modules/status.py (master, ping_master).
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import zmq
 
 from saltwire.envelope import clear_request
 from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
+
+#: Seconds that a master may owe the answer to a question: one that is merely busy has answered by then, and a worker that hangs
+#: in it was given up.
+ANSWER_WITHIN = 20.0
+
+#: Seconds after which a question is sent again: a master that was restarted meanwhile has forgotten it.
+_RESEND_AFTER = 5.0
+
+#: Seconds that count at most between two looks: while this process stands still itself, no master owes it anything.
+_MOST_PER_LOOK = 1.0
+
+_PING = {"cmd": "ping"}
 
 
 class MasterLost(Exception):
@@ -24,11 +37,41 @@ class MasterLost(Exception):
         self.back = back
 
 
+class _Question:
+    """Whether a master answers, by a connection of its own that ends with it."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
+        #: Seconds for which the answer is owed.
+        self.owed = 0.0
+        self._looked = now
+        self._socket = RequestSocket(context, endpoint)
+        self._send()
+
+    def answered(self, now: float) -> bool:
+        """Any answer is one: a master that is too busy says so."""
+        self.owed += min(now - self._looked, _MOST_PER_LOOK)
+        self._looked = now
+        if self._socket.receive(0) is not None:
+            return True
+        if self.owed >= self._resend:
+            self._send()
+        return False
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _send(self) -> None:
+        self._resend = self.owed + _RESEND_AFTER
+        self._socket.send(clear_request(_PING))
+
+
 @dataclass
 class Lookout:
     """Belongs to one master; looks whenever ``look`` is called. Times are seconds."""
 
     master: str
+    #: Where it takes requests.
+    endpoint: str
     alive_interval: float
     #: Endpoint of the first master where the minion is to go back to it, else empty.
     first: str = ""
@@ -38,40 +81,53 @@ class Lookout:
     _context: zmq.Context[zmq.Socket[bytes]] | None = None
     _next_look: float = 0.0
     _next_ping: float = 0.0
-    _ping: RequestSocket | None = None
-    _ping_ends: float = field(default=0.0)
+    _own: _Question | None = None
+    _to_first: _Question | None = None
 
-    def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection) -> None:
+    def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection, now: float) -> None:
         """The minion is signed in; the subscription, which ``connection`` looks after, is about to connect."""
         self._context = context
         self._connection = connection
-        self._next_look = time.monotonic() + self.alive_interval
-        self._next_ping = time.monotonic() + self.failback_interval
+        self._next_look = now + self.alive_interval
+        self._next_ping = now + self.failback_interval
 
-    def look(self) -> None:
-        """Raises MasterLost."""
-        now = time.monotonic()
-        if self._connection is not None and self.alive_interval and now >= self._next_look:
-            self._next_look = now + self.alive_interval
-            if not self._connection.up():
-                raise MasterLost(f"the connection to the master {self.master} is lost")
+    def look(self, now: float) -> None:
+        """``now``: monotonic seconds. Raises MasterLost."""
+        if self._connection is None or self._context is None:
+            return
+        if self.alive_interval:
+            self._look_for_own(now, self._connection, self._context)
         if self.first and self.failback_interval:
-            self._look_for_first(now)
+            self._look_for_first(now, self._context)
 
-    def _look_for_first(self, now: float) -> None:
-        if self._ping is not None:
-            if self._ping.receive(0) is not None:
+    def _look_for_own(self, now: float, connection: Connection, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        if self._own is not None:
+            if self._own.answered(now):
+                self._own.close()
+                self._own = None
+            elif self._own.owed >= ANSWER_WITHIN:
+                raise MasterLost(f"the master {self.master} has not answered for {self._own.owed:.0f} s")
+        if now < self._next_look:
+            return
+        self._next_look = now + self.alive_interval
+        if not connection.up():
+            raise MasterLost(f"the connection to the master {self.master} is lost")
+        if self._own is None:
+            self._own = _Question(context, self.endpoint, now)
+
+    def _look_for_first(self, now: float, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        if self._to_first is not None:
+            if self._to_first.answered(now):
                 raise MasterLost(f"the first master is back, at {self.first}", back=True)
-            if now >= self._ping_ends:
-                self._ping.close()
-                self._ping = None
-        elif now >= self._next_ping and self._context is not None:
+            if self._to_first.owed >= self.ping_timeout:
+                self._to_first.close()
+                self._to_first = None
+        elif now >= self._next_ping:
             self._next_ping = now + self.failback_interval
-            self._ping_ends = now + self.ping_timeout
-            self._ping = RequestSocket(self._context, self.first)
-            self._ping.send(clear_request({"cmd": "ping"}))
+            self._to_first = _Question(context, self.first, now)
 
     def close(self) -> None:
         """Ends what it opened."""
-        if self._ping is not None:
-            self._ping.close()
+        for question in (self._own, self._to_first):
+            if question is not None:
+                question.close()

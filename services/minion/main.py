@@ -120,6 +120,7 @@ def _run_at(options: MinionOptions, masters: Sequence[str], affairs: Affairs, tu
         goes_back = options.master_failback and current != masters[0]
         lookout = Lookout(
             current,
+            endpoint(options),
             options.master_alive_interval,
             endpoint(dataclasses.replace(options, master=masters[0])) if goes_back else "",
             options.master_failback_interval or options.master_alive_interval,

@@ -109,7 +109,7 @@ class Minion:
         while not self._turns.ended():
             self._turn()
             if self._lookout is not None:
-                self._lookout.look()
+                self._lookout.look(time.monotonic())
         self._drain()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Minion:
     def _watch(self, subscription: zmq.Socket[bytes]) -> None:
         self._connection = Connection(subscription)
         if self._lookout is not None:
-            self._lookout.begin(self._context, self._connection)
+            self._lookout.begin(self._context, self._connection, time.monotonic())
 
     def _sign_in_again(self) -> None:
         _LOG.info("the master's keys have changed; signing in again")

@@ -155,10 +155,12 @@ def test_the_first_return_wins(store: Store, second: Store) -> None:
     publish(store, "a", "b")
     store.jobs.record_return(ret("a"), ttl=TTL)
     again = second.jobs.record_return(ret("a", retcode=1) | {"return": "other"}, ttl=TTL)
-    assert again == Recorded(first=False, known_job=True, complete=False)
+    assert again == Recorded(first=False, known_job=True, complete=False, differs=True)
     assert store.jobs.returns(JID) == {"a": ret("a")}
+    # One whose acknowledgement was lost is sent again as it was.
+    assert second.jobs.record_return(ret("a"), ttl=TTL) == Recorded(first=False, known_job=True, complete=False)
     meta = store.jobs.meta(JID)
-    assert (meta["returned"], meta["duplicates"], meta["failed"]) == ("1", "1", "0")
+    assert (meta["returned"], meta["duplicates"], meta["failed"]) == ("1", "2", "0")
 
 
 def test_a_minion_that_nobody_expected_does_not_complete_a_job(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,4 +129,12 @@ def test_it_goes_to_the_next_and_back(labs: tuple[Lab, Lab]) -> None:
         one.start(role)
     until(lambda: answers(one, "over"), STARTUP, "it is back at the first")
     assert "leaves the master" in one.log("over")
+    # Its processes stand still, and every connection stays.
+    for role in ROLES:
+        one.processes[role].send_signal(signal.SIGSTOP)
+    until(lambda: "has not answered for" in one.log("over"), STARTUP, "it leaves a master that owes an answer")
+    until(lambda: answers(two, "over"), STARTUP, "the second master has it")
+    for role in ROLES:
+        one.processes[role].send_signal(signal.SIGCONT)
+    until(lambda: answers(one, "over"), STARTUP, "it is back at the first again")
     assert one.dead() == {}

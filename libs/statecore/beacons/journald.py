@@ -13,6 +13,31 @@ from statecore.errors import CommandError
 #: What journalctl ends its output with when asked for a cursor.
 _CURSOR = "-- cursor: "
 
+#: Fields that are numbers in Salt's events, by the Python library that it reads the journal with; journalctl writes them as text.
+_NUMBERS = frozenset(
+    (
+        "PRIORITY",
+        "SYSLOG_FACILITY",
+        "SYSLOG_PID",
+        "_PID",
+        "_UID",
+        "_GID",
+        "_AUDIT_SESSION",
+        "_AUDIT_LOGINUID",
+        "_SYSTEMD_SESSION",
+        "_SYSTEMD_OWNER_UID",
+        "CODE_LINE",
+        "ERRNO",
+        "EXIT_STATUS",
+        "LEADER",
+        "SESSION_ID",
+        "USERSPACE_USEC",
+        "INITRD_USEC",
+        "KERNEL_USEC",
+        *(f"COREDUMP_{name}" for name in ("PID", "UID", "GID", "SESSION", "SIGNAL")),
+    )
+)
+
 
 def available(ctx: Context) -> str | None:
     """The reason why it cannot work here."""
@@ -50,9 +75,18 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
         elif line.startswith("{") and cursor is not None:
             entry = json.loads(line)
             found += [
-                {**entry, "tag": name} for name, fields in whole.get("services", {}).items() if _fits(entry, fields)
+                {**_typed(entry), "tag": name}
+                for name, fields in whole.get("services", {}).items()
+                if _fits(entry, fields)
             ]
     return found
+
+
+def _typed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: int(value) if name in _NUMBERS and isinstance(value, str) and value.isdecimal() else value
+        for name, value in entry.items()
+    }
 
 
 def _fits(entry: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -89,10 +90,12 @@ def _askpass(home: Path) -> Path:
     try:
         if not place.exists():
             home.mkdir(parents=True, exist_ok=True)
-            temporary = place.with_name(f".askpass.{os.getpid()}")
-            temporary.write_text(_ASKPASS)
-            temporary.chmod(0o700)
-            temporary.replace(place)
+            # Not named by the process: pods with one cachedir have one process number.
+            number, temporary = tempfile.mkstemp(dir=home, prefix=".askpass.")
+            with os.fdopen(number, "w") as file:
+                file.write(_ASKPASS)
+                os.fchmod(number, 0o700)
+            Path(temporary).replace(place)
     except OSError as error:
         raise GitFault(f"{error.filename or place}: {error.strerror}") from error
     return place

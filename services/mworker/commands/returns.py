@@ -82,6 +82,12 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
             desk.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
             )
+        if recorded.differs:
+            desk.log.warning(
+                "a second result of a job, which is not that of the first, was dropped: two minions may have this id and its key"
+                " (a machine that was copied); give one another id, or remove its keys from its pki_dir",
+                extra={"minion": minion_id, "jid": result["jid"]},
+            )
         if recorded.waited_for:
             send_waiting(desk, minion_id)
     desk.metrics.returns.labels(outcome).inc()

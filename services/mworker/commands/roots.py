@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from services.kit.control import ControlError
+from services.kit.whole_files import put
 
 #: Environment -> directories.
 Roots: TypeAlias = Mapping[str, Sequence[str]]
@@ -59,9 +60,7 @@ def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int 
         return f"Invalid path: {path}"
     try:
         full.parent.mkdir(parents=True, exist_ok=True)
-        beside = full.with_name(f".{full.name}.{os.getpid()}")
-        beside.write_text(data, "utf-8")
-        beside.replace(full)
+        put(full, data.encode(), 0o666)
     except OSError as error:
         raise ControlError("FileError", f"{full} cannot be written: {error.strerror}") from error
     return f"Wrote data to file {full}"

@@ -82,6 +82,18 @@ class OrchestrationMaster:
             raise CommandError(f"'{job.batch}' is neither a number of minions nor a percentage") from error
         return dict(sorted(answers.found.items()))
 
+    def publish(self, job: MinionJob) -> dict[str, Any]:
+        """A job that nobody waits for."""
+        try:
+            done = _publish(
+                self._here(), job, job.tgt, job.tgt_type, job.fun, on_the_wire(list(job.arg), dict(job.kwarg))
+            )
+        except ControlError as error:
+            raise CommandError(error.message) from error
+        except ControlTimeout as error:
+            raise CommandError(str(error)) from error
+        return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
+
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
         """The results of runners that run at the same time."""
         tools = self._here()

@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import zmq
 
+from saltwire.keys import PrivateKey
 from services.kit.config import ConfigError
 from services.kit.keygen import main, make_keys
 from services.kit.links import NAMES, LinkKeys
@@ -62,6 +64,31 @@ def test_a_lost_directory_is_filled_again_and_the_master_stays_the_same(keys: Pa
     # Its own CurveZMQ key is a new one, which all others learn.
     assert all(LinkKeys.load(keys / name).known[lost] == LinkKeys.load(keys / lost).public for name in NAMES)
     assert {path.parts[-3] for path in made if path.name == f"{lost}.pub"} == set(NAMES)
+
+
+def test_of_two_that_make_keys_at_once_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicas of a master that start together with one empty volume."""
+    generate, pair = PrivateKey.generate, zmq.curve_keypair
+    monkeypatch.setattr(PrivateKey, "generate", lambda bits: (another(), generate(bits))[1])
+    monkeypatch.setattr(zmq, "curve_keypair", lambda: (another(), pair())[1])
+    found: list[dict[str, bytes]] = []
+
+    def another() -> None:
+        """Somebody makes all keys, just when a key of ours is made."""
+        monkeypatch.setattr(PrivateKey, "generate", generate)
+        monkeypatch.setattr(zmq, "curve_keypair", pair)
+        make_keys(tmp_path)
+        found.append(contents(tmp_path))
+
+    make_keys(tmp_path)
+    assert found == [contents(tmp_path)]
+    shutil.rmtree(tmp_path / "publisher")
+    shutil.rmtree(tmp_path / "mworker")
+    monkeypatch.setattr(PrivateKey, "generate", lambda bits: (another(), generate(bits))[1])
+    make_keys(tmp_path)
+    assert len(found) == 2
+    assert found[1] == contents(tmp_path)
+    assert not list(tmp_path.rglob(".*")), "a temporary file was left"
 
 
 def test_two_masters_are_one_too_many(keys: Path) -> None:

@@ -60,6 +60,18 @@ def serving(place: Path) -> Iterator[Serving]:
     made.close()
 
 
+def test_a_minion_that_ends_late_leaves_its_successors_socket(place: Path) -> None:
+    """One that is told to end lets its jobs finish for some seconds; the next may have begun meanwhile."""
+    late = ControlSocket(place)
+    successor = Serving(place)
+    late.close()
+    try:
+        assert ask(place, {"verb": "list"}) == {"told": {"verb": "list"}}
+    finally:
+        successor.close()
+    assert not (place / "minion.sock").exists()
+
+
 @pytest.mark.usefixtures("serving")
 def test_a_question_is_answered(place: Path) -> None:
     assert ask(place, {"verb": "list"}, 5) == {"told": {"verb": "list"}}

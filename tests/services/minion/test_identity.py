@@ -41,6 +41,23 @@ def test_an_old_minion_keeps_it(pki: Path) -> None:
     assert loaded.master() is None
 
 
+def test_of_several_that_make_a_pair_at_once_one_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for each of several masters: their next sign-ins find the pair gone together."""
+    others: list[Identity] = []
+    generate = PrivateKey.generate
+
+    def slowly(bits: int) -> PrivateKey:
+        if not others:
+            monkeypatch.setattr(PrivateKey, "generate", generate)
+            others.append(Identity.load("web1", tmp_path, 2048))
+        return generate(bits)
+
+    monkeypatch.setattr(PrivateKey, "generate", slowly)
+    ours = Identity.load("web1", tmp_path, 2048)
+    assert [other.private.to_pem() for other in others] == [ours.private.to_pem()]
+    assert (tmp_path / "minion.pub").read_text().strip() == ours.private.public.pem
+
+
 def test_a_lost_public_key_is_written_again_and_nothing_else(pki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     public = (pki / "minion.pub").read_bytes()
     (pki / "minion.pub").unlink()
@@ -50,7 +67,7 @@ def test_a_lost_public_key_is_written_again_and_nothing_else(pki: Path, monkeypa
     def refuse(path: Path, content: bytes, mode: int) -> None:
         raise OSError(30, "Read-only file system", str(path))
 
-    monkeypatch.setattr(identity_module, "_write", refuse)
+    monkeypatch.setattr(identity_module, "put", refuse)
     Identity.load("web1", pki, 2048).master()
 
 

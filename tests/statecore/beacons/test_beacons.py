@@ -266,7 +266,8 @@ def test_lines_of_a_log(plain):
 
 def test_the_journal(plain):
     """journalctl is played: its options and its last line are those of systemd 247 and later."""
-    entries = [{"SYSLOG_IDENTIFIER": "sshd", "PRIORITY": "6", "MESSAGE": "in"}, {"SYSLOG_IDENTIFIER": "cron"}]
+    entries = [{"SYSLOG_IDENTIFIER": "sshd", "PRIORITY": "6", "MESSAGE": "17", "_SYSTEMD_SESSION": "c1"}]
+    entries.append({"SYSLOG_IDENTIFIER": "cron"})
     asked: list[Any] = []
 
     def journalctl(words: Any) -> CommandResult:
@@ -278,7 +279,7 @@ def test_the_journal(plain):
     config = [{"services": {"sshd": {"SYSLOG_IDENTIFIER": "sshd", "PRIORITY": 6}}}]
     assert run(plain, "journald", "validate", config, ctx) == VALID
     assert run(plain, "journald", "beacon", config, ctx) == []
-    assert run(plain, "journald", "beacon", config, ctx) == [{**entries[0], "tag": "sshd"}]
+    assert run(plain, "journald", "beacon", config, ctx) == [{**entries[0], "PRIORITY": 6, "tag": "sshd"}]
     run(plain, "journald", "beacon", config, ctx)
     assert asked == ["--lines=0", "--after-cursor=s=1", "--after-cursor=s=2"]
     assert not plain.loader.__class__().has("beacons", "journald.beacon", plain.context())

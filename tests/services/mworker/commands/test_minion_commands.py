@@ -35,13 +35,16 @@ class TestReturn:
         assert worker.events == [(f"salt/job/{JID}/ret/web1", {**stored, "cmd": "_return"})]
         assert worker.store.presence.present(0) == {"web1"}
 
-    def test_twice_is_once(self, worker: Worker) -> None:
+    def test_twice_is_once(self, worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
         minion = worker.minion()
         assert minion.ask("_return", **self.ret()) is None
+        assert minion.ask("_return", **self.ret()) is None
+        assert "two minions may have this id" not in caplog.text
         assert minion.ask("_return", **self.ret(**{"return": "other"})) is None
         assert worker.store.jobs.returns(JID)["web1"]["return"] is True
         assert len(worker.events) == 1
-        assert worker.count("salt_job_returns_total", result="duplicate") == 1
+        assert worker.count("salt_job_returns_total", result="duplicate") == 2
+        assert "two minions may have this id" in caplog.text
 
     def test_a_large_one_is_kept_compressed_and_told_whole(self, new_worker: Callable[..., Worker]) -> None:
         worker = new_worker(compress_return_bytes=2000)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from services.kit.config import MasterOptions
+from services.kit.control import ControlError
 from services.mworker.runners import RUNNERS, saltutil, users
 from services.mworker.runners.runner import RunnerFault
-from statecore.errors import CommandError
+from statecore.errors import CommandError, InvocationError
 from statecore.runtime import local_runtime
 
 OWN = """
@@ -163,6 +164,15 @@ def each(tgt):
     return [*returns, client.cmd_subset(tgt, "f", subset=1)]
 
 
+def begun(tgt):
+    client = salt.client.LocalClient(__opts__["conf_file"])
+    return [client.cmd_async(tgt, "f", [1], kwarg={"a": 2}, timeout=5), client.run_job(tgt, "f", ret="local_cache")]
+
+
+def numbered():
+    return salt.client.LocalClient().cmd_async("*", "f", jid="20261121120000000000")
+
+
 def runner():
     return salt.runner.RunnerClient(__opts__).cmd("test.arg", [1], kwarg={"a": 2})
 
@@ -199,6 +209,34 @@ def test_clients_of_all_kinds(tools: Any, tmp_path: Path, monkeypatch: pytest.Mo
     assert _call(tools, "clients.wheel", "key.list") == ["key.list", {"match": "m"}]
     with pytest.raises(CommandError, match=r"key\.none"):
         _call(tools, "clients.wheel", "key.none")
+
+
+def test_a_client_begins_jobs_that_nobody_waits_for(tools: Any, tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def call(command: str, **fields: Any) -> dict[str, Any]:
+        asked.append({"command": command, **fields})
+        if fields["tgt"] == "refused*":
+            raise ControlError("AuthorizationError", "ann may not")
+        known = fields["tgt"] == "web*"
+        return {"jid": "7" if known else None, "minions": ["web1"] if known else [], "missing": []}
+
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients/clients.py").write_text(CLIENTS)
+    tools.options = MasterOptions(runner_dirs=[str(tmp_path / "clients")], extension_modules=str(tmp_path / "ext"))
+    tools.control = SimpleNamespace(call=call)
+    assert _call(tools, "clients.begun", "web*") == ["7", {"jid": "7", "minions": ["web1"]}]
+    assert {fields["command"] for fields in asked} == {"publish"}
+    assert [(fields["fun"], fields["user"], fields["ret"]) for fields in asked] == [
+        ("f", "ann", ""),
+        ("f", "ann", "local_cache"),
+    ]
+    assert asked[0]["arg"] == [1, {"a": 2, "__kwarg__": True}]
+    assert _call(tools, "clients.begun", "none*") == [0, {}]
+    with pytest.raises(CommandError, match="ann may not"):
+        _call(tools, "clients.begun", "refused*")
+    with pytest.raises(InvocationError, match=r"LocalClient\.run_job: not supported: jid"):
+        _call(tools, "clients.numbered")
 
 
 def test_a_minion_has_no_client(tmp_path: Path) -> None:

@@ -47,6 +47,41 @@ class LocalClient:
         answers = _asked("cmd", MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout))
         return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
+    def run_job(
+        self,
+        tgt: Any,
+        fun: str,
+        arg: Sequence[Any] = (),
+        tgt_type: str = "glob",
+        ret: str = "",
+        timeout: float | None = None,
+        jid: str = "",
+        kwarg: Mapping[str, Any] | None = None,
+        listen: bool = False,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """``jid`` and ``minions`` of a job that nobody waits for; empty where no minion is meant. Raises as ``cmd``.
+
+        ``timeout`` and ``listen`` are about waiting: they change nothing.
+        """
+        _refuse("run_job", {**({"jid": jid} if jid else {}), **kwargs})
+        return _master("run_job").publish(MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret))
+
+    def cmd_async(
+        self,
+        tgt: Any,
+        fun: str,
+        arg: Sequence[Any] = (),
+        tgt_type: str = "glob",
+        ret: str = "",
+        jid: str = "",
+        kwarg: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> str | int:
+        """The JID of a job that nobody waits for (``jobs.lookup_jid`` shows what came of it); 0 where no minion is meant."""
+        made = self.run_job(tgt, fun, arg, tgt_type, ret, jid=jid, kwarg=kwarg, **kwargs)
+        return str(made["jid"]) if made else 0
+
     def cmd_iter(
         self,
         tgt: Any,
