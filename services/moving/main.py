@@ -17,6 +17,7 @@ import yaml
 
 from services.kit.commandline import CommandError, Exit, run_command
 from services.kit.config import ConfigError, load_master
+from services.kit.interrupts import INTERRUPTED
 from services.moving import keys
 from services.moving.files import Option, joined, read_options
 from services.moving.settings import Fate, fate_of, is_salts
@@ -35,12 +36,12 @@ _SIGNS = ("master_sign", "master_pubkey_signature")
 
 def import_main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 with ``--check`` where something is not supported, or where something cannot be read or written."""
-    return run_command(lambda: _import(argv))
+    return run_command(lambda: _import(argv), INTERRUPTED)
 
 
 def export_main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 where something cannot be read or written."""
-    return run_command(lambda: _export(argv))
+    return run_command(lambda: _export(argv), INTERRUPTED)
 
 
 def _import(argv: Sequence[str]) -> int:
