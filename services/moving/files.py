@@ -19,6 +19,8 @@ class Option(NamedTuple):
     line: int
     name: str
     value: Any
+    #: Of a map: its keys, and the lines that they are in.
+    lines: Mapping[str, int] = {}
 
     @property
     def place(self) -> str:
@@ -66,9 +68,15 @@ def _options(path: Path) -> Iterator[Option]:
         return
     if not isinstance(data, dict) or root is None:
         raise CommandError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}", Exit.CONFIG)
-    lines = {str(key.value): key.start_mark.line + 1 for key, _ in root.value}
+    lines, below = _lines(root), {str(key.value): _lines(node) for key, node in root.value}
     for name, value in data.items():
-        yield Option(path, lines.get(str(name), 1), str(name), value)
+        yield Option(path, lines.get(str(name), 1), str(name), value, below.get(str(name), {}))
+
+
+def _lines(node: yaml.Node) -> dict[str, int]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
 
 
 def joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -119,6 +119,31 @@ def test_import(
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
+def test_node_groups_that_cannot_be_parsed_are_told_and_left_out(
+    bring: Callable[..., int], stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = {
+        "web": "G@os:Debian and (web*",
+        "db": "L@db1,db2",
+        "both": "N@db or N@web",
+        "numbers": 5,
+        "ranges": "R@%web",
+        "through": "N@more",
+    }
+    (stock / "master").write_text(yaml.safe_dump({"interface": "127.0.0.1", "nodegroups": groups}, sort_keys=False))
+    (stock / "master.d" / "late.conf").write_text("nodegroups: {more: [web1, web2]}")
+    assert bring("--check") == 1
+    said = capsys.readouterr().out
+    assert said.partition("Not supported:\n")[2].splitlines() == [
+        f"  {stock}/master:3: nodegroups: the group 'web': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
+        f"  {stock}/master:5: nodegroups: the group 'both': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
+        f"  {stock}/master:6: nodegroups: the group 'numbers': the node group 'numbers' must be text or a list, not 5",
+    ]
+    assert bring() == 0
+    kept = load_master(str(tmp_path / "etc"), env={}).nodegroups
+    assert kept == {"db": "L@db1,db2", "ranges": "R@%web", "through": "N@more", "more": ["web1", "web2"]}
+
+
 def test_back_again(bring: Callable[..., int], stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sign = PrivateKey.generate()
     pki = stock / "pki" / "master"
