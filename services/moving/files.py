@@ -34,13 +34,18 @@ def read_options(directory: Path, name: str) -> list[Option]:
     Raises CommandError with the place of what is no YAML, or is no map of options.
     """
     main = directory / name
-    if not main.is_file():
+    try:
+        there = main.is_file()
+        more = sorted((directory / f"{name}.d").glob("*.conf"))
+    except OSError as error:
+        raise CommandError(f"{main}: cannot be read: {error.strerror}") from error
+    if not there:
         raise CommandError(f"{main}: is not there; name the directory of the master's configuration", Exit.USAGE)
     found = list(_options(main))
     for option in list(found):
         if option.name == "include":
             found += _included(directory, option)
-    for path in sorted((directory / f"{name}.d").glob("*.conf")):
+    for path in more:
         found += _options(path)
     return found
 

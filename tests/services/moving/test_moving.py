@@ -258,3 +258,12 @@ def test_every_option_of_salt_has_a_fate(oracle: Oracle) -> None:
     for name in ("aes_rotation_interval", "control_acl", "redis_url", "reqserver_host", "worker_silence"):
         assert name not in known
         assert not is_salts(name)
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_a_configuration_that_cannot_be_looked_at_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / ("x" * 300)
+    assert main([command, "--config", str(config), "--keys", str(tmp_path / "k"), "--out", str(tmp_path / "o")]) == 1
+    assert capsys.readouterr().err == f"ERROR: {config}/master: cannot be read: File name too long\n"
