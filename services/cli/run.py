@@ -6,7 +6,6 @@ What shows something as it goes on runs here: ``state.event`` the event bus, ``j
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from services.kit.bus import EventSubscriber
 from services.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.documentation import documentation
 from services.kit.jobs.returns import NO_MATCH
 from services.kit.jobs.runner_results import NotYet, runner_results
 from services.kit.output.flags import Printer, add_output_flags
@@ -150,12 +150,10 @@ def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer
     docs = result["return"]
     if not isinstance(docs, Mapping):
         raise CommandError(str(docs))
-    here = {
-        fun: inspect.cleandoc(text) for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")
-    }
+    here = {fun: text for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")}
     docs = {**docs, **here}
     for fun in sorted(docs):
-        printer.say(f"{fun}:\n{docs[fun]}")
+        printer.say(documentation(fun, str(docs[fun])))
     return exit_code(result)
 
 

@@ -22,6 +22,7 @@ from services.cli.request import SaltRequest, parse_request
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions, shown
 from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from services.kit.documentation import documentation
 from services.kit.jobs.batch import run_batch
 from services.kit.jobs.returns import NO_MATCH, retcode_of
 from services.kit.jobs.subset import draw
@@ -323,7 +324,7 @@ class _Returns:
             if self._printer.options.out:
                 self._printer.show({fun: text})
             else:
-                self._printer.say(f"{fun}:\n{text}\n")
+                self._printer.say(documentation(fun, text))
         return self._code()
 
     def _code(self) -> int:

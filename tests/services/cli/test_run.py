@@ -158,7 +158,7 @@ def test_quiet_says_nothing_of_progress_either(master: Callable[..., Any], capsy
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master(JOB, [(0, *done({"b.b": "B.", "a.a": "A."}))])
     assert run.run(["-d", "a"], fake.outside()) == 0
-    assert capsys.readouterr().out == "a.a:\nA.\nb.b:\nB.\n"
+    assert capsys.readouterr().out == "a.a:\n\n    A.\n\nb.b:\n\n    B.\n\n"
     assert (fake.sent("runner")[0]["fun"], fake.sent("runner")[0]["arg"]) == ("sys.doc", ["a"])
 
 
