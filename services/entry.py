@@ -42,6 +42,9 @@ COMMANDS: Mapping[str, Command] = {
 #: sysexits' EX_USAGE, as Salt's commands have it.
 EX_USAGE = 64
 
+#: What argparse ends a process with for it. No command ends so by itself: they return their codes.
+_ARGPARSE = 2
+
 
 def usage() -> str:
     """What ``saltern --help`` prints."""
@@ -50,7 +53,7 @@ def usage() -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command named by the first argument. Exit code: the command's own, 64 for an unknown one."""
+    """Runs the command named by the first argument. Exit code: the command's own, 64 for a wrong command line."""
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(usage())
@@ -63,5 +66,8 @@ def main(argv: list[str] | None = None) -> int:
         )
         return EX_USAGE
     defer()
-    code: int = getattr(importlib.import_module(COMMANDS[name].module), COMMANDS[name].main)(rest)
+    try:
+        code: int = getattr(importlib.import_module(COMMANDS[name].module), COMMANDS[name].main)(rest)
+    except SystemExit as end:
+        raise SystemExit(EX_USAGE if end.code == _ARGPARSE else end.code) from None
     return code

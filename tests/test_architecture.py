@@ -515,6 +515,7 @@ ROOMS: Mapping[str, Room] = {
     "saltwire": Room(),
     "masterstore": Room(),
     "services": Room(open_inside=False),
+    "services.start": Room(("services.kit",)),
     "services.kit": Room(("saltwire", "statecore")),
     **{
         f"services.{role}": Room(("services.kit", *LIBRARIES))
@@ -550,6 +551,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
                 "statecore.__init__",
                 *("statecore.deferred", "statecore.deferred_modules"),
                 "services.entry",
+                "services.kit.interrupts",
                 "services.minion.call",
             ),
             *("services.minion.duties", "services.minion.learned", "services.minion.zygote"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -95,7 +96,9 @@ def _called(call: Call, served: Served, function: str, ctx: Context, loader: Loa
         raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
     own = served.functions[function]
     if fault := served.misfit(function, own.__name__, call.args, keywords):
-        return _failed(f"Passed invalid arguments to {call.fun}: {fault}\n{inspect.getdoc(own) or ''}")
+        return _failed(
+            f"Passed invalid arguments to {call.fun}: {fault}\n\n{textwrap.indent(inspect.getdoc(own) or '', '    ')}"
+        )
     executors = executors_of(job, ctx.opts, own="jid" in job)
     data = {**job, "fun": call.fun}
     value = executed(executors, data, served.bound(function, ctx), call.args, keywords, ctx, loader)

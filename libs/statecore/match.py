@@ -202,6 +202,8 @@ def _nodegroup(tgt: Any, language: _Language) -> Matcher:
 def _group(name: str, language: _Language) -> str:
     """The compound expression of a node group; words that are nothing but minion ids are a list of minions."""
     group = language.nodegroups[name]
+    if not isinstance(group, str | list | tuple):
+        raise TargetError(f"the node group '{name}' must be text or a list, not {group!r}")
     words = group.split() if isinstance(group, str) else [str(word) for word in group]
     plain = all(word not in OPERATORS and not set(word) & _NOT_IN_IDS for word in words)
     return "L@" + ",".join(words) if plain and len(words) > 1 else " ".join(words)

@@ -51,6 +51,37 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 #: Functions whose first argument names SLS files.
 _APPLIES = frozenset(("state.apply", "state.sls", "state.show_sls", "state.sls_exists", "state.sls_id"))
 
+#: The same of runners.
+_ORCHESTRATES = frozenset(
+    ("state.orch", "state.orchestrate", "state.sls", "state.orch_show_sls", "state.orchestrate_show_sls")
+)
+
+#: Functions and runners whose arguments are names of their own kind.
+_DOCUMENTS = frozenset(("sys.doc", "sys.argspec", "doc.runner"))
+
+#: Options that say that a target is about something else than ids.
+_NOT_IDS = frozenset(
+    (
+        *("-G", "--grain", "-P", "--grain-pcre", "-I", "--pillar", "-J", "--pillar-pcre"),
+        *("-S", "--ipcidr", "-R", "--range", "-C", "--compound"),
+    )
+)
+
+#: Option -> what it takes.
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "--state-output": tuple(
+        f"{form}{ids}" for form in ("full", "terse", "mixed", "changes", "filter") for ids in ("", "_id")
+    ),
+    "--state-verbose": ("true", "false"),
+}
+
+#: Command of saltern -> its first word.
+_VERBS: Mapping[str, tuple[str, ...]] = {
+    "completion": ("bash", "fish", "zsh"),
+    "lab": ("up", "down"),
+    "store": ("check", "repair", "migrate"),
+}
+
 
 class Line(NamedTuple):
     """A command line up to the cursor."""
@@ -115,6 +146,8 @@ def candidates(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
 
 
 def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
+    if line.option in _VALUES:
+        return _VALUES[line.option]
     if line.option in ("--out", "--output"):
         return [str(name) for name in names["outputters"]]
     if line.option.endswith("log-level") or line.option == "--log-file-level":
@@ -129,14 +162,17 @@ def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
 def _of_place(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
     place = len(line.before)
     if line.program == "saltern":
-        return _fitting(names["commands"], line.word) if place == 0 else []
+        words = names["commands"] if place == 0 else _VERBS.get(line.before[0], ()) if place == 1 else ()
+        return _fitting(words, line.word)
     if line.program == "salt-run":
-        return _fitting(names["runners"], line.word) if place == 0 else []
+        return _of_runner(line.before, line.word, names)
     if line.program == "salt-call":
         return _of_call(line.before, line.word, names)
     if line.program not in ("salt", "salt-cp"):
         return []
     if place == 0:
+        if line.options & _NOT_IDS:
+            return []
         if line.options & {"-N", "--nodegroup"}:
             return _fitting(ask("minions").get("nodegroups", ()), line.word)
         minions = ask("minions").get("minions", ())
@@ -148,7 +184,15 @@ def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list
     """A function, several of them with commas, or the SLS files that a state run is about."""
     if not before:
         return _in_list(names["functions"], word)
+    if before[0] in _DOCUMENTS:
+        return _fitting(names["functions"], word)
     return _in_list(_sls_names(), word) if before[0] in _APPLIES and len(before) == 1 else []
+
+
+def _of_runner(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
+    if not before or before[0] in _DOCUMENTS:
+        return _fitting(names["runners"], word)
+    return _in_list(_sls_names(), word) if before[0] in _ORCHESTRATES and len(before) == 1 else []
 
 
 def _fitting(found: Iterable[str], word: str) -> list[str]:

@@ -11,7 +11,7 @@ SHELLS = ("bash", "fish", "zsh")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0; 2 for another shell."""
+    """Exit code 0; 64 for another shell."""
     parser = argparse.ArgumentParser(prog="saltern completion", description=__doc__)
     parser.add_argument("shell", choices=SHELLS)
     sys.stdout.write(script(parser.parse_args(argv).shell))

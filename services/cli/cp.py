@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from services.cli import report
 from services.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from services.cli.request import add_target_flags, names_of
 from services.kit.arguments import on_the_wire
 from services.kit.commandline import CommandError, CommandParser, Exit
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from services.kit.jobs.returns import NO_MATCH
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer, add_output_flags
 from statecore.named_tuple import NamedTuple
@@ -182,7 +182,7 @@ def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
             printer.show(results)
         raise
     if not results:
-        printer.say(report.NO_MATCH)
+        printer.say(NO_MATCH)
         return Exit.OK if stock_codes() else Exit.NO_RETURN
     printer.show(results)
     return Exit.OK if all(said is True for files in results.values() for said in files.values()) else Exit.GENERIC

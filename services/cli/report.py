@@ -9,7 +9,6 @@ from typing import Any
 
 from services.kit.jobs.returns import retcode_of
 
-NO_MATCH = "No minions matched the target. No command was sent, no jid was assigned."
 NO_RETURN = "ERROR: No return received"
 FAILED = "ERROR: Minions returned with non-zero exit code"
 

@@ -6,14 +6,13 @@ What shows something as it goes on runs here: ``state.event`` the event bus, ``j
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from services.cli.export_jobs import export_jobs
-from services.cli.outside import Outside, no_bus, run_guarded
+from services.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from services.cli.runner_words import undashed
 from services.cli.watch_events import watch_events
 from services.cli.watch_job import JobWatcher, jid_of
@@ -22,6 +21,8 @@ from services.kit.bus import EventSubscriber
 from services.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
 from services.kit.config import ClientOptions
 from services.kit.control import CONTROL_PATIENCE, ControlClient
+from services.kit.documentation import documentation
+from services.kit.jobs.returns import NO_MATCH
 from services.kit.jobs.runner_results import NotYet, runner_results
 from services.kit.output.flags import Printer, add_output_flags
 
@@ -35,7 +36,8 @@ examples:
   salt-run state.event 'salt/job/*' pretty=True count=3
 
 Exit codes: 0 done; 1 the runner failed or the master refused (an unknown function, say), or the runner's own retcode;
-64 wrong command line; 69 the master does not answer; 78 wrong configuration. Ctrl-C leaves the runner running: 0.
+2 the runner asked minions, and none matched; 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+Ctrl-C leaves the runner running: 0.
 """
 
 
@@ -148,18 +150,18 @@ def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer
     docs = result["return"]
     if not isinstance(docs, Mapping):
         raise CommandError(str(docs))
-    here = {
-        fun: inspect.cleandoc(text) for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")
-    }
+    here = {fun: text for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")}
     docs = {**docs, **here}
     for fun in sorted(docs):
-        printer.say(f"{fun}:\n{docs[fun]}")
+        printer.say(documentation(fun, str(docs[fun])))
     return exit_code(result)
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """The runner's retcode where it tells one (orchestrations do), else 0 for success and 1."""
+    """The runner's retcode where it tells one (orchestrations do, and who asked no minion), else 0 for success and 1."""
     value = result.get("return")
+    if value == NO_MATCH and stock_codes():
+        return Exit.OK
     data = value.get("data") if isinstance(value, Mapping) else None
     for place in (result, value, data):
         if isinstance(place, Mapping) and isinstance(place.get("retcode"), int):

@@ -22,8 +22,9 @@ from services.cli.request import SaltRequest, parse_request
 from services.kit.commandline import CommandError, Exit
 from services.kit.config import ClientOptions, shown
 from services.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from services.kit.documentation import documentation
 from services.kit.jobs.batch import run_batch
-from services.kit.jobs.returns import retcode_of
+from services.kit.jobs.returns import NO_MATCH, retcode_of
 from services.kit.jobs.subset import draw
 from services.kit.jobs.watch import Watch
 from services.kit.output.flags import Printer
@@ -209,7 +210,7 @@ def _on_stderr(text: str) -> None:
 
 
 def _no_match(printer: Printer) -> int:
-    printer.say(report.NO_MATCH)
+    printer.say(NO_MATCH)
     sys.stderr.write(f"{report.NO_RETURN}\n")
     return Exit.NO_RETURN
 
@@ -323,7 +324,7 @@ class _Returns:
             if self._printer.options.out:
                 self._printer.show({fun: text})
             else:
-                self._printer.say(f"{fun}:\n{text}\n")
+                self._printer.say(documentation(fun, text))
         return self._code()
 
     def _code(self) -> int:

@@ -18,6 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
+from services.kit.interrupts import SAID
 from services.kit.options_reading import ConfigError
 from statecore.named_tuple import NamedTuple
 
@@ -171,8 +172,9 @@ def words_of_stdin(words: Sequence[str]) -> list[str]:
     return [*kept, *sys.stdin.read().splitlines()]
 
 
-def run_command(body: Callable[[], int]) -> int:
-    """The exit code of ``body``; CommandError and ConfigError become a line on stderr and their code.
+def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
+    """The exit code of ``body``; CommandError and ConfigError become a line on stderr and their code, Ctrl-C
+    one and ``interrupted``.
 
     Anything else that ``body`` raises is a defect and shows as one.
     """
@@ -186,8 +188,8 @@ def run_command(body: Callable[[], int]) -> int:
         code = body()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.stderr.write("\nExiting gracefully on Ctrl-c\n")
-        return Exit.OK
+        sys.stderr.write(SAID)
+        return interrupted
     except BrokenPipeError:
         # The reader (less, head) has seen enough.
         _silence_stdout()

@@ -9,6 +9,7 @@ own, too (``saltern keygen --operator``).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -99,6 +100,11 @@ class LinkKeys:
         try:
             secret = (directory / "curve.secret").read_bytes().strip()
             return cls(secret, zmq.curve_public(secret), read_known(directory), directory)
+        except PermissionError as error:
+            raise ConfigError(
+                f"{error.filename}: {error.strerror} to user {os.geteuid()}. A role's is its user's (`saltern keygen --owner`); "
+                "for an operator `saltern keygen --out DIR --operator NAME` makes DIR/NAME, which option key_dir names"
+            ) from error
         except OSError as error:
             raise ConfigError(
                 f"{error.filename}: {error.strerror}. Keys are made by `saltern keygen --out DIR`; "

@@ -6,6 +6,7 @@ is nobody's concern here: a process that stands on these options ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -42,9 +43,10 @@ def spared_options(file_name: str, config_dir: str | None = None, env: Mapping[s
 
 
 def _texts(directory: Path, file_name: str) -> Iterator[str]:
-    for path in (directory / file_name, *sorted((directory / f"{file_name}.d").glob("*.conf"))):
-        try:
+    # What cannot be read says nothing: that it cannot be read is what the process has to say.
+    paths = [directory / file_name]
+    with contextlib.suppress(OSError):
+        paths += sorted((directory / f"{file_name}.d").glob("*.conf"))
+    for path in paths:
+        with contextlib.suppress(OSError):
             yield path.read_text("utf-8", errors="replace")
-        except OSError:
-            # What cannot be read says nothing: that it cannot be read is what the process has to say.
-            continue

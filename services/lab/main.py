@@ -19,6 +19,7 @@ from pathlib import Path
 
 from masterstore.store import Store
 from services.kit.config import ConfigError
+from services.kit.interrupts import INTERRUPTED
 from services.lab import files, settings
 from services.lab.errors import KeyStuckError, LabError
 from services.lab.leftovers import end_all, marked
@@ -30,9 +31,6 @@ from services.lab.redis_server import find_redis_server, redis_url
 from services.lab.supervisor import Supervisor, clean_environment, render, wait_until
 
 _DEFAULT_DIR = ".lab"
-
-#: Exit code after Ctrl-C, as shells have it.
-_INTERRUPTED = 130
 
 #: Seconds that supervisord has to stop all programs: each may take its 15, most take less than one.
 _DOWN_SECONDS = 90.0
@@ -55,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"saltern lab: {error.filename}: {error.strerror}\n")
     except KeyboardInterrupt:
         sys.stderr.write("\nsaltern lab: interrupted\n")
-        return _INTERRUPTED
+        return INTERRUPTED
     return 1
 
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
 from services.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, leave, run_command
+from services.kit.documentation import documentation
 from services.kit.executors import add_executor_flags, executors
 from services.kit.logs import configure
 from services.kit.minion_options import MinionOptions, extension_directory, load_minion
@@ -159,7 +160,7 @@ def _show_documentation(returned: Returned, printer: Printer) -> int:
         raise CommandError(str(returned.value))
     for fun in sorted(returned.value):
         if returned.value[fun]:
-            printer.say(f"{fun}:\n{returned.value[fun]}\n")
+            printer.say(documentation(fun, str(returned.value[fun])))
     return Exit.OK
 
 

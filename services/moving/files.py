@@ -19,6 +19,8 @@ class Option(NamedTuple):
     line: int
     name: str
     value: Any
+    #: Of a map: its keys, and the lines that they are in.
+    lines: Mapping[str, int] = {}
 
     @property
     def place(self) -> str:
@@ -32,13 +34,18 @@ def read_options(directory: Path, name: str) -> list[Option]:
     Raises CommandError with the place of what is no YAML, or is no map of options.
     """
     main = directory / name
-    if not main.is_file():
+    try:
+        there = main.is_file()
+        more = sorted((directory / f"{name}.d").glob("*.conf"))
+    except OSError as error:
+        raise CommandError(f"{main}: cannot be read: {error.strerror}") from error
+    if not there:
         raise CommandError(f"{main}: is not there; name the directory of the master's configuration", Exit.USAGE)
     found = list(_options(main))
     for option in list(found):
         if option.name == "include":
             found += _included(directory, option)
-    for path in sorted((directory / f"{name}.d").glob("*.conf")):
+    for path in more:
         found += _options(path)
     return found
 
@@ -66,9 +73,15 @@ def _options(path: Path) -> Iterator[Option]:
         return
     if not isinstance(data, dict) or root is None:
         raise CommandError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}", Exit.CONFIG)
-    lines = {str(key.value): key.start_mark.line + 1 for key, _ in root.value}
+    lines, below = _lines(root), {str(key.value): _lines(node) for key, node in root.value}
     for name, value in data.items():
-        yield Option(path, lines.get(str(name), 1), str(name), value)
+        yield Option(path, lines.get(str(name), 1), str(name), value, below.get(str(name), {}))
+
+
+def _lines(node: yaml.Node) -> dict[str, int]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
 
 
 def joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

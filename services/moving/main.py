@@ -17,9 +17,10 @@ import yaml
 
 from services.kit.commandline import CommandError, Exit, run_command
 from services.kit.config import ConfigError, load_master
+from services.kit.interrupts import INTERRUPTED
 from services.moving import keys
 from services.moving.files import Option, joined, read_options
-from services.moving.settings import Fate, fate_of, is_salts
+from services.moving.settings import Fate, fate_of, group_faults, is_salts
 
 _SALTS = "/etc/salt"
 
@@ -35,12 +36,12 @@ _SIGNS = ("master_sign", "master_pubkey_signature")
 
 def import_main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 with ``--check`` where something is not supported, or where something cannot be read or written."""
-    return run_command(lambda: _import(argv))
+    return run_command(lambda: _import(argv), INTERRUPTED)
 
 
 def export_main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 where something cannot be read or written."""
-    return run_command(lambda: _export(argv))
+    return run_command(lambda: _export(argv), INTERRUPTED)
 
 
 def _import(argv: Sequence[str]) -> int:
@@ -50,7 +51,7 @@ def _import(argv: Sequence[str]) -> int:
     )
     flags = parser.parse_args(argv)
     options = read_options(flags.config, "master")
-    fates = [(option, fate_of(option.name, option.value)) for option in options]
+    fates = _fates(options)
     config = joined([fate.here for _, fate in fates])
     pki = flags.pki or _pki(options, flags.config)
     found = keys.taken(pki, *_sign_names(config))
@@ -72,6 +73,24 @@ def _import(argv: Sequence[str]) -> int:
     if count:
         sys.stdout.write(f"\n{count} keys of minions are in {pki}. When the roles run:\n  salt-key --import {pki}\n")
     return Exit.OK
+
+
+def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
+    """What becomes of each option; of node groups, which may be in several files and name each other, of each that has a fault."""
+    every = joined([{option.name: option.value} for option in options if option.name == "nodegroups"]).get("nodegroups")
+    faults = group_faults(every) if isinstance(every, dict) else {}
+    fates: list[tuple[Option, Fate]] = []
+    for option in options:
+        if option.name != "nodegroups" or not isinstance(option.value, dict):
+            fates.append((option, fate_of(option.name, option.value)))
+            continue
+        good = {name: group for name, group in option.value.items() if name not in faults}
+        if good or not option.value:
+            fates.append((option, fate_of(option.name, good)))
+        for name in (name for name in option.value if name in faults):
+            place = option._replace(line=option.lines.get(str(name), option.line))
+            fates.append((place, Fate("not supported", f"the group '{name}': {faults[name]}")))
+    return fates
 
 
 def _export(argv: Sequence[str]) -> int:

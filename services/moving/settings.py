@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kit.config import ConfigError, MasterOptions, check_master_option
+from statecore.errors import TargetError
+from statecore.match import compile_target
 from statecore.named_tuple import NamedTuple
 
 #: Options of ours that mean something else in Salt, or nothing.
@@ -168,6 +170,17 @@ def fate_of(name: str, value: Any) -> Fate:
         return Fate("not supported", "means something of its own here; see docs/config.md")
     # Settings of modules, which have a dot, and the outputters'.
     return _checked(name, value)
+
+
+def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
+    """Node group -> why nobody can be meant by it, of those that cannot be parsed. Whom a range means is not asked."""
+    faults: dict[str, str] = {}
+    for name in groups:
+        try:
+            compile_target(name, "nodegroup", nodegroups=groups, ranges=lambda text: [])
+        except TargetError as error:
+            faults[name] = str(error)
+    return faults
 
 
 def _checked(name: str, value: Any) -> Fate:

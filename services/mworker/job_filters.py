@@ -36,17 +36,21 @@ class FilterFault(Exception):
 
 
 def filter_of(
-    words: Mapping[str, Any], now_ms: int, minions_like: Callable[[Sequence[str]], Sequence[str]]
+    words: Mapping[str, Any],
+    now_ms: int,
+    minions_like: Callable[[Sequence[str]], Sequence[str]],
+    others: Sequence[str] = (),
 ) -> JobFilter:
     """The filter that the words mean; None and empty ones mean nothing. Raises FilterFault.
 
-    ``minions_like``: the ids that globs stand for.
+    ``minions_like``: the ids that globs stand for. ``others``: filters that the caller reads itself, for who mistypes one.
     """
     unknown = [name for name in words if name not in NAMES]
     if unknown:
-        near = close_matches(unknown[0], NAMES, n=1)
+        known = (*others, *NAMES)
+        near = close_matches(unknown[0], known, n=1)
         hint = f"; the nearest is '{near[0]}'" if near else ""
-        raise FilterFault(f"'{unknown[0]}' is no filter of jobs{hint}. There are {', '.join(NAMES)}")
+        raise FilterFault(f"'{unknown[0]}' is no filter of jobs{hint}. There are {', '.join(known)}")
     given = {name: value for name, value in words.items() if value is not None and value != ""}
     after, before = (moment(given[name], now_ms, name) if name in given else None for name in ("after", "before"))
     if after is not None and before is not None and after >= before:

@@ -13,6 +13,7 @@ from masterstore.keys import SCHEMA_VERSION
 from masterstore.schema import Schema
 from services.kit.commandline import CommandError, Exit, run_command
 from services.kit.config import MasterOptions, load_master
+from services.kit.interrupts import INTERRUPTED
 
 #: Seconds for one answer: a step over a large key takes longer than what roles ask.
 _PATIENCE = 30.0
@@ -24,7 +25,7 @@ _GOES = 3
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 where something is wrong and was not mended, 69 without Redis, 78 for a wrong configuration."""
-    return run_command(lambda: _run(argv))
+    return run_command(lambda: _run(argv), INTERRUPTED)
 
 
 def _run(argv: Sequence[str]) -> int:

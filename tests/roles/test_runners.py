@@ -36,7 +36,6 @@ def _has(*names: str) -> Callable[[Any], bool]:
         (("config.get", "id"), "master"),
         (("config.get", "no:such", "default=d"), "d"),
         (("salt.execute", "web*", "test.arg", "arg=[1]", "kwarg={k: 2}"), lambda value: value["web1"]["args"] == [1]),
-        (("salt.execute", "no-such", "test.ping"), {}),
         (("salt.cmd", "test.arg", "1", "k=2"), lambda value: value["kwargs"]["k"] == 2),
         (("fileserver.envs",), ["base"]),
         (("fileserver.envs", "sources=True"), {"roots": ["base"]}),
@@ -120,7 +119,10 @@ def test_no_password_is_shown(lab: Lab) -> None:
         (("manage.safe_accept", "web1"), "the option roster_file names a file"),
         (("jobs.list_jobs", "ext_source=mysql"), "'mysql.get_jids' is not available"),
         (("jobs.list_jobs", "start_time=soon"), "'soon' is not a time"),
-        (("test.sleep", "nothing=1"), "Passed invalid arguments"),
+        (
+            ("test.sleep", "nothing=1"),
+            "Passed invalid arguments: sleep() got an unexpected keyword argument 'nothing'\n\nUsage:",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -128,6 +130,14 @@ def test_what_runners_refuse(lab: Lab, words: tuple[str, ...], said: str) -> Non
     answer = lab.run("salt-run", *words)
     assert answer.code == 1, answer
     assert said in answer.out + answer.err
+
+
+@pytest.mark.parametrize("fun", ["survey.hash", "survey.diff", "salt.execute", "mine.update"])
+def test_who_asks_nobody_is_told_as_by_salt(lab: Lab, fun: str) -> None:
+    words = ["nobody*"] if fun == "mine.update" else ["nobody*", "test.ping"]
+    runner, salt = lab.run("salt-run", fun, *words), lab.run("salt", "nobody*", "test.ping")
+    assert (runner.code, runner.out) == (salt.code, salt.out)
+    assert runner.code == 2
 
 
 def test_reactions_are_added_to_the_running_reactor_and_taken_away(lab: Lab) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,11 +30,14 @@ GRAINS = {
     "ipv6": ["::1", "2001:db8::5"],
 }
 PILLAR = {"app": {"name": "Shop", "ports": [80, 443]}, "secret": "s3cret", "os": "pillar"}
-NODEGROUPS = {
+NODEGROUPS: dict[str, Any] = {
     "web": "G@roles:web or db*",
     "nested": "N@web and not E@^db",
     "listed": ["web1.example", "or", "other"],
     "looped": "N@looped",
+    "number": 5,
+    "empty": None,
+    "mapped": {"web1": True},
 }
 SUBJECT = Subject(id="web1.example", grains=GRAINS, pillar=PILLAR)
 
@@ -162,6 +166,9 @@ FAULTS = [
     ("N@none", "compound", "none"),
     ("none", "nodegroup", "none"),
     ("looped", "nodegroup", "names itself"),
+    ("number", "nodegroup", "'number' must be text or a list, not 5"),
+    ("empty", "nodegroup", "must be text or a list, not None"),
+    ("mapped", "nodegroup", "must be text or a list"),
     ("web(", "pcre", "no regular expression"),
     ("os:web(", "grain_pcre", "no regular expression"),
     ("10.0.0.0/33", "ipcidr", "neither an address nor a network"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+#: Said instead of returns, in Salt's words, since scripts look for them.
+NO_MATCH = "No minions matched the target. No command was sent, no jid was assigned."
+
 
 def retcode_of(load: Mapping[str, Any]) -> int:
     """The return code of a minion's return; of several functions, the largest."""

@@ -269,6 +269,8 @@ def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, An
     if function is None:
         near = close_matches(fun, RUNNERS, n=1)
         hint = f" The nearest is '{near[0]}'." if near else ""
+        if fun and any(name.startswith(f"{fun}.") for name in RUNNERS):
+            hint = f" It is a module: `salt-run -d {fun}` shows its runners."
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -19,6 +19,9 @@ from services.mworker.job_filters import FilterFault, filter_of, minions_like, m
 from services.mworker.job_status import not_a_jid, shown_states, silence, unknown_job
 from services.mworker.runners.returner_jobs import ReturnerJobs, source_of
 from services.mworker.runners.runner import RunnerFault, RunnerTools
+
+#: Filters of list_jobs that it reads itself, as Salt calls them.
+_SALTS_FILTERS = ("search_function", "search_target", "search_metadata", "start_time", "end_time")
 
 #: Jobs that are read at once where most of them may not be meant.
 _PAGE = 500
@@ -210,10 +213,10 @@ def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[s
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
 
 
-def wanted_jobs(tools: RunnerTools, words: Mapping[str, Any]) -> JobFilter:
-    """The filter that the words mean. Raises RunnerFault."""
+def wanted_jobs(tools: RunnerTools, words: Mapping[str, Any], others: Sequence[str] = ()) -> JobFilter:
+    """The filter that the words mean, as ``filter_of`` reads them. Raises RunnerFault."""
     try:
-        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store))
+        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store), others)
     except FilterFault as error:
         raise RunnerFault(str(error)) from error
 
@@ -251,7 +254,7 @@ def _found(
         words["function"] = function
     if start is not None:
         words["after"] = start
-    wanted = wanted_jobs(tools, words)
+    wanted = wanted_jobs(tools, words, _SALTS_FILTERS)
     if end is not None:
         try:
             # Up to the end of its millisecond: what began then belongs to it.

@@ -24,7 +24,7 @@ def update(
     """Has minions tell what they offer anew: {minion: what mine.update returned}."""
     kwarg = {"clear": clear} | ({} if mine_functions is None else {"mine_functions": mine_functions})
     asked = tools.ask(tgt, tgt_type, "mine.update", kwarg=kwarg)
-    return {minion: load.get("return") for minion, load in asked.returns.items()}
+    return {minion: load.get("return") for minion, load in asked.answers().items()}
 
 
 def _open(value: Any) -> Any:

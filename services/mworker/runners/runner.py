@@ -24,10 +24,12 @@ from services.kit.arguments import on_the_wire
 from services.kit.bus import EventSender, EventSubscriber
 from services.kit.config import MasterOptions
 from services.kit.control import ControlClient, ControlError, ControlTimeout
+from services.kit.jobs.returns import NO_MATCH
 from services.kit.jobs.watch import Watch
 from services.kit.links import LinkKeys
 from services.kit.reactor_rows import wanted_tags
 from services.mworker.durability import durability
+from services.mworker.runners.calling import misuse
 
 _LOG = logging.getLogger("saltern.runner")
 
@@ -36,6 +38,9 @@ _BUS_PATIENCE = 2.0
 
 #: Seconds for which a result is kept for a job cache that is away, and between two tries.
 _STORE_PATIENCE, _STORE_PAUSE = 300.0, 0.5
+
+#: Exit code where no minion matched, as of ``salt``.
+_NOBODY = 2
 
 #: A runner: (tools, arguments...) -> what it returns.
 Runner: TypeAlias = Callable[..., Any]
@@ -54,7 +59,11 @@ class RunnerCall:
 
 
 class RunnerFault(Exception):
-    """A runner cannot do what it was asked; str() is the answer."""
+    """A runner cannot do what it was asked; str() is the answer, ``retcode`` its exit code."""
+
+    def __init__(self, message: str, retcode: int = 1) -> None:
+        super().__init__(message)
+        self.retcode = retcode
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,12 @@ class Asked:
     jid: str
     expected: tuple[str, ...]
     returns: dict[str, dict[str, Any]]
+
+    def answers(self) -> dict[str, dict[str, Any]]:
+        """The returns. Raises RunnerFault where no minion matched."""
+        if not self.jid:
+            raise RunnerFault(NO_MATCH, _NOBODY)
+        return self.returns
 
 
 @dataclass(frozen=True)
@@ -195,9 +210,8 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
         base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
         tools.sender.fire(tags.run_new(call.jid), base)
         with _signs_of_life(call.jid, options):
-            value, success = _run(call, tools)
-            retcode = retcode_of(value) if success else 1
-            result = {**base, "return": value, "success": success and not retcode}
+            value, retcode = outcome(call, tools)
+            result = {**base, "return": value, "success": not retcode}
             result |= {"retcode": retcode} if retcode else {}
             kept = {**result, "id": options.id, "retcode": retcode}
             _report(tools, load, kept, result)
@@ -253,17 +267,20 @@ def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
         thread.join(2 * SIGN_EVERY)
 
 
-def _run(call: RunnerCall, tools: RunnerTools) -> tuple[Any, bool]:
+def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
+    """What the call returned, or why it did not, and its return code."""
     try:
-        return call.function(tools, *call.arg, **call.kwarg), True
-    except TypeError as error:
-        _LOG.info("%s was called wrongly: %s", call.fun, error, extra={"jid": call.jid})
-        return f"Passed invalid arguments: {error}", False
-    except (RunnerFault, ControlError, ControlTimeout, StoreError) as error:
-        return str(error), False
+        if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):
+            return wrong, 1
+        value = call.function(tools, *call.arg, **call.kwarg)
+        return value, retcode_of(value)
+    except RunnerFault as fault:
+        return str(fault), fault.retcode
+    except (ControlError, ControlTimeout, StoreError) as error:
+        return str(error), 1
     except Exception as error:  # noqa: BLE001 - a runner may be anybody's; its fault is its result
         _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
-        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}", False
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}", 1
 
 
 def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:

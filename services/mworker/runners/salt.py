@@ -81,4 +81,4 @@ def execute(
     """
     named = {**kwargs, **(kwarg or {})}
     asked = tools.ask(tgt, tgt_type, fun, arg, named, timeout=timeout, ret=ret, jid=str(jid))
-    return {minion: load.get("return") for minion, load in asked.returns.items()}
+    return {minion: load.get("return") for minion, load in asked.answers().items()}

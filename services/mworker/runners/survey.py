@@ -50,7 +50,7 @@ def _pools(tools: RunnerTools, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise RunnerFault("survey_sort is up or down, tgt_type compound or pcre")
     asked = tools.ask(tgt, tgt_type, str(fun), arg, kwargs)
     pools: dict[str, list[str]] = {}
-    for minion, load in asked.returns.items():
+    for minion, load in asked.answers().items():
         pools.setdefault(str(load.get("return")), []).append(minion)
     found = [{"pool": minions, "result": result} for result, minions in pools.items()]
     return sorted(found, key=lambda pool: len(pool["pool"]), reverse=sort == "down")

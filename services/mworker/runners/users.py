@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from services.kit.config import MasterOptions
+from services.mworker.runners.calling import misuse
 from services.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from services.mworker.runners.state import runtime_of
 from statecore.context import Context
@@ -54,7 +55,10 @@ def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
 def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **kwargs: Any) -> Any:
     loader = loader_of(tools.options)
     try:
-        return _bound(fun, own, tools, loader)(*args, **kwargs)
+        function = _bound(fun, own, tools, loader)
+        if wrong := misuse(fun, function, args, kwargs):
+            raise RunnerFault(wrong)
+        return function(*args, **kwargs)
     except NotAvailable as missing:
         if missing.name == fun:
             raise RunnerFault(str(missing)) from missing

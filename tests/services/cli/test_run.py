@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from services.cli import run
+from services.cli.outside import STOCK_CODES
 from services.cli.run import exit_code
 from services.cli.watch_events import tag_matches
 from services.kit.control import ControlError, ControlTimeout
+from services.kit.jobs.returns import NO_MATCH
 
 JID = "20260101000000000000"
 TAG = f"salt/run/{JID}"
@@ -76,6 +78,14 @@ def test_out_wins_over_the_runners_outputter(master: Callable[..., Any], capsys:
 )
 def test_exit_code(result: dict[str, Any], code: int) -> None:
     assert exit_code(result) == code
+
+
+@pytest.mark.parametrize(("stock", "code"), [("", 2), ("1", 0)])
+def test_who_asked_nobody_ends_as_salt_does_or_as_stock_does(
+    stock: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STOCK_CODES, stock)
+    assert exit_code({"return": NO_MATCH, "success": False, "retcode": 2}) == code
 
 
 def test_failure_is_shown(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +158,7 @@ def test_quiet_says_nothing_of_progress_either(master: Callable[..., Any], capsy
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master(JOB, [(0, *done({"b.b": "B.", "a.a": "A."}))])
     assert run.run(["-d", "a"], fake.outside()) == 0
-    assert capsys.readouterr().out == "a.a:\nA.\nb.b:\nB.\n"
+    assert capsys.readouterr().out == "a.a:\n\n    A.\n\nb.b:\n\n    B.\n\n"
     assert (fake.sent("runner")[0]["fun"], fake.sent("runner")[0]["arg"]) == ("sys.doc", ["a"])
 
 

@@ -486,10 +486,10 @@ def test_show_jid(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 
 
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    docs = {"test.ping": "Pings.", "a.b": "Ab.", "no.doc": ""}
+    docs = {"test.ping": "\n    Pings.\n\n        example\n    ", "a.b": "Ab.", "no.doc": ""}
     fake = master({"publish": job("a", "b")}, [(0, *ret("a", docs)), (0, *ret("b", docs))])
     assert salt.run(["-d"], fake.outside()) == 0
-    assert capsys.readouterr().out == "a.b:\nAb.\n\ntest.ping:\nPings.\n\n"
+    assert capsys.readouterr().out == "a.b:\n\n    Ab.\n\ntest.ping:\n\n    Pings.\n\n        example\n\n"
 
 
 def test_ctrl_c_leaves_the_job_running(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:

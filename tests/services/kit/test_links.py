@@ -101,6 +101,17 @@ def test_missing_keys_say_how_they_are_made(tmp_path: Path) -> None:
         LinkKeys.load(tmp_path / "nowhere")
 
 
+def test_a_key_that_may_not_be_read_says_how_to_have_another(role_keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    with pytest.raises(
+        ConfigError, match=r"cli/curve.secret: Permission denied to user \d+\. .*--operator NAME.*key_dir"
+    ):
+        LinkKeys.load(role_keys / "cli")
+
+
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 40, b"x" * 400])
 def test_a_broken_key_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "curve.secret").write_bytes(content)

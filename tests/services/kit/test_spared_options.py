@@ -56,3 +56,7 @@ def test_what_is_wrong_itself_is_as_if_it_were_not_there(text: str, tmp_path: Pa
 
 def test_no_directory_says_nothing(tmp_path: Path) -> None:
     assert known(tmp_path / "none") == NOTHING
+
+
+def test_a_directory_that_cannot_be_looked_into_says_nothing(tmp_path: Path) -> None:
+    assert known(tmp_path / ("x" * 300)) == NOTHING

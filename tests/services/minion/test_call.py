@@ -59,10 +59,21 @@ def test_metadata_of_a_failed_run(salt_call: Run, capsys: pytest.CaptureFixture[
     assert "    out:\n        highstate\n    retcode:\n        2\n" in out
 
 
+def test_a_wrong_call_is_told_with_the_documentation(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert salt_call("test.echo") == 1
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()[:4]] == [
+        "local:",
+        "    Passed invalid arguments to test.echo: echo() missing 1 required positional argument: 'text'",
+        "",
+        "        What it was given.",
+    ]
+
+
 def test_documentation(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert salt_call("-d", "test.pin") == 0
     out = capsys.readouterr().out
     assert out.startswith("test.ping:\n")
+    assert out.startswith("test.ping:\n\n    ")
     assert out.count(":\n") == out.count("test.ping:\n") + out.count("Example:\n")
     assert salt_call("-d") == 0
     assert "state.apply:\n" in capsys.readouterr().out

@@ -119,6 +119,31 @@ def test_import(
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
+def test_node_groups_that_cannot_be_parsed_are_told_and_left_out(
+    bring: Callable[..., int], stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = {
+        "web": "G@os:Debian and (web*",
+        "db": "L@db1,db2",
+        "both": "N@db or N@web",
+        "numbers": 5,
+        "ranges": "R@%web",
+        "through": "N@more",
+    }
+    (stock / "master").write_text(yaml.safe_dump({"interface": "127.0.0.1", "nodegroups": groups}, sort_keys=False))
+    (stock / "master.d" / "late.conf").write_text("nodegroups: {more: [web1, web2]}")
+    assert bring("--check") == 1
+    said = capsys.readouterr().out
+    assert said.partition("Not supported:\n")[2].splitlines() == [
+        f"  {stock}/master:3: nodegroups: the group 'web': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
+        f"  {stock}/master:5: nodegroups: the group 'both': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
+        f"  {stock}/master:6: nodegroups: the group 'numbers': the node group 'numbers' must be text or a list, not 5",
+    ]
+    assert bring() == 0
+    kept = load_master(str(tmp_path / "etc"), env={}).nodegroups
+    assert kept == {"db": "L@db1,db2", "ranges": "R@%web", "through": "N@more", "more": ["web1", "web2"]}
+
+
 def test_back_again(bring: Callable[..., int], stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sign = PrivateKey.generate()
     pki = stock / "pki" / "master"
@@ -233,3 +258,12 @@ def test_every_option_of_salt_has_a_fate(oracle: Oracle) -> None:
     for name in ("aes_rotation_interval", "control_acl", "redis_url", "reqserver_host", "worker_silence"):
         assert name not in known
         assert not is_salts(name)
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_a_configuration_that_cannot_be_looked_at_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / ("x" * 300)
+    assert main([command, "--config", str(config), "--keys", str(tmp_path / "k"), "--out", str(tmp_path / "o")]) == 1
+    assert capsys.readouterr().err == f"ERROR: {config}/master: cannot be read: File name too long\n"

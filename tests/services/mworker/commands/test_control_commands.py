@@ -199,6 +199,11 @@ class TestRunner:
         ("fields", "name", "says"),
         [
             ({"fun": "jobs.activ"}, "UnknownFunction", "'jobs.activ' is not available. The nearest is 'jobs.active'."),
+            (
+                {"fun": "manage"},
+                "UnknownFunction",
+                "'manage' is not available. It is a module: `salt-run -d manage` shows its runners.",
+            ),
             ({"fun": "zzzz"}, "UnknownFunction", "'zzzz' is not available."),
             ({}, "UnknownFunction", "'' is not available."),
             ({"fun": "test.arg", "arg": "text"}, "InvocationError", "arg must be a list, not 'text'"),

@@ -111,6 +111,10 @@ def test_the_newest(tools: RunnerTools) -> None:
         ({"limit": "many"}, "limit must be a whole number"),
         ({"end_time": "later"}, "end_time: 'later' is not a time"),
         ({"stat": "lost"}, "'stat' is no filter of jobs; the nearest is 'state'"),
+        (
+            {"search_fun": "a.b"},
+            r"nearest is .search_function.\. There are search_function, .*, end_time, after",
+        ),
         ({"function": "a.b", "search_function": "a.b"}, "function and search_function say the same"),
         ({"after": "2h", "start_time": "2026-01-01"}, "after and start_time say the same"),
         ({"ext_source": "mysql"}, "ext_source: 'mysql.get_jids' is not available"),

@@ -1,0 +1,72 @@
+"""Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end.
+
+So next to nothing is imported here, and the program is named, not imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+
+#: As of ``typing``, which takes longer to import than all the rest here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import NoReturn
+
+#: What Salt says at Ctrl-C; its commands end with 0 then.
+SAID = "\nExiting gracefully on Ctrl-c\n"
+
+#: Exit code after Ctrl-C where Salt has no such command, as shells have it: what was begun is not done.
+INTERRUPTED = 130
+
+
+def run(module: str, interrupted: int = 0) -> int:
+    """The exit code of ``main()`` of this module; ``interrupted``, and a line on stderr, at a Ctrl-C that it does not see itself.
+
+    Who is started with SIGINT ignored (nohup, a job in the background of a script) goes on ignoring it.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return _main(module)()
+    # While modules are imported no exception will do: who imports one may catch it, and what is half imported stays so.
+    signal.signal(signal.SIGINT, _ending(interrupted, SAID))
+    main = _main(module)
+    code = interrupted
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = main()
+    except KeyboardInterrupt:
+        _say(SAID)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else code
+        raise
+    finally:
+        # All is said: Python takes itself apart, and would show where it was.
+        signal.signal(signal.SIGINT, _ending(code, ""))
+    return code
+
+
+def _main(module: str) -> Callable[[], int]:
+    main: Callable[[], int] = importlib.import_module(module).main
+    return main
+
+
+def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]:
+    """A signal handler that ends the process, at once."""
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        _say(text)
+        os._exit(code)
+
+    return end
+
+
+def _say(text: str) -> None:
+    # Below Python's streams: the signal may have come in the middle of a write to them.
+    if text and sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), text.encode())

@@ -1,0 +1,37 @@
+"""Whether a runner can be called so; what it takes, for who called it otherwise. Pure."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.loader.arguments import Parameters, misfit, unknown
+
+
+def misuse(
+    fun: str, function: Callable[..., Any], arg: Sequence[Any], kwarg: Mapping[str, Any], *, given: int = 0
+) -> str | None:
+    """What to answer where the arguments do not fit, None where they do. ``given``: so many parameters are not the caller's."""
+    signature = _signature(function, given)
+    name = fun.rpartition(".")[2]
+    wrong = unknown(Parameters.of(signature), kwarg)
+    fault = misfit(name, signature, arg, kwarg)
+    if fault is None and wrong:
+        fault = f"{name}() got an unexpected keyword argument '{wrong[0].partition('=')[0]}'"
+    if fault is None:
+        return None
+    return f"Passed invalid arguments: {fault}\n\nUsage:\n\n{usage(fun, function, given=given)}"
+
+
+def usage(fun: str, function: Callable[..., Any], *, given: int = 0) -> str:
+    """What it takes, and its documentation."""
+    signature = _signature(function, given)
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+    return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".rstrip()
+
+
+def _signature(function: Callable[..., Any], given: int) -> inspect.Signature:
+    signature = inspect.signature(function)
+    return signature.replace(parameters=list(signature.parameters.values())[given:])

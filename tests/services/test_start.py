@@ -1,0 +1,130 @@
+"""Ctrl-C at any moment of a command: a line, and the exit code that it has later in its life; never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from services.entry import COMMANDS as TOOLS
+from services.kit.interrupts import INTERRUPTED, SAID
+from statecore.named_tuple import NamedTuple
+
+_SECONDS = 60
+_SCRIPTS = Path(__file__).parents[2] / "services" / "pyproject.toml"
+
+
+class Command(NamedTuple):
+    """A command: its function in ``services.start``, its code after Ctrl-C, modules that it imports early and late."""
+
+    main: str
+    code: int
+    imports: tuple[str, ...]
+    words: tuple[str, ...] = ("--nosuch",)
+
+
+_KIT = ("services.kit.commandline", "argparse", "services.kit.options_reading")
+
+COMMANDS: Mapping[str, Command] = {
+    "salt": Command("salt", 0, ("services.cli", "services.cli.request", *_KIT)),
+    "salt-key": Command("salt_key", 0, ("services.cli", "services.cli.key_options", *_KIT)),
+    "salt-run": Command("salt_run", 0, ("services.cli", "services.cli.runner_words", *_KIT)),
+    "salt-cp": Command("salt_cp", 0, ("services.cli", "services.cli.request", *_KIT)),
+    "salt-call": Command("salt_call", 0, ("services.minion", "statecore.runtime", *_KIT)),
+    "eventlisten": Command("eventlisten", 0, ("services.cli", "services.cli.watch_events", *_KIT)),
+    "saltern": Command("saltern", INTERRUPTED, ("services.entry", "masterstore.schema", *_KIT), ("store", "check")),
+}
+
+#: A command that presses Ctrl-C itself, when the module that the first word names is about to be imported.
+_PRESSED_AT_IMPORT = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == pressed:
+            os.kill(os.getpid(), signal.SIGINT)
+
+from services import start
+pressed, main = sys.argv.pop(1), getattr(start, sys.argv.pop(1))
+sys.meta_path.insert(0, Finder())
+sys.exit(main())
+"""
+
+#: The same for a program beside it.
+_PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
+from services.kit.interrupts import run
+sys.exit(run("program", 130))
+"""
+
+_PRESS = "import os, signal, sys, atexit\npress = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+
+
+def python(code: str, *words: str, cwd: Path | None = None) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        cwd=cwd,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "module"), [(name, each) for name, row in COMMANDS.items() for each in row.imports]
+)
+def test_ctrl_c_while_a_command_is_loaded(command: str, module: str) -> None:
+    row = COMMANDS[command]
+    assert python(_PRESSED_AT_IMPORT, module, row.main, *row.words) == (row.code, "", SAID)
+
+
+def test_every_command_starts_there() -> None:
+    scripts = tomllib.loads(_SCRIPTS.read_text("utf-8"))["project"]["scripts"]
+    assert scripts == {command: f"services.start:{row.main}" for command, row in COMMANDS.items()}
+
+
+@pytest.mark.parametrize(
+    ("program", "ended"),
+    [
+        ("def main(): press()", (130, "", SAID)),
+        ("def main():\n print('half', flush=True)\n press()", (130, "half\n", SAID)),
+        ("def main(): atexit.register(press); return 3", (3, "", "")),
+        ("def main(): atexit.register(press); sys.exit(64)", (64, "", "")),
+        ("def main(): return 3", (3, "", "")),
+        # Who catches everything while it imports something.
+        ("try:\n press()\nexcept BaseException: pass\ndef main(): return 0", (130, "", SAID)),
+    ],
+)
+def test_ctrl_c_in_a_program(program: str, ended: tuple[int, str, str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_PRESS + program)
+    assert python(_PROGRAM, "default_int_handler", cwd=tmp_path) == ended
+
+
+def test_who_is_started_with_ctrl_c_ignored_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(f"{_PRESS}press()\ndef main(): press(); return 3")
+    assert python(_PROGRAM, "SIG_IGN", cwd=tmp_path) == (3, "", "")
+
+
+def test_next_to_nothing_is_imported_first() -> None:
+    code = "import sys\nbefore = {*sys.modules}\nimport services.start\nprint(*sorted({*sys.modules} - before))"
+    _, loaded, _ = python(code)
+    heavy = [name for name in loaded.split() if name.startswith("statecore") or name in ("argparse", "typing")]
+    assert heavy == []
+
+
+@pytest.mark.parametrize("tool", [name for name in TOOLS if name != "complete"])
+def test_a_wrong_command_line_ends_with_64(tool: str) -> None:
+    code = "import sys\nfrom services.entry import main\nsys.exit(main(sys.argv[1:]))"
+    ended, out, err = python(code, tool, "--nosuch")
+    assert (ended, out) == (64, "")
+    assert err.startswith("usage: ")
+    assert "--nosuch" in err or "required" in err
