@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -83,6 +83,8 @@ class RunnerTools:
     reopened: Callable[[], RunnerTools]
     #: The worker's keys.
     key_dir: Path
+    #: What a user's runner leaves in its ``__context__``: of its ``retcode`` is told.
+    scratch: dict[str, Any] = field(default_factory=dict)
 
     def ask(
         self,
@@ -196,7 +198,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
         tools.sender.fire(tags.run_new(call.jid), base)
         with _signs_of_life(call.jid, options):
             value, success = _run(call, tools)
-            retcode = retcode_of(value) if success else 1
+            retcode = (retcode_of(value) or retcode_of(tools.scratch)) if success else 1
             result = {**base, "return": value, "success": success and not retcode}
             result |= {"retcode": retcode} if retcode else {}
             kept = {**result, "id": options.id, "retcode": retcode}
@@ -263,7 +265,8 @@ def _run(call: RunnerCall, tools: RunnerTools) -> tuple[Any, bool]:
         return str(error), False
     except Exception as error:  # noqa: BLE001 - a runner may be anybody's; its fault is its result
         _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
-        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}", False
+        place = place_of(error, tools.options)
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{place}", False
 
 
 def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
@@ -288,6 +291,18 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
         return _opened(jid, user, options, key_dir, contextlib.ExitStack())
 
     return RunnerTools(options, store, control, events, sender, user, jid, reopened, key_dir)
+
+
+def place_of(error: BaseException, options: MasterOptions) -> str:
+    """`` (FILE:LINE)`` where an exception passed through a user's file last, else nothing."""
+    directories = [Path(each) for each in (*options.runner_dirs, *options.utils_dirs, options.extension_modules)]
+    found, traceback = "", error.__traceback__
+    while traceback is not None:
+        path = Path(traceback.tb_frame.f_code.co_filename)
+        if any(path.is_relative_to(each) for each in directories):
+            found = f" ({path}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return found
 
 
 def retcode_of(value: Any) -> int:
