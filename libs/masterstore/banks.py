@@ -40,17 +40,16 @@ class Banks:
         found = {text(key) for key in self._client.call("hkeys", keys.bank(bank))}
         return sorted(found | {name.split("/")[0] for name in self._inside(bank)})
 
-    def flush(self, bank: str, key: str | None = None) -> None:
-        """Forgets a key; without one the bank, and all that lie in it."""
+    def flush(self, bank: str, key: str | None = None) -> bool:
+        """Forgets a key; without one the bank, and all that lie in it. False where there was nothing."""
         if key is not None:
-            self._client.call("hdel", keys.bank(bank), key)
-            return
+            return bool(self._client.call("hdel", keys.bank(bank), key))
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             for name in (bank, *(f"{bank}/{inner}" for inner in self._inside(bank))):
                 pipe.delete(keys.bank(name))
                 pipe.srem(keys.BANKS, name)
-            pipe.execute()
+            return any(pipe.execute())
 
     def _inside(self, bank: str) -> list[str]:
         names = [text(name) for name in self._client.call("smembers", keys.BANKS)]

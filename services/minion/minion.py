@@ -45,7 +45,7 @@ from services.minion.other_masters import OtherMasters
 from services.minion.preloaded import GONE, Preloaded
 from services.minion.returns import Outbox
 from services.minion.spool import Spool
-from services.minion.start_events import start_events
+from services.minion.start_events import job_started, start_events
 from statecore.match import Subject
 
 _LOG = logging.getLogger("saltern.minion")
@@ -195,6 +195,8 @@ class Minion:
         """Runs it, if it is for this minion, and for the first time."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+            if (told := job_started(job, self._identity.id)) is not None:
+                self._outbox.events.append(told)
             self._engine.tell(message)
 
     def _look_after_jobs(self, now: float) -> None:

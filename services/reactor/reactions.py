@@ -90,7 +90,9 @@ def reactions(chunks: Sequence[Low]) -> Iterator[Reaction]:
             yield _local(low, arg, kwarg)
         else:
             more = {key: value for key, value in low.items() if key not in _COMPILER | _ARGUMENTS}
-            yield Reaction(str(low["__id__"]), client, str(low["fun"]), tuple(arg), {**more, **kwarg})
+            # A name that was written is an argument; the one that the compiler takes from the ID is not.
+            named = {"name": low["name"]} if low["name"] != low["__id__"] else {}
+            yield Reaction(str(low["__id__"]), client, str(low["fun"]), tuple(arg), {**named, **more, **kwarg})
 
 
 def _local(low: Low, arg: list[Any], kwarg: dict[str, Any]) -> Reaction:

@@ -33,6 +33,7 @@ TREE: Mapping[str, str] = {
 ACTS: Sequence[tuple[tuple[str, ...], str]] = (
     (("salt-key", "-y", "-a", MINION), f"salt/minion/{MINION}/start"),
     (("salt", MINION, "test.echo", "x", "--metadata", "{why: x}"), ""),
+    (("salt", MINION, "test.ping", "--start-event", "--metadata", "{why: y}"), f"salt/job/*/start/{MINION}"),
     (("salt", MINION, "no.such"), ""),
     (("salt", MINION, "event.send", "site/told", "{a: 1}"), "site/told"),
     (("salt", MINION, "event.fire_master", "{a: 1}", "site/fired"), "site/fired"),

@@ -18,8 +18,10 @@ def test_banks(store: Store, second: Store) -> None:
     assert second.banks.fetch("sites", "one") == {"a": [1, None, b"\xff", "ü"]}
     assert second.banks.names("sites") == ["deep", "one"]
     assert second.banks.names("sites/deep") == ["er"]
-    store.banks.flush("sites", "one")
+    assert store.banks.flush("sites", "one") is True
+    assert store.banks.flush("sites", "one") is False
     assert second.banks.names("sites") == ["deep"]
-    store.banks.flush("sites")
+    assert store.banks.flush("sites") is True
+    assert store.banks.flush("sites") is False
     assert second.banks.names("sites") == second.banks.names("sites/deep/er") == []
     assert second.banks.fetch("sitesandmore", "three") == 3

@@ -166,10 +166,22 @@ def test_runners_keep_data_by_name(lab: Lab) -> None:
     lab.runner("cache.store", "sites/north", "one", "data={a: 1}")
     assert lab.runner("cache.fetch", "sites/north", "one") == {"a": 1}
     assert lab.runner("cache.list", "sites") == ["north"]
-    lab.runner("cache.flush", "sites")
+    assert lab.runner("cache.flush", "sites") is True
     assert lab.runner("cache.list", "sites/north") == []
     assert lab.runner("cache.list", "minions") == ["web1"]
     assert lab.runner("cache.fetch", "minions/web1", "data")["grains"]["id"] == "web1"
+
+
+def test_banks_of_what_minions_told(lab: Lab) -> None:
+    assert lab.runner("cache.list", "grains") == ["web1"]
+    assert lab.runner("cache.fetch", "grains", "web1")["id"] == "web1"
+    assert lab.runner("cache.fetch", "grains", "web9") == {}
+    assert lab.runner("cache.list", "pillar") == sorted(lab.runner("cache.pillar"))
+    assert lab.runner("cache.fetch", "pillar", "web1") == lab.runner("cache.pillar", "web1").get("web1", {})
+    assert lab.runner("cache.list", "mine") == sorted(lab.runner("cache.mine"))
+    refused = lab.run("salt-run", "cache.flush", "grains")
+    assert refused.code == 1
+    assert "is what minions told" in refused.out
 
 
 def test_a_big_file_takes_no_memory(lab: Lab) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.stock import Bus
 from tests.roles.lab import SOON, Answer, Held, Lab, until
 
 pytestmark = pytest.mark.roles
@@ -258,6 +259,17 @@ def test_the_report_is_that_of_a_state_run(lab: Lab) -> None:
     answer = lab.ok("salt-run", "state.orchestrate", "orch.inner")
     assert f"{MASTER}:" in answer.out
     assert "Summary for master_master" in answer.out
+
+
+def test_who_began_an_orchestration_calls_its_wheel_functions(lab: Lab) -> None:
+    bus = Bus.of_lab(lab)
+    try:
+        lab.run("salt-run", "state.orchestrate_single", "fun=salt.wheel", "name=key.list_all")
+        began = bus.await_event("salt/run/*/new", lambda data: data["fun"] == "runner.state.orchestrate_single")
+        told = bus.await_event("salt/wheel/*/ret", lambda data: data["fun"] == "wheel.key.list_all")
+    finally:
+        bus.close()
+    assert told["user"] == began["user"]
 
 
 def test_a_single_state_and_what_an_sls_says(lab: Lab) -> None:

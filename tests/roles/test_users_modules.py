@@ -23,6 +23,15 @@ def ask(tgt):
 
 def others():
     return __salt__['manage.up']()
+
+
+def fails():
+    __context__['retcode'] = 7
+    return 'seven'
+
+
+def breaks():
+    return {}['nothing']
 """,
     "_executors/telling.py": """\
 def execute(opts, data, func, args, kwargs):
@@ -61,6 +70,16 @@ def test_a_runner_of_the_tree(lab: Lab) -> None:
     assert answers["web1"]["args"] == [1]
     assert answers["web1"]["kwargs"]["two"] == 2
     assert lab.runner("rounds.others") == ["web1", "web2"]
+
+
+def test_a_runner_that_fails(lab: Lab) -> None:
+    lab.runner("saltutil.sync_runners")
+    failed = lab.run("salt-run", "--out", "json", "rounds.fails")
+    assert (failed.code, failed.data) == (7, "seven")
+    broken = lab.run("salt-run", "rounds.breaks")
+    assert broken.code == 1
+    assert "Exception occurred in runner rounds.breaks: KeyError: 'nothing' (" in broken.out
+    assert "/runners/rounds.py:19)" in broken.out
 
 
 def test_an_executor_of_the_tree(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from services.mworker.runners.fileserver import unlocked
 from services.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.gitrepos.remotes import GITFS, PILLAR
 
-#: The bank of what minions told.
+#: The bank of what minions told, as Salt had it before 3008.
 _MINIONS = "minions"
 
 
@@ -65,12 +65,17 @@ def clear_all(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bo
 def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | None = None) -> None:
     """Keeps data under a key of a bank. Banks of minions are told by minions alone."""
     _own(bank)
-    tools.store.banks.store(str(bank).strip("/"), str(key), data)
+    tools.store.banks.store(_words(bank), str(key), data)
 
 
 def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[str]:
-    """Keys of a bank, and banks in it: ``a/b`` lies in ``a``. The bank ``minions`` holds one for each minion."""
-    words = str(bank).strip("/").split("/")
+    """Keys of a bank, and banks in it: ``a/b`` lies in ``a``.
+
+    The banks ``grains``, ``pillar`` and ``mine`` have a key for each minion; ``minions``, as before Salt 3008, a bank for each.
+    """
+    words = _words(bank).split("/")
+    if words[0] in _TOLD and len(words) == 1:
+        return sorted(_TOLD[words[0]](tools, "*"))
     if words[0] != _MINIONS:
         return tools.store.banks.names("/".join(words))
     known = {each for each in tools.minions("*", "glob") if tools.store.cache.grains(each) is not None}
@@ -78,25 +83,33 @@ def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[st
 
 
 def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) -> Any:
-    """The data under a key of a bank, {} where there is none; of ``minions/<id>`` the keys are data and mine."""
-    words = str(bank).strip("/").split("/")
+    """The data under a key of a bank, {} where there is none.
+
+    Of ``grains``, ``pillar`` and ``mine`` the keys are minions; of ``minions/<id>`` they are data and mine.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run cache.fetch grains web1
+        salt-run cache.fetch minions/web1 data
+    """
+    words = _words(bank).split("/")
+    if words[0] in _TOLD and len(words) == 1:
+        return _told(tools, words[0], str(key))
     if words[0] != _MINIONS or len(words) != 2:
         return tools.store.banks.fetch("/".join(words), str(key))
-    kept: Mapping[str, Callable[[], Any]] = {
-        "mine": lambda: tools.store.cache.mine_of(words[1]),
-        "data": lambda: {
-            name: told[words[1]]
-            for name, told in (("grains", grains(tools, words[1], "list")), ("pillar", pillar(tools, words[1], "list")))
-            if words[1] in told
-        },
-    }
-    return kept[key]() if key in kept else {}
+    if key == "mine":
+        return _told(tools, "mine", words[1])
+    return (
+        {name: told for name in ("grains", "pillar") if (told := _told(tools, name, words[1]))} if key == "data" else {}
+    )
 
 
-def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> None:
-    """Forgets a key of a bank; without one the bank, and the banks in it."""
+def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> bool:
+    """Forgets a key of a bank; without one the bank, and the banks in it. False where there was nothing."""
     _own(bank)
-    tools.store.banks.flush(str(bank).strip("/"), None if key is None else str(key))
+    return tools.store.banks.flush(_words(bank), None if key is None else str(key))
 
 
 def clear_git_lock(
@@ -108,9 +121,18 @@ def clear_git_lock(
     return unlocked(tools.options, role, remote)
 
 
+def _words(bank: str) -> str:
+    return str(bank).strip("/")
+
+
 def _own(bank: str) -> None:
-    if str(bank).strip("/").split("/")[0] == _MINIONS:
+    if _words(bank).split("/")[0] in (_MINIONS, *_TOLD):
         raise RunnerFault(f"the bank '{bank}' is what minions told; cache.clear_grains and its kin forget that")
+
+
+def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, Any]:
+    """What a minion told of that bank's kind."""
+    return _TOLD[bank](tools, minion, "list").get(minion, {})
 
 
 def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
@@ -119,3 +141,7 @@ def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
     for minion in tools.minions(tgt, tgt_type):
         forget(minion)
     return True
+
+
+#: Banks of what minions told, as Salt 3008 has them: (tools, target, its type) -> {minion: what it told}.
+_TOLD: Mapping[str, Callable[..., dict[str, dict[str, Any]]]] = {"grains": grains, "pillar": pillar, "mine": mine}

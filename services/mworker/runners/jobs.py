@@ -176,9 +176,19 @@ def list_jobs_filter(
     outputter: Any = None,
     display_progress: bool = False,
     **filters: Any,
-) -> dict[str, Any]:
-    """The newest ``count`` jobs as list_jobs shows them, and with its filters; without those by which the master asks what became
-    of others."""
+) -> list[dict[str, Any]] | dict[str, Any]:
+    """A list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of list_jobs.
+
+    filter_find_job
+        without jobs by which the master asks what became of others
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run jobs.list_jobs_filter 50
+        salt-run jobs.list_jobs_filter 100 filter_find_job=False
+    """
     source = source_of(tools, ext_source)
     wanted = wanted_jobs(tools, {"limit": count, **filters})
     newest = (
@@ -186,7 +196,7 @@ def list_jobs_filter(
         for job in _every(tools, source, wanted)
         if not (filter_find_job and job.load.get("fun") == "saltutil.find_job")
     )
-    jobs = dict(sorted((job.jid, shown(job)) for job in islice(newest, wanted.limit)))
+    jobs = [{"JID": job.jid, **shown(job)} for job in sorted(islice(newest, wanted.limit), key=lambda job: job.jid)]
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
 
 

@@ -46,7 +46,7 @@ def down(
     """Accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
     silent = status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["down"]
     if removekeys and silent:
-        tools.control.call("wheel", fun="key.delete", kwarg={"match": silent})
+        tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": silent})
     return silent
 
 
@@ -103,7 +103,7 @@ def _numbers(version: str) -> list[int]:
 def key_regen(tools: RunnerTools) -> str:
     """Has all minions make new keys, and deletes the present ones: each minion signs in anew and waits for acceptance."""
     asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
-    tools.control.call("wheel", fun="key.delete", kwarg={"match": "*"})
+    tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})
     return (
         f"{len(asked.expected)} minions were told to make new keys, and all keys are deleted. They wait for acceptance within a"
         " minute or so: salt-key -A. Minions that were away must be restarted without their old key."

@@ -119,7 +119,8 @@ class OrchestrationMaster:
         told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
         tools.sender.fire(f"{tags.run(self._jid)}/args", told)
         try:
-            value = tools.control.call("wheel", timeout=CONTROL_PATIENCE, fun=call.fun, kwarg=dict(call.kwarg))
+            asked = {"fun": call.fun, "kwarg": dict(call.kwarg), "user": tools.user}
+            value = tools.control.call("wheel", timeout=CONTROL_PATIENCE, **asked)
         except (ControlError, ControlTimeout) as error:
             return {"return": str(error), "success": False}
         return {"return": value, "success": True}

@@ -67,7 +67,7 @@ def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list
     failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
     good = {minion: said for minion, said in told.items() if minion not in failures}
     if good:
-        tools.control.call("wheel", fun="key.accept", kwarg={"match": sorted(good)})
+        tools.control.call("wheel", fun="key.accept", user=tools.user, kwarg={"match": sorted(good)})
     tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": f"Accepted {len(good)} keys"})
     return [good, failures]
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -98,6 +98,8 @@ class RunnerTools:
     reopened: Callable[[], RunnerTools]
     #: The worker's keys.
     key_dir: Path
+    #: What a user's runner leaves in its ``__context__``: of its ``retcode`` is told.
+    scratch: dict[str, Any] = field(default_factory=dict)
 
     def ask(
         self,
@@ -273,14 +275,15 @@ def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
         if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):
             return wrong, 1
         value = call.function(tools, *call.arg, **call.kwarg)
-        return value, retcode_of(value)
+        return value, retcode_of(value) or retcode_of(tools.scratch)
     except RunnerFault as fault:
         return str(fault), fault.retcode
     except (ControlError, ControlTimeout, StoreError) as error:
         return str(error), 1
     except Exception as error:  # noqa: BLE001 - a runner may be anybody's; its fault is its result
         _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
-        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}", 1
+        place = place_of(error, tools.options)
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{place}", 1
 
 
 def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
@@ -305,6 +308,18 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
         return _opened(jid, user, options, key_dir, contextlib.ExitStack())
 
     return RunnerTools(options, store, control, events, sender, user, jid, reopened, key_dir)
+
+
+def place_of(error: BaseException, options: MasterOptions) -> str:
+    """`` (FILE:LINE)`` where an exception passed through a user's file last, else nothing."""
+    directories = [Path(each) for each in (*options.runner_dirs, *options.utils_dirs, options.extension_modules)]
+    found, traceback = "", error.__traceback__
+    while traceback is not None:
+        path = Path(traceback.tb_frame.f_code.co_filename)
+        if any(path.is_relative_to(each) for each in directories):
+            found = f" ({path}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return found
 
 
 def retcode_of(value: Any) -> int:

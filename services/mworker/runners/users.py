@@ -70,7 +70,7 @@ def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Load
     runtime = runtime_of(tools)
     functions = _Runners(own, tools, loader)
     opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user, "id": tools.options.id}
-    ctx = replace(runtime.context, functions=functions, opts=opts)
+    ctx = replace(runtime.context, functions=functions, opts=opts, scratch=tools.scratch)
     functions.ctx = ctx
     served, function = loader.function("runners", fun, ctx)
     return served.bound(function, ctx)

@@ -99,6 +99,20 @@ def test_a_reaction_may_be_written_for_any_renderer(react: Callable[..., Any], n
     assert (command, fields["fun"], fields["tgt"], fields["arg"]) == ("publish", "test.ping", "web1", [])
 
 
+@pytest.mark.parametrize(
+    ("rows", "kwarg"),
+    [
+        ("- name: web1\n    - text: up", {"name": "web1", "text": "up"}),
+        ("- args:\n      - name: web1", {"name": "web1"}),
+        # The ID, which the compiler gives to what has no name, is none of the function's arguments.
+        ("- text: up", {"text": "up"}),
+    ],
+)
+def test_a_runner_may_take_a_name(react: Callable[..., Any], rows: str, kwarg: dict[str, Any]) -> None:
+    ((command, fields),) = react(f"greet:\n  runner.site.greet:\n    {rows}\n")
+    assert (command, fields["fun"], fields["kwarg"]) == ("runner", "site.greet", kwarg)
+
+
 @pytest.mark.parametrize("place", ["extension_modules", "render_dirs"])
 def test_a_reaction_may_be_written_for_a_users_renderer(react: Callable[..., Any], tmp_path: Path, place: str) -> None:
     directory = {"extension_modules": "extmods/renderers", "render_dirs": "mine"}[place]

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from services.kit.config import MasterOptions
 from services.kit.jobs.returns import NO_MATCH
 from services.mworker.runners import RUNNERS, mine, runner, salt, survey
 from services.mworker.runners.calling import misuse, usage
@@ -51,7 +52,8 @@ def test_a_fault_of_the_runner_is_no_fault_of_its_arguments() -> None:
         len(cast(Any, 5))
 
     call = RunnerCall("1", "own.broken", broken, [], {}, "ann")
-    value, code = runner.outcome(call, cast(RunnerTools, None))
+    tools = SimpleNamespace(options=MasterOptions(), scratch={})
+    value, code = runner.outcome(call, cast(RunnerTools, tools))
     assert (value, code) == (
         "Exception occurred in runner own.broken: TypeError: object of type 'int' has no len()",
         1,

@@ -33,11 +33,11 @@ class Master:
     accepted: list[str] = field(default_factory=list)
     fired: list[Any] = field(default_factory=list)
 
-    def call(self, cmd: str, *, fun: str, kwarg: dict[str, Any]) -> Any:
+    def call(self, cmd: str, *, fun: str, kwarg: dict[str, Any], user: str = "") -> Any:
         assert cmd == "wheel"
         if fun == "key.finger":
             return self.keys
-        assert fun == "key.accept"
+        assert (fun, user) == ("key.accept", "ann")
         self.accepted += kwarg["match"]
         return None
 
@@ -65,7 +65,9 @@ class Place:
             ssh_priv="",
             ssh_timeout=20,
         )
-        tools = SimpleNamespace(options=options, control=self.master, sender=self.master, jid="20260101000000000000")
+        tools = SimpleNamespace(
+            options=options, control=self.master, sender=self.master, jid="20260101000000000000", user="ann"
+        )
         return safe_accept(cast(RunnerTools, tools), target, tgt_type)
 
     def calls(self) -> list[str]:

@@ -102,7 +102,9 @@ def test_jobs_are_found(tools: RunnerTools, search: dict[str, Any], found: list[
 
 
 def test_the_newest(tools: RunnerTools) -> None:
-    assert list(jobs.list_jobs_filter(tools, 1, ext_source="mine")) == [SECOND]
+    newest = jobs.list_jobs_filter(tools, 1, ext_source="mine")
+    assert isinstance(newest, list)
+    assert [job["JID"] for job in newest] == [SECOND]
     run = jobs.last_run(tools, "mine", function="test.*")
     assert isinstance(run, dict)
     assert run[FIRST]["Result"] == {"a": {"return": True}}

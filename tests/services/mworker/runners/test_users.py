@@ -74,7 +74,7 @@ def tools(tmp_path: Path) -> Any:
         extension_modules=str(tmp_path / "ext"),
         pillar_roots={"base": []},
     )
-    return SimpleNamespace(options=options, user="ann", jid="20261121120000000000", sender=Sender())
+    return SimpleNamespace(options=options, user="ann", jid="20261121120000000000", sender=Sender(), scratch={})
 
 
 def _call(tools: Any, fun: str, *args: Any, **kwargs: Any) -> Any:
