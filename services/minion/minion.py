@@ -29,6 +29,7 @@ from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
 from services.kit.minion_options import MinionOptions
 from services.minion import zygote
+from services.minion.absence import Absence
 from services.minion.addressed import is_for
 from services.minion.admission import Admission, Turn
 from services.minion.affairs import Affairs
@@ -85,6 +86,7 @@ class Minion:
         self._requests = RequestSocket(self._context, endpoint(options))
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool")
+        self._absence = Absence(state, several=bool(masters.at_once))
         self._others = OtherMasters(masters, options)
         self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
@@ -221,7 +223,9 @@ class Minion:
         if self._subject is None:
             return
         hears = self._connection is None or self._connection.up()
-        if self._affairs.give_up(hears=hears, now=time.monotonic()):
+        now = time.monotonic()
+        self._absence.look(hears=hears, now=now)
+        if self._affairs.give_up(hears=hears, now=now):
             _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
             self._engine.tell({"watch": False})
         elif self._affairs.claim():

@@ -93,7 +93,7 @@ def test_what_it_does_by_itself_goes_on_while_one_is_away(labs: tuple[Lab, Lab])
         lab.await_ready(*ROLES)
 
     away(two)
-    states = {"function": "state.single", "args": ["test.nop", "x"], "seconds": 1, "maxrunning": 100}
+    states = {"function": "state.single", "args": ["test.nop", "x"], "seconds": 1}
     beacons = {"memusage": [{"percent": "0%"}, {"interval": 1}]}
     configure(labs, "hot", schedule={"often": states}, beacons=beacons)
     one.start("hot")

@@ -11,6 +11,10 @@ import zmq
 _MAX_ANSWER = 256 * 1024 * 1024
 
 
+#: Seconds between two looks whether the answer is still waited for.
+_LOOK = 1.0
+
+
 class NoAnswer(Exception):
     """The master did not answer in time."""
 
@@ -52,17 +56,26 @@ class RequestSocket:
         return None
 
     def ask(
-        self, payload: bytes, waits: Iterator[float], wanted: Callable[[bytes], bool] = lambda answer: True
+        self,
+        payload: bytes,
+        waits: Iterator[float],
+        wanted: Callable[[bytes], bool] = lambda answer: True,
+        given_up: Callable[[], bool] = lambda: False,
     ) -> bytes:
-        """The first wanted answer; the request is sent again after each of ``waits`` (seconds). Raises NoAnswer at their end."""
+        """The first wanted answer; the request is sent again after each of ``waits`` (seconds).
+
+        Raises NoAnswer at their end, or once it is ``given_up``.
+        """
         started = time.monotonic()
         for wait in waits:
             self.send(payload)
             deadline = time.monotonic() + wait
             while (left := deadline - time.monotonic()) > 0:
-                answer = self.receive(left)
+                answer = self.receive(min(left, _LOOK))
                 if answer is not None and wanted(answer):
                     return answer
+                if answer is None and given_up():
+                    raise NoAnswer(f"the master at {self.endpoint} is away")
         raise NoAnswer(f"no answer from the master at {self.endpoint} within {time.monotonic() - started:.0f} s")
 
     def close(self) -> None:
