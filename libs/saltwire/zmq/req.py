@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 import zmq
 
+from saltwire.zmq.connection import Connection
+
 #: Largest answer that is read: a chunk of a file or a pillar is far smaller.
 _MAX_ANSWER = 256 * 1024 * 1024
 
@@ -22,7 +24,8 @@ class NoAnswer(Exception):
 class RequestSocket:
     """A DEALER that speaks REQ's frames, so that a request can be sent again without losing the answer to the first."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, *, watched: bool = False) -> None:
+        """``watched``: ``connected`` will be asked."""
         self.endpoint = endpoint
         self.socket = context.socket(zmq.DEALER)
         for name, value in (
@@ -38,7 +41,12 @@ class RequestSocket:
             (zmq.HEARTBEAT_TIMEOUT, 15000),
         ):
             self.socket.setsockopt(name, value)
+        self._connection = Connection(self.socket) if watched else None
         self.socket.connect(endpoint)
+
+    def connected(self) -> bool:
+        """Whether there is a connection now; True of one that is not watched."""
+        return self._connection is None or self._connection.up()
 
     def send(self, payload: bytes) -> None:
         """Sends a request; queued while there is no connection."""
@@ -80,4 +88,6 @@ class RequestSocket:
 
     def close(self) -> None:
         """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
         self.socket.close()
