@@ -123,9 +123,16 @@ def session_of(options: MinionOptions, identity: Identity, credentials: Credenti
 class Channel:
     """Requests of one process: a connection of its own, closed at the end of the ``with`` block."""
 
-    def __init__(self, options: MinionOptions, identity: Identity, credentials: Credentials | None) -> None:
-        """Without credentials the first request signs in."""
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Credentials | None,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Without credentials the first request signs in. ``given_up``: whether an answer is waited for no longer."""
         self._options = options
+        self._given_up = given_up
         # Jobs are forked from a process that may be older than the minion's pair.
         identity.reread()
         self._identity = identity
@@ -243,7 +250,7 @@ class Channel:
             return False
 
         waits = self._once() if once else self._waits()
-        _patiently(lambda: self._socket.ask(payload, waits, wanted))
+        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._given_up))
         return box[0]
 
     def _waits(self) -> Iterator[float]:

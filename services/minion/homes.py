@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from saltwire.handshake import Credentials
 from services.kit.minion_options import MinionOptions, extension_directory
 from services.kit.options_reading import as_opts
+from services.minion.absence import long_away
 from services.minion.channel import Channel
 from services.minion.identity import Identity
 from services.minion.masters import Masters
@@ -38,8 +39,8 @@ class Home(Protocol):
         """The pillar as it is now. Raises ChannelError."""
         ...
 
-    def before_job(self, runtime: Runtime) -> None:
-        """A job is about to run, in a process of its own."""
+    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+        """This job is about to run, in a process of its own."""
         ...
 
     def send(self, load: Mapping[str, Any]) -> None:
@@ -59,6 +60,8 @@ class AtMaster:
         self._masters = masters
         self._identity = identity
         self._credentials = credentials
+        #: In a job's process: whether it is one that the minion began itself.
+        self._own = False
 
     def runtime(
         self,
@@ -69,8 +72,8 @@ class AtMaster:
     ) -> Runtime:
         """With this pillar."""
         options = self._options
-        files = RemoteFiles(options, self._identity, lambda: self._credentials)
-        minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains)
+        files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)
+        minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, self._given_up)
         return Runtime(
             as_opts(options),
             files=files,
@@ -89,8 +92,13 @@ class AtMaster:
         with Channel(options, self._identity, self._credentials) as channel:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
-    def before_job(self, runtime: Runtime) -> None:
+    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
         """It has its pillar."""
+        self._own = bool(load.get("own"))
+
+    def _given_up(self) -> bool:
+        """What a master asked for waits for that master; what the minion began itself does not: another process has its turn."""
+        return self._own and long_away(self._masters.state(self._options.cachedir))
 
     def send(self, load: Mapping[str, Any]) -> None:
         """By a connection of its own."""
@@ -132,7 +140,7 @@ class AtHome:
         runtime.forget(pillar=True)
         return dict(runtime.pillar)
 
-    def before_job(self, runtime: Runtime) -> None:
+    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
         """It sees the pillar as it is then: nobody tells this minion that a file was changed."""
         runtime.forget(pillar=True)
 

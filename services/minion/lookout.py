@@ -7,6 +7,7 @@ Source: salt/minion.py (__master_disconnected, __master_failback) and salt/modul
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import zmq
@@ -27,6 +28,12 @@ _MOST_PER_LOOK = 1.0
 
 _PING = {"cmd": "ping"}
 
+#: Seconds that the first master must be kept for, once the minion went back to it, to count as one that is back.
+_TRIAL = 600.0
+
+#: How often the pause before the next question is doubled at most.
+_MOST_DOUBLINGS = 5
+
 
 class MasterLost(Exception):
     """The minion is to go on at another master. str() says why."""
@@ -35,6 +42,32 @@ class MasterLost(Exception):
         """``back``: the first of the list has come back."""
         super().__init__(why)
         self.back = back
+
+
+class Failback:
+    """How soon the first master is asked whether it is back: each time that it is lost right after that, twice as late.
+
+    It may answer questions, and publish nothing: the minion would go to and fro. Times are monotonic seconds.
+    """
+
+    def __init__(self, interval: float) -> None:
+        """``interval``: seconds; 0: it is never asked."""
+        self._configured = interval
+        self._vain = 0
+        self._went = -math.inf
+
+    @property
+    def interval(self) -> float:
+        """Seconds from when the minion has come to another master."""
+        return self._configured * 2.0 ** min(self._vain, _MOST_DOUBLINGS)
+
+    def went(self, now: float) -> None:
+        """The minion goes back to the first."""
+        self._went = now
+
+    def lost(self, now: float) -> None:
+        """The first is lost, or does not let the minion in."""
+        self._vain = self._vain + 1 if now - self._went < _TRIAL else 0
 
 
 class _Question:

@@ -11,6 +11,7 @@ import dataclasses
 import logging
 import random
 import sys
+import time
 from collections.abc import Sequence
 
 from services.kit.logs import configure
@@ -23,7 +24,7 @@ from services.minion.affairs import Affairs
 from services.minion.alone import Alone
 from services.minion.channel import endpoint
 from services.minion.hot import run_at_once
-from services.minion.lookout import Lookout, MasterLost
+from services.minion.lookout import Failback, Lookout, MasterLost
 from services.minion.master_function import evaluated
 from services.minion.masters import DISABLE, FUNC, Masters, after_loss, at_once, in_order
 from services.minion.minion import Minion
@@ -91,15 +92,18 @@ def _run_one_by_one(options: MinionOptions, turn: Turn) -> None:
     order = masters = in_order(options)
     affairs = Affairs(options, shared=False)
     pause = float(options.acceptance_wait_time)
+    failback = Failback(options.master_failback_interval or options.master_alive_interval)
     try:
         while not turn.ended():
             for master in order:
                 try:
-                    _run_at(dataclasses.replace(options, master=master), masters, affairs, turn)
+                    _run_at(dataclasses.replace(options, master=master), masters, affairs, turn, failback.interval)
                     return
                 except NoMaster as error:
+                    _note(failback, master == masters[0])
                     _LOG.error("no sign-in at the master %s: %s", master, error)
                 except MasterLost as lost:
+                    _note(failback, master == masters[0], back=lost.back)
                     _LOG.warning("leaves the master %s: %s", master, lost)
                     order = masters if lost.back else after_loss(order, master)
                     break
@@ -112,7 +116,16 @@ def _run_one_by_one(options: MinionOptions, turn: Turn) -> None:
         affairs.close()
 
 
-def _run_at(options: MinionOptions, masters: Sequence[str], affairs: Affairs, turn: Turn) -> None:
+def _note(failback: Failback, first: bool, *, back: bool = False) -> None:
+    if back:
+        failback.went(time.monotonic())
+    elif first:
+        failback.lost(time.monotonic())
+
+
+def _run_at(
+    options: MinionOptions, masters: Sequence[str], affairs: Affairs, turn: Turn, failback_interval: float
+) -> None:
     """Until the minion is to end, or to leave this master. Raises NoMaster, MasterLost, Rejected, Ended, ConfigError."""
     current = str(options.master)
     lookout = None
@@ -123,7 +136,7 @@ def _run_at(options: MinionOptions, masters: Sequence[str], affairs: Affairs, tu
             endpoint(options),
             options.master_alive_interval,
             endpoint(dataclasses.replace(options, master=masters[0])) if goes_back else "",
-            options.master_failback_interval or options.master_alive_interval,
+            failback_interval,
             options.auth_timeout,
         )
     minion = Minion(options, Masters(current), affairs, turn, lookout)

@@ -29,6 +29,7 @@ from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
 from services.kit.minion_options import MinionOptions
 from services.minion import zygote
+from services.minion.absence import Absence
 from services.minion.addressed import is_for
 from services.minion.admission import Admission, Turn
 from services.minion.affairs import Affairs
@@ -82,9 +83,11 @@ class Minion:
         self._lookout = lookout
         self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._requests = RequestSocket(self._context, endpoint(options))
+        several = bool(masters.at_once)
+        self._requests = RequestSocket(self._context, endpoint(options), watched=several)
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool")
+        self._absence = Absence(state, several=several)
         self._others = OtherMasters(masters, options)
         self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
@@ -222,8 +225,11 @@ class Minion:
         """Jobs of the minion's own, which need its pillar like all others."""
         if self._subject is None:
             return
-        hears = self._connection is None or self._connection.up()
-        if self._affairs.give_up(hears=hears, now=time.monotonic()):
+        # Both: of a master whose requests go nowhere publications may still come.
+        hears = self._requests.connected() and (self._connection is None or self._connection.up())
+        now = time.monotonic()
+        self._absence.look(hears=hears, now=now)
+        if self._affairs.give_up(hears=hears, now=now):
             _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
             self._engine.tell({"watch": False})
         elif self._affairs.claim():

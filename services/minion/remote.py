@@ -40,15 +40,21 @@ Give = Callable[[], Credentials | None]
 class _Master:
     """A channel that is opened when it is needed first and belongs to the process that opened it."""
 
-    def __init__(self, options: MinionOptions, identity: Identity, credentials: Give) -> None:
-        self._options, self._identity, self._credentials = options, identity, credentials
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Give,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._options, self._identity, self._credentials, self._given_up = options, identity, credentials, given_up
         self._channel: Channel | None = None
         self._owner = 0
 
     def channel(self) -> Channel:
         """The process's channel. A forked child opens its own and never touches its parent's."""
         if self._channel is None or self._owner != os.getpid():
-            self._channel = Channel(self._options, self._identity, self._credentials())
+            self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
             self._owner = os.getpid()
         return self._channel
 
@@ -75,8 +81,14 @@ _FETCH_TRIES = 3
 class RemoteFiles(_Master):
     """Implements ports.Files over 4506. A file is fetched when its digest is not the cached one's."""
 
-    def __init__(self, options: MinionOptions, identity: Identity, credentials: Give) -> None:
-        super().__init__(options, identity, credentials)
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Give,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(options, identity, credentials, given_up)
         self._cache = Path(options.cachedir) / "files"
         #: Answers of this process: a run asks for the same lists and digests many times.
         self._known: dict[tuple[Any, ...], Any] = {}
@@ -185,8 +197,9 @@ class RemoteMinion(_Master):
         identity: Identity,
         credentials: Give,
         grains: Callable[[], Mapping[str, Any]],
+        given_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(options, identity, credentials)
+        super().__init__(options, identity, credentials, given_up)
         self._masters = masters
         self._grains = grains
 

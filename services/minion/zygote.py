@@ -190,7 +190,7 @@ class Zygote:
             return
         code = 1
         try:
-            self._home.before_job(self._runtime)
+            self._home.before_job(self._runtime, load)
             ways = (self._others.send, steps, self._home.send, self._tracing)
             jobber.work(self._runtime, load, self._procs, self._spool, self._pair, *ways)
             self._learned.tell()

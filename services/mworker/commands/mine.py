@@ -33,9 +33,10 @@ def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
 
 
 def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """One function: {minion: value}; several: {function: {minion: value}}."""
+    """One function: {minion: value}; several: {function: {minion: value}}, of those that anybody offers."""
     fun = load.get("fun", "")
-    functions = fun.split(",") if isinstance(fun, str) else [str(name) for name in fun] if isinstance(fun, list) else []
+    given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
+    functions = list(dict.fromkeys(str(name) for name in given))
     if len(functions) > _MOST_FUNCTIONS:
         said = "a request for %d functions of the mine is not answered; it may name %d"
         desk.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
@@ -47,9 +48,9 @@ def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     allowed = [name for name in functions if _may_have(desk, minion_id, name)]
     found = {name: _open_to(desk, minion_id, desk.store.cache.mine_get(target.minions, name)) for name in allowed}
-    if not found:
-        return {}
-    return found[functions[0]] if isinstance(fun, str) and len(functions) == 1 else found
+    if isinstance(fun, str) and len(functions) == 1:
+        return found.get(functions[0], {})
+    return {name: offered for name, offered in found.items() if offered}
 
 
 def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:

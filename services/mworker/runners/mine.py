@@ -9,13 +9,15 @@ from services.mworker.runners.runner import RunnerTools
 
 
 def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
-    """{minion: value} of a function; of several, with commas or as a list, {function: {minion: value}}."""
+    """{minion: value} of a function; of several, with commas or as a list, {function: {minion: value}}, where any."""
     minions = tools.minions(tgt, tgt_type)
-    names = fun.split(",") if isinstance(fun, str) else [str(name) for name in fun]
+    names = list(dict.fromkeys(str(name) for name in (fun.split(",") if isinstance(fun, str) else fun)))
     found = {
         name: {key: _open(value) for key, value in tools.store.cache.mine_get(minions, name).items()} for name in names
     }
-    return found[names[0]] if isinstance(fun, str) and len(names) == 1 else found
+    if isinstance(fun, str) and len(names) == 1:
+        return found[names[0]]
+    return {name: offered for name, offered in found.items() if offered}
 
 
 def update(

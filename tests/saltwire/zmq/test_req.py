@@ -184,3 +184,16 @@ def test_a_closed_socket_lets_the_context_end(context: zmq.Context[zmq.Socket[by
     thread.start()
     thread.join(DEADLINE)
     assert not thread.is_alive(), "the unsent request holds the context"
+
+
+def test_one_that_is_watched_tells_whether_there_is_a_connection(
+    context: zmq.Context[zmq.Socket[bytes]], router: tuple[zmq.Socket[bytes], str], eventually: Callable[..., object]
+) -> None:
+    watched, unwatched = (RequestSocket(context, router[1], watched=each) for each in (True, False))
+    assert unwatched.connected()
+    eventually(watched.connected)
+    router[0].close()
+    eventually(lambda: not watched.connected())
+    assert unwatched.connected()
+    watched.close()
+    unwatched.close()

@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from saltwire.zmq.connection import Connection
-from services.minion.lookout import ANSWER_WITHIN, Lookout, MasterLost
+from services.minion.lookout import ANSWER_WITHIN, Failback, Lookout, MasterLost
 
 
 @pytest.fixture
@@ -139,6 +139,22 @@ def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], e
     connection.close()
     subscription.close()
     first.close()
+
+
+def test_a_first_master_that_does_not_last_is_asked_later_and_later() -> None:
+    failback = Failback(30.0)
+    # It is lost for the first time: the minion had not gone back to it.
+    failback.lost(1000.0)
+    pauses = [failback.interval]
+    for turn in range(7):
+        failback.went(2000.0 + 100.0 * turn)
+        failback.lost(2050.0 + 100.0 * turn)
+        pauses.append(failback.interval)
+    assert pauses == [30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 960.0, 960.0]
+    # One that was kept for long is asked as soon as before.
+    failback.went(10_000.0)
+    failback.lost(20_000.0)
+    assert failback.interval == 30.0
 
 
 def test_nothing_is_looked_for_unless_it_is_wanted(context: zmq.Context[Any]) -> None:

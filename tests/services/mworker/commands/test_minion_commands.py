@@ -250,6 +250,10 @@ class TestMine:
         }
         assert db.ask("_mine_get", tgt="*", fun=["other"]) == {"other": {"web1": 1}}
         assert db.ask("_mine_get", tgt="*", fun="missing") == {}
+        # Of several those that nobody offers are left out; one that is named twice is one.
+        assert db.ask("_mine_get", tgt="*", fun=["other", "missing"]) == {"other": {"web1": 1}}
+        assert db.ask("_mine_get", tgt="*", fun="missing,none") == {}
+        assert db.ask("_mine_get", tgt="*", fun="other,other") == {"web1": 1}
 
     def test_forgetting(self, worker: Worker) -> None:
         web, db = worker.minion("web1"), worker.minion("db1", key=1)

@@ -1,0 +1,82 @@
+"""A master that is away for long: who has begun something for the minion itself waits for it no longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import zmq
+
+from saltwire.handshake import Credentials
+from saltwire.keys import generate_key_string
+from saltwire.zmq.req import NoAnswer, RequestSocket
+from services.kit.minion_options import MinionOptions
+from services.minion.absence import PATIENCE, Absence, long_away
+from services.minion.homes import AtMaster
+from services.minion.identity import Identity
+from services.minion.masters import Masters
+from services.minion.remote import RemoteFiles
+from statecore.errors import CommandError
+
+
+def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -> None:
+    absence = Absence(tmp_path, several=True)
+    for hears, now, told in (
+        (True, 100.0, False),
+        (False, 101.0, False),
+        (False, 100.0 + PATIENCE, False),
+        (False, 101.0 + PATIENCE, True),
+        (False, 500.0, True),
+        (True, 501.0, False),
+        (False, 502.0, False),
+        (False, 502.0 + PATIENCE, True),
+    ):
+        absence.look(hears=hears, now=now)
+        assert long_away(tmp_path) is told, now
+    # The next start knows nothing of it.
+    Absence(tmp_path, several=True)
+    assert not long_away(tmp_path)
+
+
+def test_the_only_master_is_waited_for(tmp_path: Path) -> None:
+    absence = Absence(tmp_path, several=False)
+    for now in (0.0, PATIENCE, 2 * PATIENCE):
+        absence.look(hears=False, now=now)
+        assert not long_away(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    absence = Absence(tmp_path / "none", several=True)
+    absence.look(hears=False, now=0.0)
+    absence.look(hears=False, now=PATIENCE)
+    assert f"{tmp_path / 'none' / 'master-away'}: No such file or directory" in caplog.text
+
+
+def test_a_request_is_given_up_while_it_waits(tmp_path: Path) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = RequestSocket(context, "tcp://127.0.0.1:1")
+    looks = iter([False, True])
+    with pytest.raises(NoAnswer, match=r"the master at tcp://127\.0\.0\.1:1 is away"):
+        socket.ask(b"", iter([600.0]), given_up=lambda: next(looks))
+    socket.close()
+    context.term()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_jobs_of_the_minion_itself_give_up(tmp_path: Path, own: bool) -> None:
+    options = MinionOptions(
+        id="web1", master="127.0.0.1:1", cachedir=str(tmp_path), request_channel_timeout=3, request_channel_tries=1
+    )
+    masters = Masters("127.0.0.1:1", ("127.0.0.1:1", "127.0.0.1:2"))
+    credentials = Credentials(generate_key_string(), generate_key_string(), 4505, "")
+    home = AtMaster(options, masters, Identity.load("web1", tmp_path / "pki", 2048), credentials)
+    state = masters.state(options.cachedir)
+    state.mkdir(parents=True)
+    (state / "master-away").touch()
+    runtime = home.runtime({}, None, dict, {})  # type: ignore[arg-type]
+    home.before_job(runtime, {"fun": "state.apply", "own": own})
+    files = runtime.context.files
+    assert isinstance(files, RemoteFiles)
+    with pytest.raises(CommandError, match="is away" if own else "no answer from the master"):
+        files.envs()
+    files.channel().close()
