@@ -9,6 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
+import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -173,6 +174,25 @@ def test_a_handler_that_fails_is_answered_as_stock_masters_do(
     monkeypatch.setattr(door_module, "MINION_COMMANDS", {**MINION_COMMANDS, "_mine": row})
     assert worker.minion().ask("_mine") == ""
     assert "a command failed" in caplog.text
+
+
+@pytest.mark.parametrize("key", ["salt:epochs", "salt:keys:accepted", "salt:mine"])
+def test_a_key_that_another_hand_made_is_named_once(
+    new_worker: Callable[..., Worker], redis_url: str, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = new_worker()
+    minion = worker.minion()
+    other = new_worker()
+    minion.door = other.door
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(key)
+        client.set(key, "another's")
+    for _ in range(3):
+        said = unpackb(minion.send({"cmd": "_mine", "id": "web1", "data": {"a": 1}})[0])
+        assert said.startswith("the master's memory cannot be read: ")
+        assert "saltern store check" in said
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
+    assert "Traceback" not in caplog.text
 
 
 def test_a_return_that_could_not_be_stored_is_not_acknowledged(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
