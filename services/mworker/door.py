@@ -279,6 +279,7 @@ def _late(opened: OpenedRequest, later: Later) -> LateReply:
         work=None if work is None else lambda: seal_reply(opened, work()),
         refused=seal_reply(opened, later.refused),
         lost=later.lost,
+        asker=opened.id,
     )
 
 

@@ -143,7 +143,7 @@ def _answer_later(
         link.send_multipart([ANSWER, ticket, reply.refused])
 
     try:
-        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost)
+        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost, reply.asker)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")
