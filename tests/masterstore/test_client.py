@@ -422,6 +422,18 @@ SPOILED: dict[str, tuple[Callable[[redis.Redis], Any], tuple[str, ...]]] = {
         lambda r: r.hset("salt:epochs", mapping={"aes": "x", "session": "y"}),
         ("epochs.current", "sign_ins.begin"),
     ),
+    "number of events": (lambda r: r.set("salt:events:count", "x"), ("events.count",)),
+    "state of a group": (lambda r: r.hset("salt:events:group:g", "version", "x"), ("event_groups.state",)),
+    "backlog of a group": (
+        lambda r: r.hset("salt:events:group:g", mapping={"last": "x", "missed": ""}),
+        ("event_groups.backlog",),
+    ),
+    "dead events": (
+        lambda r: r.xadd("salt:events:dead:g", {"event": b"x", "tries": "often"}),
+        ("event_groups.dead",),
+    ),
+    "fences": (lambda r: r.hset("salt:fences", "l", "x"), ("locks.newest",)),
+    "seen": (lambda r: r.zadd("salt:seen", {"a": float("inf")}), ("presence.last_seen",)),
 }
 
 
