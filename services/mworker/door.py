@@ -167,6 +167,8 @@ class Door:
         row = MINION_COMMANDS.get(cmd)
         if row is None:
             return seal_reply(opened, {})
+        if not (opened.proved or row.unproved):
+            raise PeerFault(f"{cmd} in version {opened.version} needs a token")
         try:
             more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._desk, opened.id, opened.load | more)
