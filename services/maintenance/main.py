@@ -328,7 +328,7 @@ def _loop(role: Role) -> None:
     chores.backends = BackendUpdates(file_server(role.options).users)
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
-    role.watch_redis(store.trouble)
+    role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     away = False
     try:

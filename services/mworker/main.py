@@ -78,7 +78,7 @@ def _loop(role: Role) -> None:
     link.setsockopt(zmq.LINGER, 1000)
     link.setsockopt(zmq.RCVTIMEO, int(PULSE_SECONDS * 1000))
     connect(link, "workers", role.options, link_keys)
-    role.watch_redis(store.trouble)
+    role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     role.health.check("trees", partial(tree_check.trouble, role.options))
     if why := tree_check.trouble(role.options):

@@ -103,7 +103,7 @@ class Publisher:
         self._owed = False
         #: Why nothing can be sent, though Redis answers.
         self._fault: str | None = None
-        role.watch_redis(store.trouble)
+        role.watch_redis(store.unready)
         role.health.check("publications", lambda: self._fault)
 
     def turn(self) -> None:
