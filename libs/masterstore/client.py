@@ -71,7 +71,8 @@ class Client:
                 self.redis.disconnect_idle()
             if code in _PASSING:
                 raise StoreUnavailable(f"redis at {self.shown} cannot serve now: {_said(error, code)}") from error
-            raise StoreError(f"redis at {self.shown} refused: {_said(error, code)}") from error
+            hint = "; `saltern store check` names the key" if "WRONGTYPE" in str(error) else ""
+            raise StoreError(f"redis at {self.shown} refused: {_said(error, code)}{hint}") from error
         except redis.RedisError as error:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.events import KeptEvent, event_of, read_stream
@@ -181,7 +181,9 @@ class EventGroups:
                 if "NOGROUP" not in str(error):
                     raise
                 return None, ""
-        return Batch([_event(entry) for entry in entries], int(version)), text(newest)
+        return Batch([_event(entry) for entry in entries], values.number(version, keys.event_group(group))), text(
+            newest
+        )
 
     def done(self, group: str, ids: list[str]) -> None:
         """These need not be handed out again."""
@@ -196,7 +198,7 @@ class EventGroups:
         names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
         with self._client.calling():
             found = self._claim(keys=names, args=[group, consumer, silence_ms, count])
-        return [(_event(entry), int(times)) for times, entry in found]
+        return [(_event(entry), values.number(times, keys.event_group(group))) for times, entry in found]
 
     def mine(self, group: str, consumer: str) -> list[KeptEvent]:
         """What this consumer was handed and has not said to be done, whether it knows of it or not."""
@@ -223,7 +225,12 @@ class EventGroups:
         """Buried events, newest first."""
         found = self._client.call("xrevrange", keys.dead_events(group), count=count)
         return [
-            DeadEvent(text(name), row.get(b"event", b""), text(row.get(b"why", b"")), int(row.get(b"tries", 0)))
+            DeadEvent(
+                text(name),
+                row.get(b"event", b""),
+                text(row.get(b"why", b"")),
+                values.number(row.get(b"tries"), keys.dead_events(group)),
+            )
             for name, row in found
         ]
 
@@ -253,12 +260,14 @@ class EventGroups:
         if last is None:
             return Backlog(0, 0, 0, int(dead))
         in_hand = int(pending["pending"]) if isinstance(pending, dict) else 0
-        return Backlog(max(0, int(count or 0) - int(last)), in_hand, int(missed or 0), int(dead))
+        shared_key = keys.event_group(group)
+        behind = values.number(count, keys.EVENTS_COUNT) - values.number(last, shared_key)
+        return Backlog(max(0, behind), in_hand, values.number(missed, shared_key), int(dead))
 
     def state(self, group: str) -> tuple[int, str]:
         """What the consumers of a group share: its version (0: nothing yet) and its text."""
         version, state = self._client.call("hmget", keys.event_group(group), "version", "state")
-        return int(version or 0), text(state or b"")
+        return values.number(version, keys.event_group(group)), text(state or b"")
 
     def save_state(self, group: str, state: str, version: int) -> bool:
         """Writes it, unless it changed since ``version``. Whether it did not."""

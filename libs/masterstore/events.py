@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreError
 
@@ -106,7 +106,7 @@ class Events:
 
     def count(self) -> int:
         """How many events were ever kept."""
-        return int(self._client.call("get", keys.EVENTS_COUNT) or 0)
+        return values.number(self._client.call("get", keys.EVENTS_COUNT), keys.EVENTS_COUNT)
 
 
 class EventKeeper:

@@ -170,7 +170,7 @@ class Lives:
     def waiting_jobs(self, now_ms: int, limit: int = 1000) -> dict[str, int]:
         """{JID: its deadline, milliseconds since 1970} of jobs that wait for somebody, those that end first first."""
         found = self._client.call("zrangebyscore", keys.WAITING, now_ms, "+inf", start=0, num=limit, withscores=True)
-        return {text(jid): int(deadline) for jid, deadline in found}
+        return {text(jid): values.number(deadline, keys.WAITING) for jid, deadline in found}
 
     def settle(self, now_ms: int, silent_since_ms: int, *, limit: int = 500) -> Settled:
         """Gives up lives whose time is over, of at most ``limit`` jobs that are due: bounded steps, the rest next time.

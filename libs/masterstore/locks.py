@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.client import Client
 
 #: KEYS: lock, fences. ARGV: owner, ttl ms, name. Answers the token, or nil when somebody else holds the lock.
@@ -39,11 +39,11 @@ class Locks:
         """A fencing token (rising with every new owner), None while another owner holds the lock. Asking again renews."""
         with self._client.calling():
             token = self._acquire(keys=[keys.lock(name), keys.FENCES], args=[owner, ttl_ms, name])
-        return None if token is None else int(token)
+        return None if token is None else values.number(token, keys.FENCES)
 
     def newest(self, name: str) -> int:
         """The token of the newest owner; who has another one is its owner no more."""
-        return int(self._client.call("hget", keys.FENCES, name) or 0)
+        return values.number(self._client.call("hget", keys.FENCES, name), keys.FENCES)
 
     def release(self, name: str, owner: str) -> bool:
         """Gives the lock back; whether it was this owner's."""

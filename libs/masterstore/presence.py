@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.client import Client, text
 
 #: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Answers whether it is to be sent what waits.
@@ -37,7 +37,8 @@ class Presence:
     def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
         """{minion: milliseconds since 1970} of those that ever spoke."""
         scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
-        return {name: int(score) for name, score in zip(minions, scores, strict=True) if score is not None}
+        seen = zip(minions, scores, strict=True)
+        return {name: values.number(score, keys.SEEN) for name, score in seen if score is not None}
 
     def present(self, since_ms: int) -> set[str]:
         """Minions that spoke since then."""

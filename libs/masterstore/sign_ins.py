@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.client import Client, text
 from masterstore.epochs import CURRENT, Epochs, epochs_of
 from masterstore.errors import StoreError, StoreUnavailable
@@ -89,9 +89,9 @@ class SignIns:
         """
         try:
             found = self._client.call("zrange", keys.STOCK_SIGN_INS, 0, -1, withscores=True)
+            return {text(name): values.number(at, keys.STOCK_SIGN_INS) for name, at in found}
         except StoreUnavailable:
             raise
         except StoreError as error:
             self._client.faults.report(keys.STOCK_SIGN_INS, str(error))
             return {}
-        return {text(name): int(at) for name, at in found}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from masterstore import keys
 from masterstore.banks import Banks
 from masterstore.cache import Cache
 from masterstore.client import Client
 from masterstore.durability import Durability, trouble_with
 from masterstore.epochs import EpochStore
-from masterstore.errors import StoreError
+from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.event_groups import EventGroups
 from masterstore.events import Events
 from masterstore.job_budget import JobBudget
@@ -66,9 +67,23 @@ class Store:
         self._client.call("ping")
 
     def trouble(self) -> str | None:
-        """None while Redis answers, and can be as durable as asked for, else why not: what a probe says."""
+        """None while Redis answers, and can be as durable as asked for, else why not: what a role waits for at its start."""
         try:
             self.ping()
             return trouble_with(self._client, self._durability)
         except StoreError as error:
             return str(error)
+
+    def unready(self) -> str | None:
+        """The same, and None only while Redis takes writes, too: what a probe says. A full one, or a replica, answers a ping."""
+        if why := self.trouble():
+            return why
+        try:
+            # Refused as any write would be; it changes nothing, and makes no key.
+            self._client.call("execute_command", "SETRANGE", keys.SCHEMA, 0, "")
+        except StoreUnavailable as error:
+            return str(error)
+        except StoreError:
+            # A key of another kind, a user of Redis' who may not: others say so, of what they wanted to write.
+            return None
+        return None

@@ -48,6 +48,14 @@ def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
     return value
 
 
+def number(data: bytes | str | float | None, key: str) -> int:
+    """A whole number that Redis holds, 0 for what is missing; StoreCorrupt names ``key``."""
+    try:
+        return int(data or 0)
+    except (ValueError, OverflowError) as error:
+        raise StoreCorrupt(key, f"no number: {error}") from error
+
+
 def _revived(found: dict[str, Any]) -> Any:
     """The bytes that a map stands for; any other map as it is."""
     if found.keys() != {_MARK}:

@@ -55,6 +55,8 @@ class OpenedRequest:
     key: Crypticle
     enc_algo: str
     sig_algo: str
+    #: Whether the sender has shown that it holds the key of this id. In version 2 the key of the message is everybody's.
+    proved: bool = True
 
 
 def parse_request(payload: bytes) -> Envelope:
@@ -115,11 +117,11 @@ def open_request(
         raise PeerFault("a nonce has 32 characters", BAD_LOAD)
     if modern:
         _check_modern(envelope, load, now, ttl)
-    _check_token(load, public_key_of, tok_cache, mandatory=modern)
+    proved = _check_token(load, public_key_of, tok_cache, mandatory=modern)
     if "cmd" not in load:
         raise PeerFault("a request without cmd", packb("Some exception handling minion payload"))
     sender = envelope.id if modern else str(load.get("id") or "")
-    return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo)
+    return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo, proved)
 
 
 def seal_reply(opened: OpenedRequest, value: Any) -> bytes:
@@ -227,15 +229,16 @@ def _check_token(
     cache: MutableMapping[Any, Any] | None,
     *,
     mandatory: bool,
-) -> None:
+) -> bool:
+    """Whether there is a token, which is right. Raises PeerFault."""
     token, sender = octets(load.pop("tok", None)), load.get("id")
     if not mandatory and (token is None or sender is None):
-        return
+        return False
     public = public_key_of(str(sender))
     if public is None or token is None:
         raise PeerFault("no token, or no accepted key to check it with", BAD_LOAD)
     if cache is not None and cache.get(sender) == (public.pem, token):
-        return
+        return True
     try:
         recovered = public.x931_recover(token)
     except SignatureError as error:
@@ -244,3 +247,4 @@ def _check_token(
         raise PeerFault("a wrong token", BAD_LOAD)
     if cache is not None:
         cache[sender] = (public.pem, token)
+    return True

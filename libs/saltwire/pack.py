@@ -22,6 +22,9 @@ _DATETIME_FORMAT = "%Y%m%dT%H:%M:%S.%f"
 #: Largest message that is unpacked. A return may be large (a report, a log); a hundred megabytes are an attack or a mistake.
 MAX_MESSAGE = 100 * 1024 * 1024
 
+#: Lists and maps in each other that are read. msgpack packs 511, and what came in a message goes on inside of an event or a record.
+_DEEPEST = 400
+
 _SEPARATOR = b"\n\n"
 
 #: Integers that msgpack can hold; others travel as decimal text.
@@ -150,16 +153,22 @@ def _from_ext(code: int, data: bytes) -> Any:
     return data
 
 
-def _decoded(value: Any) -> Any:
-    # The unpacker makes no subclasses. Most values are texts: those of a map are not asked for one by one.
+def _decoded(value: Any, levels: int = _DEEPEST) -> Any:
+    # The unpacker makes no subclasses. Most values are texts: those of a list or map are not asked for one by one.
     kind = type(value)
     if kind is bytes:
         return _text(value)
     if kind is list:
-        return [_decoded(item) for item in value]
+        if not levels:
+            raise RecursionError
+        levels -= 1
+        return [_text(item) if type(item) is bytes else _decoded(item, levels) for item in value]
     if kind is dict:
+        if not levels:
+            raise RecursionError
+        levels -= 1
         return {
-            _text(key) if type(key) is bytes else _decoded(key): _text(item) if type(item) is bytes else _decoded(item)
+            _text(key) if type(key) is bytes else key: _text(item) if type(item) is bytes else _decoded(item, levels)
             for key, item in value.items()
         }
     return value
@@ -172,9 +181,11 @@ def _text(value: bytes) -> str | bytes:
         return value
 
 
-def _keys_decoded(value: Any) -> Any:
+def _keys_decoded(value: Any, levels: int = _DEEPEST) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        raise RecursionError
     if isinstance(value, dict):
-        return {_decoded(key): _keys_decoded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_keys_decoded(item) for item in value]
-    return value
+        return {_decoded(key): _keys_decoded(item, levels - 1) for key, item in value.items()}
+    return [_keys_decoded(item, levels - 1) for item in value]

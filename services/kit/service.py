@@ -54,7 +54,7 @@ class Role:
         return not self.stop.requested
 
     def watch_redis(self, trouble: Callable[[], str | None]) -> None:
-        """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis answers, else why not."""
+        """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis serves, else why not."""
         self.health.check("redis", trouble)
 
         def asked() -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -283,7 +284,7 @@ class Schedule:
 
 
 def turn(chores: Chores, schedule: Schedule, owner: str) -> None:
-    """One look at the clock: what is due is done by the replica that has the lock. Raises StoreUnavailable."""
+    """One look at the clock: what is due is done by the replica that has the lock. Raises StoreError."""
     store = chores.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
     due = list(chores.scheduled.due(store.runner_jobs.running() if chores.role.options.schedule else ()))
@@ -327,7 +328,7 @@ def _loop(role: Role) -> None:
     chores.backends = BackendUpdates(file_server(role.options).users)
     schedule = Schedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
-    role.watch_redis(store.trouble)
+    role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     away = False
     try:
@@ -335,13 +336,16 @@ def _loop(role: Role) -> None:
             try:
                 turn(chores, schedule, owner)
                 away = False
-            except StoreUnavailable as error:
+            except StoreError as error:
+                # A key that another hand made something else of is waited for, too: nothing else would mend it.
                 if not away:
                     role.log.error("%s; tasks wait until it is back", error)
                 away = True
             time.sleep(_TICK)
         if not away:
-            store.locks.release(_LOCK, owner)
+            with contextlib.suppress(StoreError):
+                # It ends by itself, too.
+                store.locks.release(_LOCK, owner)
     finally:
         sender.close()
         control.close()

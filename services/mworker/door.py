@@ -65,6 +65,8 @@ class Door:
         #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
         self._tokens: dict[Any, Any] = {}
         self._away = False
+        #: What was said last of a key in Redis that cannot be read.
+        self._spoiled = ""
 
     def answer(self, side: bytes, client: str, payload: bytes, pool: str = "") -> bytes | LateReply | Elsewhere:
         """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``).
@@ -117,6 +119,10 @@ class Door:
             # Not an encrypted answer: a minion must not take it for an acknowledgement.
             self._store_away(error, cmd)
             return cmd, "unavailable", packb(f"the master's memory is away: {error}")
+        except StoreError as error:
+            # Not an encrypted answer either. It is the store's fault and has its name; where it was met is of no use.
+            self._store_spoiled(error, cmd)
+            return cmd, "error", packb(f"the master's memory cannot be read: {error}")
         except Exception:
             self._desk.log.exception("a request failed", extra={"cmd": cmd})
             return cmd, "error", packb("Some exception handling minion payload")
@@ -161,6 +167,8 @@ class Door:
         row = MINION_COMMANDS.get(cmd)
         if row is None:
             return seal_reply(opened, {})
+        if not (opened.proved or row.unproved):
+            raise PeerFault(f"{cmd} in version {opened.version} needs a token")
         try:
             more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._desk, opened.id, opened.load | more)
@@ -232,6 +240,12 @@ class Door:
         self._away = True
         self._desk.log.log(level, "%s; requests are not served until it is back", error, extra={"cmd": cmd})
 
+    def _store_spoiled(self, error: StoreError, cmd: str) -> None:
+        """Said once: every minion may meet the same."""
+        level = logging.DEBUG if self._spoiled == str(error) else logging.ERROR
+        self._spoiled = str(error)
+        self._desk.log.log(level, "%s", error, extra={"cmd": cmd})
+
     def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> frozenset[str] | None:
         """Raises ControlError. Answers the minions that a publish may reach; None: whatever it is for."""
         options, name = self._desk.options, client or "this key"
@@ -267,6 +281,7 @@ def _late(opened: OpenedRequest, later: Later) -> LateReply:
         work=None if work is None else lambda: seal_reply(opened, work()),
         refused=seal_reply(opened, later.refused),
         lost=later.lost,
+        asker=opened.id,
     )
 
 

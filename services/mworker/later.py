@@ -30,3 +30,5 @@ class LateReply:
     work: Callable[[], bytes] | None
     refused: bytes
     lost: Callable[[str], None] = _nothing
+    #: The minion that asked.
+    asker: str = ""

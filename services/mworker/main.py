@@ -78,7 +78,7 @@ def _loop(role: Role) -> None:
     link.setsockopt(zmq.LINGER, 1000)
     link.setsockopt(zmq.RCVTIMEO, int(PULSE_SECONDS * 1000))
     connect(link, "workers", role.options, link_keys)
-    role.watch_redis(store.trouble)
+    role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     role.health.check("trees", partial(tree_check.trouble, role.options))
     if why := tree_check.trouble(role.options):
@@ -143,7 +143,7 @@ def _answer_later(
         link.send_multipart([ANSWER, ticket, reply.refused])
 
     try:
-        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost)
+        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost, reply.asker)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")

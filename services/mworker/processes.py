@@ -15,6 +15,10 @@ _LOG = logging.getLogger("saltern.mworker")
 MAX_RUNNERS = 32
 
 
+#: Of these at one time for one minion, which may ask for what takes an hour: operators and others need some too.
+MAX_OF_ONE = 8
+
+
 class TooManyRunners(Exception):
     """The worker runs as many runners as it may."""
 
@@ -29,20 +33,31 @@ class Processes:
 
     #: Process id -> who is told how it ended, where it did not end well.
     lost: dict[int, Callable[[str], None]] = field(default_factory=dict)
+    #: Process id -> the minion that asked, where one did.
+    askers: dict[int, str] = field(default_factory=dict)
 
     @property
     def pids(self) -> set[int]:
         """The children's process ids."""
         return set(self.lost)
 
-    def start(self, work: Callable[[], None], lost: Callable[[str], None]) -> None:
-        """Runs ``work`` in a forked child. ``lost`` is called when the child failed or was killed. Raises TooManyRunners."""
+    def start(self, work: Callable[[], None], lost: Callable[[str], None], asker: str = "") -> None:
+        """Runs ``work`` in a forked child. ``lost`` is called when the child failed or was killed. Raises TooManyRunners.
+
+        ``asker``: the minion that wants it, empty for an operator.
+        """
         self.reap()
         if len(self.lost) >= MAX_RUNNERS:
             raise TooManyRunners(f"{MAX_RUNNERS} runners run on this worker already; try again when one has ended")
+        if asker and list(self.askers.values()).count(asker) >= MAX_OF_ONE:
+            raise TooManyRunners(
+                f"{MAX_OF_ONE} requests of {asker} are worked on here already; try again when one has ended"
+            )
         pid = os.fork()
         if pid:
             self.lost[pid] = lost
+            if asker:
+                self.askers[pid] = asker
             return
         # The child. Nothing of the parent's sockets is used or closed here: ZeroMQ and Redis clients belong to a process.
         code = 1
@@ -62,6 +77,7 @@ class Processes:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 lost = self.lost.pop(pid)
+                self.askers.pop(pid, None)
                 if how := _how(os.waitstatus_to_exitcode(status)):
                     lost(how)
 

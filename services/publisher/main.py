@@ -24,7 +24,7 @@ from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
-from saltwire.publication import seal_job, serial_of_stream_id, topic
+from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic
 from services.kit.links import bind
 from services.kit.masterkeys import MasterKeys
 from services.kit.service import Role, run_role, unusable
@@ -101,7 +101,10 @@ class Publisher:
         self._away = False
         #: Whether minions came that have not been sent yet what is to be sent again.
         self._owed = False
-        role.watch_redis(store.trouble)
+        #: Why nothing can be sent, though Redis answers.
+        self._fault: str | None = None
+        role.watch_redis(store.unready)
+        role.health.check("publications", lambda: self._fault)
 
     def turn(self) -> None:
         """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
@@ -114,16 +117,14 @@ class Publisher:
             if entries:
                 aes = self._current_aes()
                 for stream_id, load in entries:
-                    if isinstance(load, StoreCorrupt):
-                        self._role.log.error("not published: %s", load)
-                    else:
-                        self._publish(stream_id, load, aes)
+                    self._pass_on(stream_id, load, aes)
                     self._cursor = stream_id
                 self._save_cursor()
             self._give_sign()
-        except StoreUnavailable as error:
+        except StoreError as error:
             self._wait_for_store(error)
         else:
+            self._fault = None
             if self._away:
                 self._away = False
                 self._role.log.warning("redis is back")
@@ -170,6 +171,15 @@ class Publisher:
             self._aes = Crypticle(derive_key_string(self._keys.secret, purpose="aes", epoch=epoch))
             self._epoch = epoch
         return self._aes
+
+    def _pass_on(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
+        """Publishes an entry; one that is no job is told, and passed over."""
+        if isinstance(load, StoreCorrupt):
+            self._role.log.error("not published: %s", load)
+        elif fault := _fault_of(load):
+            self._role.log.error("not published: %s: %s", stream_id, fault)
+        else:
+            self._publish(stream_id, load, aes)
 
     def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
         until = sent_until(stream_id, load)
@@ -221,13 +231,13 @@ class Publisher:
             self._sent.popleft()
         if self._owed:
             # Without Redis nobody knows what to send again: it stays owed.
-            with contextlib.suppress(StoreUnavailable):
+            with contextlib.suppress(StoreError):
                 for message in self._again():
                     self._pub.send_multipart(message)
                 self._owed = False
 
     def _again(self) -> list[list[bytes]]:
-        """What is to be sent again. Raises StoreUnavailable."""
+        """What is to be sent again. Raises StoreError."""
         now_ms = time.time() * 1000
         late = [one for one in self._sent if now_ms <= one.until]
         if not late:
@@ -253,7 +263,9 @@ class Publisher:
         load = {**one.load, **narrower, "expected": others}
         return self._messages(one.stream_id, load, {**one.job, **narrower}, self._current_aes())
 
-    def _wait_for_store(self, error: StoreUnavailable) -> None:
+    def _wait_for_store(self, error: StoreError) -> None:
+        # That Redis is away is told already by whether it answers.
+        self._fault = None if isinstance(error, StoreUnavailable) else str(error)
         if not self._away:
             self._away = True
             self._role.log.error("%s; publications wait until it is back", error)
@@ -272,6 +284,16 @@ _OPTIONS: Mapping[int, int] = {
     # What subscribers send are subscriptions; anything larger is no minion.
     zmq.MAXMSGSIZE: 4096,
 }
+
+
+def _fault_of(load: Mapping[str, Any]) -> str:
+    """Why an entry of the stream is no job, empty where it is one: other hands may have written it."""
+    if missing := [name for name in ("jid", "fun", "arg", "tgt") if name not in load]:
+        return f"an entry of the stream without {', '.join(missing)}"
+    expected = load.get("expected", [])
+    if not isinstance(expected, list) or not all(isinstance(minion, str) for minion in expected):
+        return f"an entry of the stream whose expected minions are no list of ids ({load['jid']})"
+    return job_fault(load)
 
 
 def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:

@@ -198,7 +198,7 @@ def _loop(role: Role) -> None:
         os.nice(options.reactor_niceness)
     with unusable(StoreError):
         store = Store.open(options.redis_url, client_name="reactor")
-    role.watch_redis(store.trouble)
+    role.watch_redis(store.unready)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     sender = EventSender(context, options, keys)

@@ -303,6 +303,46 @@ def test_refusals_of_redis(said: str, error: type[StoreError]) -> None:
 
 
 @pytest.mark.redis
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [
+        (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0"), "OOM"),
+        (
+            ("CONFIG", "SET", "min-replicas-to-write", "1"),
+            ("CONFIG", "SET", "min-replicas-to-write", "0"),
+            "NOREPLICAS",
+        ),
+        (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"), "READONLY"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_redis_that_answers_and_takes_no_writes_is_told(
+    store: Store, raw: redis.Redis, begin: tuple[str, ...], end: tuple[str, ...], said: str
+) -> None:
+    assert store.unready() is None
+    assert raw.dbsize() == 0, "to ask writes nothing"
+    raw.execute_command(*begin)
+    try:
+        assert store.trouble() is None
+        assert f"cannot serve now: {said}" in str(store.unready())
+    finally:
+        raw.execute_command(*end)
+    assert store.unready() is None
+
+
+@pytest.mark.redis
+def test_who_may_not_ask_so_is_not_told(store: Store, raw: redis.Redis) -> None:
+    """A key of another kind, or a user of Redis' who may not, is no Redis that takes no writes."""
+    raw.rpush("salt:schema", "x")
+    assert store.unready() is None
+    raw.execute_command("ACL", "SETUSER", "default", "-setrange")
+    try:
+        assert store.unready() is None
+    finally:
+        raw.execute_command("ACL", "SETUSER", "default", "+setrange")
+
+
+@pytest.mark.redis
 def test_a_full_redis_is_one_that_cannot_serve_now(store: Store, raw: redis.Redis) -> None:
     """Commands and scripts alike; what is read is still answered."""
     store.presence.seen("a", 1)
@@ -422,6 +462,18 @@ SPOILED: dict[str, tuple[Callable[[redis.Redis], Any], tuple[str, ...]]] = {
         lambda r: r.hset("salt:epochs", mapping={"aes": "x", "session": "y"}),
         ("epochs.current", "sign_ins.begin"),
     ),
+    "number of events": (lambda r: r.set("salt:events:count", "x"), ("events.count",)),
+    "state of a group": (lambda r: r.hset("salt:events:group:g", "version", "x"), ("event_groups.state",)),
+    "backlog of a group": (
+        lambda r: r.hset("salt:events:group:g", mapping={"last": "x", "missed": ""}),
+        ("event_groups.backlog",),
+    ),
+    "dead events": (
+        lambda r: r.xadd("salt:events:dead:g", {"event": b"x", "tries": "often"}),
+        ("event_groups.dead",),
+    ),
+    "fences": (lambda r: r.hset("salt:fences", "l", "x"), ("locks.newest",)),
+    "seen": (lambda r: r.zadd("salt:seen", {"a": float("inf")}), ("presence.last_seen",)),
 }
 
 

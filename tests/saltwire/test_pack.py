@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections import OrderedDict
 from datetime import UTC, date, datetime
 from types import MappingProxyType
@@ -296,3 +297,19 @@ def test_we_read_what_salt_packs(oracle: Any) -> None:
         5: [True, 1.5],
         "when": datetime(2020, 1, 2, 3, 4, 5, 6),
     }
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("level", [b"\x91", b"\x81\xa1a"])
+def test_how_deep_a_message_may_nest_is_no_matter_of_the_stack(level: bytes, raw: bool) -> None:
+    """What is read must fit onto the bus and into the store, too, which end at 511 levels."""
+    before = sys.getrecursionlimit()
+    for limit in (before, 10_000):
+        sys.setrecursionlimit(limit)
+        try:
+            assert packb(unpackb(level * 400 + b"\xc0", raw=raw)) == level * 400 + b"\xc0"
+            for levels in (401, 511, 900):
+                with pytest.raises(PeerFault, match="nests too deeply"):
+                    unpackb(level * levels + b"\xc0", raw=raw)
+        finally:
+            sys.setrecursionlimit(before)

@@ -70,6 +70,8 @@ class MinionCommand:
     handler: MinionHandler
     #: The handler is given the message's nonce: by it, it knows what it did already and must not do twice.
     once: bool = False
+    #: Minions of message version 2 give it without a token, so that nobody knows who they are.
+    unproved: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,18 +84,18 @@ class ControlCommand:
 
 #: Protocol section 7.1. ``_pillar`` has a reply of its own making (section 7.2) and is answered by ``door``.
 MINION_COMMANDS: Mapping[str, MinionCommand] = {
-    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, once=True),
+    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, once=True, unproved=True),
     "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event),
-    "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs),
-    "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list),
-    "_file_list_emptydirs": MinionCommand(MinionPolicy.SHARED, files.empty_dirs),
-    "_dir_list": MinionCommand(MinionPolicy.SHARED, files.dir_list),
-    "_symlink_list": MinionCommand(MinionPolicy.SHARED, files.symlink_list),
-    "_file_hash": MinionCommand(MinionPolicy.SHARED, files.file_hash),
-    "_file_hash_and_stat": MinionCommand(MinionPolicy.SHARED, files.file_hash_and_stat),
-    "_file_find": MinionCommand(MinionPolicy.SHARED, files.find),
-    "_serve_file": MinionCommand(MinionPolicy.SHARED, files.serve),
-    "_master_opts": MinionCommand(MinionPolicy.SHARED, files.master_opts),
+    "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs, unproved=True),
+    "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list, unproved=True),
+    "_file_list_emptydirs": MinionCommand(MinionPolicy.SHARED, files.empty_dirs, unproved=True),
+    "_dir_list": MinionCommand(MinionPolicy.SHARED, files.dir_list, unproved=True),
+    "_symlink_list": MinionCommand(MinionPolicy.SHARED, files.symlink_list, unproved=True),
+    "_file_hash": MinionCommand(MinionPolicy.SHARED, files.file_hash, unproved=True),
+    "_file_hash_and_stat": MinionCommand(MinionPolicy.SHARED, files.file_hash_and_stat, unproved=True),
+    "_file_find": MinionCommand(MinionPolicy.SHARED, files.find, unproved=True),
+    "_serve_file": MinionCommand(MinionPolicy.SHARED, files.serve, unproved=True),
+    "_master_opts": MinionCommand(MinionPolicy.SHARED, files.master_opts, unproved=True),
     "_master_tops": MinionCommand(MinionPolicy.OWN, pillar.master_tops),
     "_mine": MinionCommand(MinionPolicy.OWN, mine.store),
     "_mine_get": MinionCommand(MinionPolicy.OFFERED, mine.get),

@@ -142,7 +142,7 @@ _JOBS = "running jobs; minions keep their results"
 OUTAGES: tuple[Outage, ...] = (
     Outage("Redis is killed", *gone("redis"), _JOBS, "results, events, publications", "`salt`, `salt-run`, `salt-key`: redis at URL does not answer", "does not answer", None, ON_REDIS),
     Outage("Redis hangs", _stopped(signal.SIGSTOP), _stopped(signal.SIGCONT), _JOBS, "results, events, publications", "the same, after 2 s", "does not answer: Timeout", None, ("mworker",)),
-    Outage("Redis is full (`maxmemory`, noeviction)", _full, _empty, _JOBS + "; what only reads", "results, events", "what writes: redis at URL cannot serve now: OOM", "OOM", None),
+    Outage("Redis is full (`maxmemory`, noeviction)", _full, _empty, _JOBS + "; what only reads", "results, events", "what writes: redis at URL cannot serve now: OOM", "OOM", None, ON_REDIS),
     Outage("Redis cannot write a snapshot (MISCONF)", _disk_full, _disk_free, _JOBS + "; what only reads", "results, events", "what writes: redis at URL cannot serve now: MISCONF", "MISCONF", None, ON_REDIS),
     Outage("Redis' disk is full (a write of the append-only file fails)", disk.fill, disk.free, _JOBS + "; what only reads", "results, events", "what writes: redis at URL cannot serve now: MISCONF ... No space left on device", "No space left on device", None, ON_REDIS, mounts=True),
     Outage("Redis is slow (0.2 s a round trip)", *slow(0.1, *REDIS_LINKS), "everything, slower", "nothing", "nothing", "works"),

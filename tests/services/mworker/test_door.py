@@ -9,6 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
+import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,27 @@ def test_version_two_only_where_it_is_allowed(new_worker: Callable[..., Worker])
         assert (session.open(reply, nonce) == ["base"]) if served else (reply == BAD_LOAD)
 
 
+@pytest.mark.parametrize("cmd", sorted(MINION_COMMANDS))
+def test_in_version_two_who_changes_something_proves_who_it_is(new_worker: Callable[..., Worker], cmd: str) -> None:
+    """Its key is everybody's. What minions of that version send without a token is the rest: returns, files."""
+    worker = new_worker(minimum_auth_version=2)
+    minion = worker.minion("web1")
+    worker.accept("db1")
+    session = ClientSession("web1", Crypticle(worker.desk.aes_key_string()), minion.key, version=2)
+    load = {"cmd": cmd, "data": {"a.b": 1}, "tag": "a/b", "fun": "a.b", "jid": "x", "return": 1}
+    without = {"_return", "_file_envs", "_file_list", "_file_list_emptydirs", "_dir_list", "_symlink_list", "_file_hash",
+               "_file_hash_and_stat", "_file_find", "_serve_file", "_master_opts"}  # fmt: skip
+    for forged in ({"id": "db1"}, {"id": "db1", "tok": b""}, {}):
+        reply = worker.door.answer(b"minion", "", session.seal(load | forged, time.time())[0])
+        refused = reply == BAD_LOAD
+        # A token that is there is looked at in any case.
+        assert refused is (cmd not in without or "tok" in forged), forged
+    payload, nonce = session.seal(load | {"id": "web1", "tok": b""}, time.time())
+    reply = worker.door.answer(b"minion", "", payload)
+    assert isinstance(reply, bytes)
+    session.open(reply, nonce)
+
+
 def test_a_handler_that_fails_is_answered_as_stock_masters_do(
     worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -173,6 +195,25 @@ def test_a_handler_that_fails_is_answered_as_stock_masters_do(
     monkeypatch.setattr(door_module, "MINION_COMMANDS", {**MINION_COMMANDS, "_mine": row})
     assert worker.minion().ask("_mine") == ""
     assert "a command failed" in caplog.text
+
+
+@pytest.mark.parametrize("key", ["salt:epochs", "salt:keys:accepted", "salt:mine"])
+def test_a_key_that_another_hand_made_is_named_once(
+    new_worker: Callable[..., Worker], redis_url: str, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = new_worker()
+    minion = worker.minion()
+    other = new_worker()
+    minion.door = other.door
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(key)
+        client.set(key, "another's")
+    for _ in range(3):
+        said = unpackb(minion.send({"cmd": "_mine", "id": "web1", "data": {"a": 1}})[0])
+        assert said.startswith("the master's memory cannot be read: ")
+        assert "saltern store check" in said
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
+    assert "Traceback" not in caplog.text
 
 
 def test_a_return_that_could_not_be_stored_is_not_acknowledged(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,18 @@ def test_there_is_an_end_to_runners(processes: Processes, monkeypatch: pytest.Mo
         processes.start(wait_for_signal, nobody)
 
 
+def test_one_minion_leaves_room_for_others(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes_module, "MAX_OF_ONE", 2)
+    for _ in range(2):
+        processes.start(wait_for_signal, lambda how: None, "web1")
+    with pytest.raises(TooManyRunners, match="2 requests of web1 are worked on here already"):
+        processes.start(wait_for_signal, nobody, "web1")
+    processes.start(wait_for_signal, lambda how: None, "db1")
+    for _ in range(3):
+        processes.start(wait_for_signal, lambda how: None)
+    os.kill(min(processes.pids), signal.SIGKILL)
+
+
 def wait_for_kill() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -175,6 +176,54 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_told(
     fleet.publish("after")
     assert fleet.funs(fleet.heard(publisher, minion, 2)) == ["before", "after"]
     assert len([record for record in caplog.records if "not published" in record.message]) == 2
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"jid": 5},
+        {"jid": "../x", "fun": "f", "arg": [], "tgt": "*"},
+        {"jid": "20260101000000000000", "fun": None, "arg": [], "tgt": "*"},
+        {"jid": "20260101000000000000", "fun": "f", "arg": [], "tgt": "*", "expected": 5},
+        {"jid": "20260101000000000000", "fun": "f", "arg": [], "tgt": "*", "expected": [None]},
+    ],
+    ids=str,
+)
+def test_an_entry_that_is_no_job_is_passed_over_and_told(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, redis_url: str, load: dict[str, Any]
+) -> None:
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    with redis.Redis.from_url(redis_url) as client:
+        client.xadd("salt:publications", {"load": json.dumps(load)})
+    fleet.publish("after")
+    assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["after"]
+    assert len([record for record in caplog.records if "not published" in record.message]) == 1
+
+
+@pytest.mark.parametrize("key", ["salt:epochs", "salt:publications", "salt:publisher:cursors", "salt:publisher:signs"])
+def test_a_key_that_another_hand_made_is_waited_for(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, redis_url: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "_SIGN_SECONDS", 0)
+    publisher = fleet.publisher()
+    minion = fleet.minion(publisher)
+    fleet.publish("held")
+    with redis.Redis.from_url(redis_url) as client:
+        kept = client.dump(key)
+        client.set(key, "another's")
+        for _ in range(3):
+            publisher.turn()
+        assert caplog.text.count("publications wait until") == 1
+        assert "WRONGTYPE" in caplog.text
+        assert fleet.role is not None
+        assert ["publications" in why and "saltern store check" in why for why in fleet.role.health.unready()] == [True]
+        client.delete(key)
+        if kept:
+            client.restore(key, 0, kept)
+    fleet.publish("after")
+    assert fleet.funs(fleet.heard(publisher, minion, 2)) == ["held", "after"]
+    assert fleet.role.health.unready() == []
 
 
 def test_two_publishers_agree_on_serials(fleet: Fleet, new_options: Callable[..., MasterOptions]) -> None:
