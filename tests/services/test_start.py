@@ -100,6 +100,9 @@ def test_every_command_starts_there() -> None:
         ("def main(): atexit.register(press); return 3", (3, "", "")),
         ("def main(): atexit.register(press); sys.exit(64)", (64, "", "")),
         ("def main(): return 3", (3, "", "")),
+        ("import threading\ndef main(): threading.Timer(0.1, print, ['late']).start(); return 3", (3, "late\n", "")),
+        ("def main(): sys.stdout.write('unflushed'); return 3", (3, "unflushed", "")),
+        ("def main(): sys.stdout = None; return 3", (3, "", "")),
         # Who catches everything while it imports something.
         ("try:\n press()\nexcept BaseException: pass\ndef main(): return 0", (130, "", SAID)),
     ],
