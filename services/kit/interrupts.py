@@ -1,17 +1,13 @@
 """Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end.
 
-So next to nothing is imported here, and the program is named, not imported.
+So next to nothing is imported before Ctrl-C is caught, and the program is named, not imported.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import importlib
 import os
 import signal
 import sys
-import threading
 
 #: As of ``typing``, which takes longer to import than all the rest here.
 TYPE_CHECKING = False
@@ -56,6 +52,8 @@ def run(module: str, interrupted: int = 0) -> NoReturn:
 
 
 def _main(module: str) -> Callable[[], int]:
+    import importlib
+
     main: Callable[[], int] = importlib.import_module(module).main
     return main
 
@@ -72,6 +70,9 @@ def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]
 
 def _leave(code: int) -> NoReturn:
     """Ends the process as ``sys.exit`` does, but for what takes the memory apart that the system takes back anyway."""
+    import atexit
+    import threading
+
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
@@ -86,5 +87,7 @@ def _leave(code: int) -> NoReturn:
 def _say(text: str) -> None:
     # Below Python's streams: the signal may have come in the middle of a write to them.
     if text and sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
+        try:
             os.write(sys.stderr.fileno(), text.encode())
+        except (OSError, ValueError):
+            return
