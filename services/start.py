@@ -4,37 +4,42 @@ from __future__ import annotations
 
 from services.kit.interrupts import INTERRUPTED, run
 
+#: As of ``typing``, which takes longer to import than all the rest here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
-def salt() -> int:
+
+def salt() -> NoReturn:
     """``salt``."""
-    return run("services.cli.salt")
+    run("services.cli.salt")
 
 
-def salt_key() -> int:
+def salt_key() -> NoReturn:
     """``salt-key``."""
-    return run("services.cli.key")
+    run("services.cli.key")
 
 
-def salt_run() -> int:
+def salt_run() -> NoReturn:
     """``salt-run``."""
-    return run("services.cli.run")
+    run("services.cli.run")
 
 
-def salt_cp() -> int:
+def salt_cp() -> NoReturn:
     """``salt-cp``."""
-    return run("services.cli.cp")
+    run("services.cli.cp")
 
 
-def salt_call() -> int:
+def salt_call() -> NoReturn:
     """``salt-call``."""
-    return run("services.minion.call")
+    run("services.minion.call")
 
 
-def eventlisten() -> int:
+def eventlisten() -> NoReturn:
     """``eventlisten``."""
-    return run("services.cli.eventlisten")
+    run("services.cli.eventlisten")
 
 
-def saltern() -> int:
+def saltern() -> NoReturn:
     """``saltern``."""
-    return run("services.entry", INTERRUPTED)
+    run("services.entry", INTERRUPTED)

@@ -70,7 +70,7 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
     if flags.asynchronous:
         job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
         if not job["jid"]:
-            return _no_match(printer)
+            return _no_match(printer, request)
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
     bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
@@ -85,7 +85,7 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
             tgt = draw(tgt, tgt_type, request.fun_name, flags.subset, publish, watch, follow)
             tgt_type = "list"
             if not tgt:
-                return _no_match(printer)
+                return _no_match(printer, request)
         call = (tgt, tgt_type, request.fun, request.arg)
         if size := _size_of_batch(flags, control, call):
             matched = run_batch(
@@ -102,10 +102,10 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
                 expect=returns.expect,
                 tell_steps=not flags.static,
             )
-            return returns.close(worst=True) if matched else _no_match(printer)
+            return returns.close(worst=True) if matched else _no_match(printer, request)
         job = publish(*call)
         if not job["jid"]:
-            return _no_match(printer)
+            return _no_match(printer, request)
         returns.expect(len(job["minions"]) + len(job.get("missing", ())))
         returns.of([*job["minions"], *job.get("missing", ())], job.get("when_back_until", 0))
         returns.announce(job["jid"])
@@ -155,7 +155,7 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
     found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
     minions = sorted({*found["minions"], *found["missing"]})
     if not minions:
-        return _no_match(printer)
+        return _no_match(printer, request)
     printer.show(minions)
     return Exit.OK
 
@@ -209,8 +209,10 @@ def _on_stderr(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _no_match(printer: Printer) -> int:
+def _no_match(printer: Printer, request: SaltRequest) -> int:
     printer.say(NO_MATCH)
+    if request.tgt_type == "glob" and "," in request.tgt:
+        sys.stderr.write(f"'{request.tgt}' is a glob; a list of ids is: salt -L {request.tgt}\n")
     sys.stderr.write(f"{report.NO_RETURN}\n")
     return Exit.NO_RETURN
 

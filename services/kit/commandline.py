@@ -6,13 +6,11 @@ Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
 from __future__ import annotations
 
 import argparse
-import atexit
 import gc
 import io
 import os
 import pwd
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -227,19 +225,6 @@ def _stdout_fault() -> str:
 def _silence_stdout() -> None:
     # Python writes what is left, and would complain again, when it closes stdout.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def leave(code: int) -> NoReturn:
-    """Ends the process as ``sys.exit`` does, but for what takes the memory apart that the system takes back anyway."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
 
 
 def _failed(message: str, code: int) -> int:

@@ -117,13 +117,23 @@ def refused(name: str, message: str) -> bytes:
 
 def _packed(fields: Mapping[str, Any]) -> bytes:
     try:
-        payload: bytes = msgpack.packb(fields)
+        try:
+            payload: bytes = msgpack.packb(fields)
+        except OverflowError:
+            payload = msgpack.packb(_wide_as_text(fields))
     except UnicodeEncodeError as error:
         # An argument of a command line that is not UTF-8.
         raise ControlError("InvocationError", f"{error.object!r} cannot be sent: it is not UTF-8") from error
-    except OverflowError as error:
-        raise ControlError("InvocationError", "a number beyond 64 bits cannot be sent; quote it as text") from error
     return payload
+
+
+def _wide_as_text(value: Any) -> Any:
+    """The same with integers that msgpack has no place for as their digits, as minions are sent them."""
+    if isinstance(value, Mapping):
+        return {name: _wide_as_text(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_wide_as_text(each) for each in value]
+    return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
 def _value(answer: bytes) -> Any:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from saltwire.jid import new_jid
 from services.kit.arguments import parse_arguments, value_of
-from services.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, leave, run_command
+from services.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, run_command
 from services.kit.documentation import documentation
 from services.kit.executors import add_executor_flags, executors
 from services.kit.logs import configure
@@ -45,9 +45,9 @@ _USAGE = "salt-call [options] <function> [arguments]"
 _EX_UNKNOWN_FUNCTION = 255
 
 
-def main() -> NoReturn:
-    """Entry point of ``salt-call``: the process ends here. Exit codes are Salt's."""
-    leave(run_command(lambda: run(sys.argv[1:])))
+def main() -> int:
+    """Entry point of ``salt-call``; returns the exit code, which is Salt's."""
+    return run_command(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:

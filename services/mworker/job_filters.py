@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import filter as matching
+from types import MappingProxyType
 from typing import Any
 
 from masterstore.job_filter import DEFAULT_LIMIT, STATES, JobFilter, is_glob
@@ -40,10 +41,12 @@ def filter_of(
     now_ms: int,
     minions_like: Callable[[Sequence[str]], Sequence[str]],
     others: Sequence[str] = (),
+    said: Mapping[str, str] = MappingProxyType({}),
 ) -> JobFilter:
     """The filter that the words mean; None and empty ones mean nothing. Raises FilterFault.
 
-    ``minions_like``: the ids that globs stand for. ``others``: filters that the caller reads itself, for who mistypes one.
+    ``minions_like``: the ids that globs stand for. ``others``: filters that the caller reads itself, for who mistypes one;
+    ``said``: filter -> the name that it was given by.
     """
     unknown = [name for name in words if name not in NAMES]
     if unknown:
@@ -52,7 +55,9 @@ def filter_of(
         hint = f"; the nearest is '{near[0]}'" if near else ""
         raise FilterFault(f"'{unknown[0]}' is no filter of jobs{hint}. There are {', '.join(known)}")
     given = {name: value for name, value in words.items() if value is not None and value != ""}
-    after, before = (moment(given[name], now_ms, name) if name in given else None for name in ("after", "before"))
+    after, before = (
+        moment(given[name], now_ms, said.get(name, name)) if name in given else None for name in ("after", "before")
+    )
     if after is not None and before is not None and after >= before:
         raise FilterFault(
             f"after ({given['after']}) is not earlier than before ({given['before']}): no job can be between"
@@ -60,7 +65,7 @@ def filter_of(
     return JobFilter(
         after_ms=after,
         before_ms=before,
-        functions=names_of(given.get("function"), "function"),
+        functions=names_of(given.get("function"), said.get("function", "function")),
         minions=_minions(names_of(given.get("minion"), "minion"), minions_like),
         users=names_of(given.get("user"), "user"),
         targets=_targets(given.get("target")),

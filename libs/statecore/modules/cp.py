@@ -131,18 +131,18 @@ def cache_file(
     source_hash: str | None = None,
     verify_ssl: bool = True,
     use_etag: bool = False,
-) -> str:
-    """Where a file of the tree or of a server is once it is fetched, "" when the tree has none.
+) -> str | bool:
+    """Where a file of the tree or of a server is once it is fetched, False when the tree has none.
 
     source_hash, use_etag
         of a server's file: the copy that is at hand serves while it has this digest; while the server says that it does
     """
     wanted = Verification(source_hash or "", skip_verify=not source_hash, verify_ssl=verify_ssl, use_etag=use_etag)
     found = _fetched(ctx, path, saltenv, wanted)
-    return str(found) if found else ""
+    return str(found) if found else False
 
 
-def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str]:
+def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str | bool]:
     """The same of several (a list, or with commas between)."""
     names = paths.split(",") if isinstance(paths, str) else paths
     return [cache_file(ctx, each.strip(), saltenv) for each in names]
@@ -173,7 +173,8 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
     if path.startswith(downloads.SCHEMES):
         place = downloads.cached_at(path, sources.cache_of(ctx), saltenv or ctx.saltenv)
         return str(place) if place.is_file() else ""
-    return cache_file(ctx, path, saltenv)
+    found = _fetched(ctx, path, saltenv)
+    return str(found) if found else ""
 
 
 def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from masterstore.job_filter import JobFilter
@@ -223,10 +224,15 @@ def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[s
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
 
 
-def wanted_jobs(tools: RunnerTools, words: Mapping[str, Any], others: Sequence[str] = ()) -> JobFilter:
+def wanted_jobs(
+    tools: RunnerTools,
+    words: Mapping[str, Any],
+    others: Sequence[str] = (),
+    said: Mapping[str, str] = MappingProxyType({}),
+) -> JobFilter:
     """The filter that the words mean, as ``filter_of`` reads them. Raises RunnerFault."""
     try:
-        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store), others)
+        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store), others, said)
     except FilterFault as error:
         raise RunnerFault(str(error)) from error
 
@@ -259,12 +265,12 @@ def _found(
                                                 ("before", "end_time", end)) if value and filters.get(new)]  # fmt: skip
     if twice:
         raise RunnerFault(f"{twice[0][0]} and {twice[0][1]} say the same: give one of them")
-    words = dict(filters)
+    words, said = dict(filters), {}
     if function:
-        words["function"] = function
+        words["function"], said["function"] = function, "search_function"
     if start is not None:
-        words["after"] = start
-    wanted = wanted_jobs(tools, words, _SALTS_FILTERS)
+        words["after"], said["after"] = start, "start_time"
+    wanted = wanted_jobs(tools, words, _SALTS_FILTERS, said)
     if end is not None:
         try:
             # Up to the end of its millisecond: what began then belongs to it.

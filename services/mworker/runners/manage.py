@@ -17,7 +17,7 @@ def status(
     timeout: Any = None,
     gather_job_timeout: Any = None,
 ) -> dict[str, list[str]]:
-    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}.
+    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}. It fails where a target means nobody.
 
     timeout, gather_job_timeout
         seconds; without them those of the master's configuration
@@ -25,7 +25,9 @@ def status(
     asked = tools.ask(
         tgt, tgt_type, "test.ping", timeout=_seconds(timeout), gather_timeout=_seconds(gather_job_timeout)
     )
-    return {"up": sorted(asked.returns), "down": sorted(set(asked.expected) - asked.returns.keys())}
+    # A master without minions is none that was asked for somebody who is not there.
+    returns = asked.returns if tgt == "*" else asked.answers()
+    return {"up": sorted(returns), "down": sorted(set(asked.expected) - returns.keys())}
 
 
 def up(

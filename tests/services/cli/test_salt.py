@@ -95,6 +95,13 @@ def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
     assert err == "ERROR: No return received\n"
 
 
+def test_a_list_that_was_taken_for_a_glob(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    nobody = {"publish": {"jid": None, "minions": []}}
+    for words, hinted in ((["a,b"], True), (["-L", "a,b"], False), (["a*"], False)):
+        assert salt.run([*words, "test.ping"], master(nobody).outside()) == 2
+        assert ("'a,b' is a glob; a list of ids is: salt -L a,b\n" in capsys.readouterr().err) is hinted
+
+
 def test_failure_of_a_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a")}, [(0, *ret("a", "'x.y' is not available.", retcode=254, out="nested"))])
     assert salt.run(["*", "x.y"], fake.outside()) == 1

@@ -51,7 +51,8 @@ def tree(plain):
         ("get_url", ("salt://nothing", None), {}, False, {}),
         ("get_file_str", ("salt://web/conf/deep/b.txt",), {}, "b", {}),
         ("get_file_str", ("salt://nothing",), {}, False, {}),
-        ("cache_file", ("salt://nothing",), {}, "", {}),
+        ("cache_file", ("salt://nothing",), {}, False, {}),
+        ("is_cached", ("salt://nothing",), {}, "", {}),
         ("hash_file", ("/etc/own",), {}, {"hsum": hashlib.sha256(b"own").hexdigest(), "hash_type": "sha256"}, {}),
         ("hash_file", ("salt://nothing",), {}, {}, {}),
         ("stat_file", ("salt://nothing",), {}, None, {}),
@@ -74,7 +75,7 @@ def test_where_things_are(tree):
     place = str(tree.tree / "web/conf/a.txt")
     assert tree.call("cp.cache_file", "salt://web/conf/a.txt?saltenv=base") == place
     assert tree.call("cp.is_cached", "salt://web/conf/a.txt") == place
-    assert tree.call("cp.cache_files", "salt://web/conf/a.txt,salt://nothing") == [place, ""]
+    assert tree.call("cp.cache_files", "salt://web/conf/a.txt,salt://nothing") == [place, False]
     assert tree.call("cp.cache_dir", "salt://web/conf", exclude_pat="*b.txt") == [place]
     assert tree.call("cp.cache_dir", "salt://web/conf", include_pat="E@a.t") == [place]
     assert len(tree.call("cp.cache_master")) == 5

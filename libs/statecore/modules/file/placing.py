@@ -31,12 +31,12 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
 
 
 def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
-    """Removes a file, a link or a whole directory. Raises CommandError when there is none."""
+    """Removes a file, a link or a whole directory; False when there is none."""
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
     place = ctx.host.path(path, follow=False)
     if not lexists(place):
-        raise CommandError(f"Path not found: {path}")
+        return False
     managed_file.remove(place)
     return True
 

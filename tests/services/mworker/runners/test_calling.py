@@ -10,7 +10,7 @@ import pytest
 
 from services.kit.config import MasterOptions
 from services.kit.jobs.returns import NO_MATCH
-from services.mworker.runners import RUNNERS, mine, runner, salt, survey
+from services.mworker.runners import RUNNERS, manage, mine, runner, salt, survey
 from services.mworker.runners.calling import misuse, usage
 from services.mworker.runners.runner import Asked, RunnerCall, RunnerTools
 
@@ -74,9 +74,20 @@ def test_every_runner_of_ours_tells_what_it_takes(fun: str) -> None:
         lambda tools: survey.diff(tools, "nobody*", "test.ping"),
         lambda tools: mine.update(tools, "nobody*"),
         lambda tools: salt.execute(tools, "nobody*", "test.ping"),
+        lambda tools: manage.up(tools, "nobody*"),
+        lambda tools: manage.down(tools, tgt="nobody*"),
+        lambda tools: manage.status(tools, tgt="nobody*"),
     ],
 )
 def test_who_asks_nobody_is_told(ask: Callable[[RunnerTools], Any]) -> None:
     tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {})))
     call = RunnerCall("1", "x.y", ask, [], {}, "ann")
     assert runner.outcome(call, tools) == (NO_MATCH, 2)
+
+
+def test_a_master_without_minions_has_none_that_are_up() -> None:
+    tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {})))
+    assert runner.outcome(RunnerCall("1", "manage.status", manage.status, [], {}, "ann"), tools) == (
+        {"up": [], "down": []},
+        0,
+    )

@@ -111,7 +111,9 @@ def test_the_newest(tools: RunnerTools) -> None:
     ("search", "said"),
     [
         ({"search_metadata": "a"}, "search_metadata is a map"),
-        ({"start_time": "yesterday"}, "'yesterday' is not a time"),
+        ({"start_time": "yesterday"}, "^start_time: 'yesterday' is not a time"),
+        ({"after": "yesterday"}, "^after: 'yesterday' is not a time"),
+        ({"search_function": {"a": "b"}}, "^search_function is a name"),
         ({"limit": "many"}, "limit must be a whole number"),
         ({"end_time": "later"}, "end_time: 'later' is not a time"),
         ({"stat": "lost"}, "'stat' is no filter of jobs; the nearest is 'state'"),
