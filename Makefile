@@ -53,7 +53,7 @@ format: $(VENV)/.ready ## puts the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.ready ## writes the generated pages: docs/config.md, docs/redis.md, docs/reference/
+docs: $(VENV)/.ready ## writes the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
 	$(BIN)/python docs/reference.py
 
 bench: $(VENV)/.ready oracle ## speed and memory beside real Salt

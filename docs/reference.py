@@ -21,6 +21,8 @@ from services.cli.complete import NAMES
 from services.entry import COMMANDS
 from services.kit.commandline import LOG_LEVELS, CommandParser
 from services.kit.config import MasterOptions, StateOptions
+from services.kit.exposition import collector_rows, process_rows
+from services.kit.metrics import SERVED_BY, new_metrics
 from services.kit.minion_options import MinionOptions
 from services.kit.output import OUTPUTTERS
 from services.minion import call
@@ -91,6 +93,41 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def metrics_page() -> str:
+    """docs/metrics.md: every metric with its kind, labels and sentence, and the roles that serve it."""
+    metrics = new_metrics("")
+    rows = [
+        (metric.name, metric.kind, ", ".join(metric.label_names), ", ".join(sorted(roles)), metric.doc)
+        for field, roles in SERVED_BY.items()
+        for metric in [getattr(metrics, field)]
+    ]
+    of_the_process = [
+        (name, kind, ", ".join(samples[0][1]), "all", doc)
+        for kind, name, doc, samples in (*process_rows(), *collector_rows())
+    ]
+    table = [
+        f"| `{name}` | {kind} | {labels} | {roles} | {_cell(doc)} |"
+        for name, kind, labels, roles, doc in (*sorted(rows), *of_the_process)
+    ]
+    return "\n".join([*_METRICS_INTRODUCTION, *table]) + "\n"
+
+
+_METRICS_INTRODUCTION = (
+    "# Metrics",
+    "",
+    "Generated from `services/kit/metrics.py` by `make docs`.",
+    "",
+    "Every role serves `/metrics` for Prometheus on `health_port`, beside `/livez` (it works) and `/readyz` (what it needs is",
+    "there, too). Images and Kubernetes have the port 8080; elsewhere it is off until `health_port` names one, and `health_host`",
+    "says who may ask. `saltern health` asks the role of this machine. A label never holds a minion's id or a JID.",
+    "`k8s/components/monitoring` has PodMonitors, alerts, a dashboard and a network policy; each alert has a",
+    "[runbook](operations/runbooks/README.md).",
+    "",
+    "| Metric | Kind | Labels | Served by | |",
+    "|---|---|---|---|---|",
+)
+
+
 #: Kind of modules -> what its pages are called.
 KINDS: Mapping[str, str] = {"modules": "Execution modules", "states": "States"}
 
@@ -136,7 +173,11 @@ def _sentence(text: str | None) -> str:
 
 
 #: File -> what it must hold.
-PAGES: Mapping[str, Callable[[], str]] = {"config.md": config_page, "redis.md": keys.markdown}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "config.md": config_page,
+    "metrics.md": metrics_page,
+    "redis.md": keys.markdown,
+}
 
 
 def names_page() -> str:

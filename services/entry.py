@@ -49,7 +49,10 @@ _ARGPARSE = 2
 def usage() -> str:
     """What ``saltern --help`` prints."""
     rows = "\n".join(f"  {name:<15} {command.summary}" for name, command in COMMANDS.items())
-    return f"usage: saltern COMMAND [options]\n\n{rows}\n\n`saltern COMMAND --help` tells a command's options.\n"
+    return (
+        f"usage: saltern COMMAND [options]\n\n{rows}\n\n`saltern COMMAND --help` tells a command's options.\n"
+        "Operators have salt, salt-run, salt-key, salt-cp and eventlisten; hosts salt-call and statecore.\n"
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -24,7 +24,7 @@ def _reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["config.md", "redis.md"])
+@pytest.mark.parametrize("name", ["config.md", "metrics.md", "redis.md"])
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     page = _reference().PAGES[name]()
     assert (ROOT / "docs" / name).read_text("utf-8") == page, "run `make docs`"

@@ -36,6 +36,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
     except TypeError as error:
         problem = str(error).replace("_Watch.__init__()", "state.event")
         raise CommandError(f"{problem}; it takes tagmatch, count, quiet, pretty", Exit.USAGE) from error
+    _check(watch)
     left = watch.count
     while left:
         event = bus.next(_TURN)
@@ -45,6 +46,21 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
             printer.say(f"{event[0]}\t{_shown(event[1], pretty=bool(watch.pretty))}")
         left -= left > 0
     return Exit.OK
+
+
+def _check(watch: _Watch) -> None:
+    """Raises CommandError 64 for a value of another kind: a count that is no number would never be reached."""
+    rows = (
+        ("tagmatch", watch.tagmatch, (str, int), "a glob or a regular expression of tags"),
+        ("count", watch.count, int, "a whole number"),
+        ("quiet", watch.quiet, (bool, int), "True or False"),
+        ("pretty", watch.pretty, (bool, int), "True or False"),
+    )
+    for name, value, kinds, what in rows:
+        if not isinstance(value, kinds) or (name == "count" and isinstance(value, bool)):
+            raise CommandError(f"state.event: {name} must be {what}, not {value!r}", Exit.USAGE)
+    if watch.node != "master":
+        raise CommandError(f"state.event: node {watch.node!r}: there is the master's bus alone", Exit.USAGE)
 
 
 def tag_matches(tag: str, expression: str) -> bool:

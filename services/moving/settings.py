@@ -137,6 +137,19 @@ _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
 }
 
 
+_RETURNERS = frozenset({"local_cache", "redis", "redis_return"})
+
+#: Options that name modules -> those that are here, and where a user's own lie. Salt has many more of its own.
+_MODULES: Mapping[str, tuple[frozenset[str], str]] = {
+    "ext_pillar": (frozenset({"cmd_json", "cmd_yaml", "file_tree", "git", "stack"}), "pillar_dirs"),
+    "master_tops": (frozenset({"ext_nodes"}), "top_dirs"),
+    "fileserver_backend": (frozenset({"roots", "git", "gitfs", "minion", "minionfs"}), "fileserver_dirs"),
+    "event_return": (frozenset(), "returner_dirs"),
+    "ext_job_cache": (_RETURNERS, "returner_dirs"),
+    "master_job_cache": (_RETURNERS, "returner_dirs"),
+}
+
+
 class Fate(NamedTuple):
     """What becomes of an option: ``carries``, ``not needed`` or ``not supported``; why; and what it is here."""
 
@@ -156,6 +169,8 @@ def fate_of(name: str, value: Any) -> Fate:
         made = _checked(name, value)
         why = "its users are names of keys: saltern keygen --operator NAME"
         return made._replace(why=why) if made.kind == "carries" else made
+    if name in _MODULES:
+        return _of_modules(name, value)
     if name in _OURS:
         # Whatever the tables say of those that are none.
         return _checked(name, value)
@@ -181,6 +196,26 @@ def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
         except TargetError as error:
             faults[name] = str(error)
     return faults
+
+
+def _of_modules(name: str, value: Any) -> Fate:
+    """An option that names modules: it carries over with those that a user has to bring, as only the user knows which are there."""
+    fate = _checked(name, value)
+    here, directory = _MODULES[name]
+    own = [each for each in _named(value) if each not in here]
+    if fate.kind != "carries" or not own:
+        return fate
+    return fate._replace(why=f"not built in: {', '.join(own)}; to be yours, in {directory} or extension_modules")
+
+
+def _named(value: Any) -> list[str]:
+    """Names of modules: text with commas, a map, or a list of names and maps."""
+    if isinstance(value, str):
+        return [name.strip() for name in value.split(",") if name.strip()]
+    if isinstance(value, Mapping):
+        return [str(name) for name in value]
+    parts = [_named(each) for each in value] if isinstance(value, list) else []
+    return [name.removeprefix("-") for part in parts for name in part]
 
 
 def _checked(name: str, value: Any) -> Fate:

@@ -240,6 +240,10 @@ def test_the_job_of_an_orchestration_can_be_asked_for(lab: Lab) -> None:
     found = lab.runner("jobs.list_job", jid)
     assert found["Function"] == "runner.state.orchestrate"
     assert found["Result"]["master"]["return"]["retcode"] == 0
+    # Its report is the one that the orchestration itself shows.
+    shown = lab.ok("salt-run", "jobs.lookup_jid", jid).out
+    assert f"Summary for {MASTER}" in shown
+    assert "Total states run:" in shown
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def lookup_jid(
     missing: bool = False,
     display_progress: bool = False,
 ) -> dict[str, Any]:
-    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter.
+    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter. Of an
+    orchestration its own report: {"outputter": "highstate", "data": {the master's id: its states}}.
 
     returned, missing
         ``False``: without the returns; ``True``: who did not return, too
@@ -85,8 +86,20 @@ def lookup_jid(
     )
     if missing:
         data |= {name: silence(state) for name, state in _states(tools, job, source).items() if name not in job.returns}
+    if returned and not missing and (report := _report(job)) is not None:
+        return report
     out = next((str(ret["out"]) for ret in job.returns.values() if ret.get("out")), None)
     return data if out is None else {"outputter": out, "data": data}
+
+
+def _report(job: Job) -> dict[str, Any] | None:
+    """What a runner returned for an outputter that it names, as salt-run shows it when the runner ends."""
+    if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
+        return None
+    (value,) = (ret.get("return") for ret in job.returns.values())
+    if not isinstance(value, Mapping) or not {"data", "outputter"} <= value.keys():
+        return None
+    return {"outputter": value["outputter"], "data": value["data"]}
 
 
 def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:

@@ -243,6 +243,25 @@ def test_wrong_arguments_of_state_event(master: Callable[..., Any], capsys: pyte
 
 
 @pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("count=abc", "count must be a whole number, not 'abc'"),
+        ("count=1.5", "count must be a whole number, not 1.5"),
+        ("count=True", "count must be a whole number, not True"),
+        ("quiet=maybe", "quiet must be True or False, not 'maybe'"),
+        ("pretty=[1]", "pretty must be True or False, not [1]"),
+        ("node=minion", "there is the master's bus alone"),
+        ("tagmatch={a: 1}", "tagmatch must be a glob or a regular expression of tags, not {'a': 1}"),
+    ],
+)
+def test_wrong_values_of_state_event(
+    master: Callable[..., Any], word: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run(["state.event", word], master({}, list(EVENTS)).outside()) == 64
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("expression", "matches"),
     [("salt/job/*", True), ("salt/job/1/new", True), (r"salt/job/\d/new", True), ("job", False), ("salt/(job", False)],
 )

@@ -239,6 +239,28 @@ def test_what_is_there_is_not_overwritten(
     assert list((tmp_path / "keys").rglob("*.pem")) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "own"),
+    [
+        (
+            "ext_pillar",
+            [{"cmd_yaml": "x"}, {"reclass": {}}, {"mysql": {}}],
+            "reclass, mysql; to be yours, in pillar_dirs",
+        ),
+        ("ext_pillar", [{"git": []}, {"stack": "x"}], ""),
+        ("master_tops", {"ext_nodes": "x", "cobbler": {}}, "cobbler; to be yours, in top_dirs"),
+        ("fileserver_backend", ["roots", "-git", "hgfs"], "hgfs; to be yours, in fileserver_dirs"),
+        ("event_return", "mysql,mine", "mysql, mine; to be yours, in returner_dirs"),
+        ("master_job_cache", "mysql", "mysql; to be yours, in returner_dirs"),
+        ("ext_job_cache", "redis", ""),
+    ],
+)
+def test_modules_that_are_not_built_in_are_named(name: str, value: Any, own: str) -> None:
+    fate = fate_of(name, value)
+    assert (fate.kind, fate.here) == ("carries", {name: value})
+    assert fate.why == (f"not built in: {own} or extension_modules" if own else "")
+
+
 @pytest.mark.oracle
 def test_every_option_of_salt_has_a_fate(oracle: Oracle) -> None:
     """As it stands in Salt's defaults: what is said of it is said on purpose, and nothing carries over that Salt does not know."""
