@@ -81,7 +81,7 @@ class Oracle:
     def program(self, name: str) -> str:
         return str(self.venv / "bin" / name)
 
-    def run(self, name: str, *arguments: str, stdin: str | None = None, timeout: float = 90.0) -> str:
+    def run(self, name: str, *arguments: str, stdin: str | None = None, timeout: float = 240.0) -> str:
         """Standard output of one of Salt's commands (or of its ``python``); CalledProcessError carries what it said."""
         done = subprocess.run(
             [self.program(name), *arguments], input=stdin, text=True, capture_output=True, timeout=timeout, check=True
