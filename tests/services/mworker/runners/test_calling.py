@@ -80,13 +80,13 @@ def test_every_runner_of_ours_tells_what_it_takes(fun: str) -> None:
     ],
 )
 def test_who_asks_nobody_is_told(ask: Callable[[RunnerTools], Any]) -> None:
-    tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {})))
+    tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {}), scratch={}))
     call = RunnerCall("1", "x.y", ask, [], {}, "ann")
     assert runner.outcome(call, tools) == (NO_MATCH, 2)
 
 
 def test_a_master_without_minions_has_none_that_are_up() -> None:
-    tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {})))
+    tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {}), scratch={}))
     assert runner.outcome(RunnerCall("1", "manage.status", manage.status, [], {}, "ann"), tools) == (
         {"up": [], "down": []},
         0,
