@@ -252,7 +252,8 @@ class _Returns:
         """The job is published."""
         started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
-            self._printer.say(started)
+            # What --static shows is one document.
+            (_on_stderr if self._request.flags.static else self._printer.say)(started)
 
     def expect(self, minions: int) -> None:
         """So many minions are to return."""

@@ -492,6 +492,17 @@ def test_show_jid(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == f"jid: {JID}\na:\n    1\n"
 
 
+@pytest.mark.parametrize("flag", ["-v", "--show-jid"])
+def test_what_static_shows_is_one_document(
+    master: Callable[..., Any], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = master({"publish": job("a")}, [(0, *ret("a", 1))])
+    assert salt.run([flag, "--static", "--out=json", "--out-indent=-1", "*", "f.x"], fake.outside()) == 0
+    out, err = capsys.readouterr()
+    assert out == '{"a": 1}\n'
+    assert JID in err
+
+
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     docs = {"test.ping": "\n    Pings.\n\n        example\n    ", "a.b": "Ab.", "no.doc": ""}
     fake = master({"publish": job("a", "b")}, [(0, *ret("a", docs)), (0, *ret("b", docs))])
