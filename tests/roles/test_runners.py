@@ -123,6 +123,11 @@ def test_no_password_is_shown(lab: Lab) -> None:
             ("test.sleep", "nothing=1"),
             "Passed invalid arguments: sleep() got an unexpected keyword argument 'nothing'\n\nUsage:",
         ),
+        (("test.sleep", "soon"), "s_time must be a number of seconds, not 'soon'"),
+        (("test.sleep", "-1"), "s_time must be a number of seconds, not -1"),
+        (("manage.status", "timeout=soon"), "timeout must be a number of seconds, not 'soon'"),
+        (("manage.up", "gather_job_timeout=soon"), "gather_job_timeout must be a number of seconds, not 'soon'"),
+        (("salt.execute", "*", "test.ping", "timeout=[1]"), "timeout must be a number of seconds, not [1]"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

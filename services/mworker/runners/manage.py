@@ -22,9 +22,7 @@ def status(
     timeout, gather_job_timeout
         seconds; without them those of the master's configuration
     """
-    asked = tools.ask(
-        tgt, tgt_type, "test.ping", timeout=_seconds(timeout), gather_timeout=_seconds(gather_job_timeout)
-    )
+    asked = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
     # A master without minions is none that was asked for somebody who is not there.
     returns = asked.returns if tgt == "*" else asked.answers()
     return {"up": sorted(returns), "down": sorted(set(asked.expected) - returns.keys())}
@@ -132,7 +130,3 @@ def _names(subset: Any) -> Collection[str] | None:
     if not isinstance(subset, Sequence):
         raise RunnerFault(f"subset must be a list of minions, not {type(subset).__name__}")
     return [str(name) for name in subset]
-
-
-def _seconds(timeout: Any) -> float | None:
-    return None if timeout is None else float(timeout)

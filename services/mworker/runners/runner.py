@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import socket
 import threading
@@ -117,8 +118,11 @@ class RunnerTools:
         """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is not.
 
         ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``: the job's id;
-        empty: the master's choice. Raises ControlError, ControlTimeout.
+        empty: the master's choice. Raises ControlError, ControlTimeout, and RunnerFault for wrong times, before it publishes.
         """
+        for name, value in (("timeout", timeout), ("gather_job_timeout", gather_timeout)):
+            if value is not None:
+                seconds(value, name)
         self.events.subscribe("salt/job/")
         heard = self.events.ready(_BUS_PATIENCE)
         job = self.control.call(
@@ -178,6 +182,17 @@ class _Found:
 
     def add_silent(self, minion: str, jid: str) -> None:
         """A minion that did not return is not in the map."""
+
+
+def seconds(value: Any, name: str) -> float:
+    """A length of time. Raises RunnerFault."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise RunnerFault(f"{name} must be a number of seconds, not {value!r}")
+    return found
 
 
 def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from saltwire import tags
 from services.kit.config import shown
-from services.mworker.runners.runner import RunnerFault, RunnerTools
+from services.mworker.runners.runner import RunnerFault, RunnerTools, seconds
 
 #: Seconds between the events of ``stream``, and how many there are.
 _BEAT, _BEATS = 0.1, 99
@@ -31,7 +31,7 @@ def raw_arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
 
 def sleep(tools: RunnerTools, s_time: float = 10) -> bool:
     """True after so many seconds."""
-    time.sleep(float(s_time))
+    time.sleep(seconds(s_time, "s_time"))
     return True
 
 
