@@ -9,12 +9,16 @@ import sys
 
 import salt.config
 import salt.state
+from salt_minion import spare_repetition
 
+spare_repetition()
 asked = json.load(sys.stdin)
 opts = salt.config.DEFAULT_MINION_OPTS.copy()
 opts.update(
     id="web1",
     file_client="local",
+    # As of ``salt-call --local``: Salt would look for a minion to tell of new modules, for seconds each time.
+    local=True,
     cachedir=asked["cachedir"],
     extension_modules=f"{asked['cachedir']}/extmods",
     pki_dir=asked["cachedir"],

@@ -16,8 +16,13 @@ os.umask(0o022)
 import salt.config  # noqa: E402
 import salt.minion  # noqa: E402
 
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from salt_minion import spare_repetition  # noqa: E402
+
 
 def main() -> None:
+    spare_repetition()
     asked = json.load(sys.stdin)
     root = asked["directory"]
     Path(root, "etc").mkdir()
@@ -27,6 +32,8 @@ def main() -> None:
     opts.update(
         id="web1",
         file_client="local",
+        # As of ``salt-call --local``: Salt would look for a minion to tell of new modules, for seconds each time.
+        local=True,
         root_dir=root,
         cachedir=f"{root}/cache",
         pki_dir=f"{root}/pki",

@@ -21,6 +21,10 @@ import salt.config  # noqa: E402
 import salt.state  # noqa: E402
 import salt.utils.path  # noqa: E402
 
+# Beside the directories of those that use it.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from salt_minion import spare_repetition  # noqa: E402
+
 #: What is the host's; everything else is this machine's.
 _PLAYED = ("/etc/", "/root/", "/home/", "/proc/", "/usr/share/", "/srv/", "/lib/modules/", "/var/lib/", "/mnt/")
 _HOST = {"at": "", "without": ()}
@@ -75,6 +79,7 @@ def _family(state, grains):
 
 
 def main():
+    spare_repetition()
     asked = json.load(sys.stdin, object_pairs_hook=collections.OrderedDict)
     root = asked["directory"]
     Path(root, "minion").write_text(json.dumps({"grains": asked["grains"]}))
@@ -82,6 +87,8 @@ def main():
     opts.update(
         id="web1",
         file_client="local",
+        # As of ``salt-call --local``: Salt would look for a minion to tell of new modules, for seconds each time.
+        local=True,
         cachedir=f"{root}/cache",
         extension_modules=f"{root}/extmods",
         file_roots={"base": [f"{root}/tree"]},
