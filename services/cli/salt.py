@@ -95,12 +95,11 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
                 watch,
                 follow,
                 returns,
-                # What --static shows is one document, which lines about the steps would spoil.
-                _on_stderr if flags.static else printer.say,
+                _on_stderr if _for_programs(flags) else printer.say,
                 failhard=flags.failhard,
                 wait=flags.batch_wait,
                 expect=returns.expect,
-                tell_steps=not flags.static,
+                tell_steps=not _for_programs(flags),
             )
             return returns.close(worst=True) if matched else _no_match(printer, request)
         job = publish(*call)
@@ -205,6 +204,11 @@ def _delivery(request: SaltRequest) -> dict[str, Any]:
     return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 
 
+def _for_programs(flags: argparse.Namespace) -> bool:
+    """Whether lines about the job would spoil what is shown: one document (``--static``), or a document a line."""
+    return bool(flags.static) or flags.out == "ndjson"
+
+
 def _on_stderr(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
@@ -252,8 +256,7 @@ class _Returns:
         """The job is published."""
         started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
-            # What --static shows is one document.
-            (_on_stderr if self._request.flags.static else self._printer.say)(started)
+            (_on_stderr if _for_programs(self._request.flags) else self._printer.say)(started)
 
     def expect(self, minions: int) -> None:
         """So many minions are to return."""

@@ -19,6 +19,7 @@ Outputter = Callable[[Any, OutputOptions], str]
 
 #: ``--out`` -> module of this package and its outputter: a command imports only the one it prints with.
 #: Salt 3008 dropped quiet and newline_values_only; scripts still use them. Its minions still ask for grains.
+#: ndjson and summary are ours.
 OUTPUTTERS: Mapping[str, tuple[str, str]] = {
     "nested": ("nested", "render"),
     "grains": ("nested", "render"),
@@ -30,6 +31,8 @@ OUTPUTTERS: Mapping[str, tuple[str, str]] = {
     "text": ("plain", "to_txt"),
     "raw": ("plain", "to_raw"),
     "pprint": ("plain", "to_pprint"),
+    "ndjson": ("plain", "to_ndjson"),
+    "summary": ("one_line", "render"),
     "newline_values_only": ("plain", "to_newline_values_only"),
     "quiet": ("plain", "to_nothing"),
     "key": ("keys", "render_keys"),

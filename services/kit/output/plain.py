@@ -1,4 +1,4 @@
-"""Outputters without colour: json, yaml, txt, raw, pprint, newline_values_only and quiet."""
+"""Outputters without colour: json, ndjson, yaml, txt, raw, pprint, newline_values_only and quiet."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def to_json(data: Any, options: OutputOptions) -> str:
     except TypeError:
         # Names that JSON has no words for, or that do not sort. Salt says {} here.
         return _json(_with_text_names(data), indent, sort=options.sort_names)
+
+
+def to_ndjson(data: Any, options: OutputOptions) -> str:
+    """A line of JSON for each minion, ``{MINION: RETURN}``: for programs that read returns as they come in."""
+    if not isinstance(data, Mapping):
+        return to_json(data, options._replace(indent=-1))
+    return "\n".join(to_json({name: value}, options._replace(indent=-1)) for name, value in data.items())
 
 
 def _json(data: Any, indent: int, *, sort: bool) -> str:

@@ -100,6 +100,14 @@ def test_one_document_is_not_spoilt_by_the_steps(
     assert captured.err == "Minion gone did not respond. No job will be sent.\n"
 
 
+def test_a_document_a_line_is_not_spoilt_either(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _ = run(master, ["-b", "1", "-v", "--out=ndjson"], ["a", "b"], {"a": 0, "b": 0, "gone": 0})
+    assert code == 0
+    captured = capsys.readouterr()
+    assert [json.loads(line) for line in captured.out.splitlines()] == [{"a": "done"}, {"b": "done"}]
+    assert "Minion gone did not respond. No job will be sent.\n" in captured.err
+
+
 def test_exit_code_is_the_largest(master: Callable[..., Any]) -> None:
     assert run(master, ["-b", "1"], list("abc"), {"a": 1, "b": 20, "c": 0})[0] == 20
 

@@ -94,6 +94,41 @@ SAMPLES = {
     ("raw", "dict"): ({"local": {"args": (1, "a")}}, "{'local': {'args': (1, 'a')}}"),
     ("quiet", "anything"): ({"web1": True}, ""),
     ("newline_values_only", "nested"): ({"web1": ["a", {"b": "c"}], "web2": 3}, "a\nc\n3"),
+    ("ndjson", "minions"): ({"web1": {"b": [1, "é"]}, "web2": "a\nb"}, '{"web1": {"b": [1, "é"]}}\n{"web2": "a\\nb"}'),
+    ("ndjson", "value"): ([1, {"a": 2}], '[1, {"a": 2}]'),
+    ("ndjson", "names"): ({"web1": {("t", 2): 1}}, '{"web1": {"(\'t\', 2)": 1}}'),
+    ("summary", "values"): (
+        {"web1": True, "web2": "one\ntwo\nthree\n", "web3": {"a": [1]}, "web4": "", "web5": None},
+        'web1: true\nweb2: one (and 2 more lines)\nweb3: {"a": [1]}\nweb4:\nweb5: null',
+    ),
+    ("summary", "text"): ("one\ntwo", "one (and 1 more line)"),
+    ("summary", "compile errors"): ({"web1": ["No matching sls", "x y"]}, "web1: No matching sls (and 1 more line)"),
+    ("summary", "runs"): (
+        {
+            "web1": {
+                "pkg_|-web_|-nginx_|-installed": {
+                    "__run_num__": 0,
+                    "result": True,
+                    "changes": {"a": 1},
+                    "duration": 900,
+                },
+                "file_|-b_|-/b_|-managed": {"__run_num__": 1, "result": True, "changes": {}, "duration": "120.5 ms"},
+            },
+            "web2": {
+                "cmd_|-late_|-false_|-run": {"__run_num__": 2, "result": False, "comment": "late", "changes": {}},
+                "cmd_|-x_|-false_|-run": {
+                    "__run_num__": 1,
+                    "__id__": "x",
+                    "result": False,
+                    "comment": "Failed.\nmore",
+                    "changes": {},
+                },
+                "file_|-b_|-/b_|-managed": {"__run_num__": 0, "result": None, "changes": {"diff": "x"}},
+            },
+        },
+        "web1: 2 succeeded (1 changed), 1.0 s\n"
+        "web2: 0 succeeded, 1 would change, 2 failed, 0.0 s; cmd.run x: Failed. (and 1 more line)",
+    ),
     ("key", "list"): (
         {"minions": ["web1"], "minions_denied": [], "minions_pre": [], "minions_rejected": []},
         "Accepted Keys:\nweb1\nDenied Keys:\nUnaccepted Keys:\nRejected Keys:",
