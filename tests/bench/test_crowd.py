@@ -160,7 +160,7 @@ def test_only_answers_that_a_minion_believes_count(
     context: zmq.Context[zmq.Socket[bytes]], master_keys: tuple[PrivateKey, PrivateKey], wrong: str
 ) -> None:
     router, port = bound(context, zmq.ROUTER)
-    crowd = Crowd("crowd", 2, port, port)
+    crowd = Crowd("crowd", 2, port, port, tokens=True)
 
     def answer(payload: bytes) -> bytes:
         request = read(payload)
@@ -186,7 +186,7 @@ def test_a_job_is_answered_by_each(
     router, port = bound(context, zmq.ROUTER)
     publisher, publish_port = bound(context, zmq.XPUB, XPUB_VERBOSE=1)
     aes, session = generate_key_string(), generate_key_string()
-    crowd = Crowd("crowd", 2, port, publish_port)
+    crowd = Crowd("crowd", 2, port, publish_port, tokens=False)
     master = Master(router, 2, lambda payload: welcome(read(payload), master_keys[0], aes, session))
     master.start()
     sign_ins = crowd.sign_ins()

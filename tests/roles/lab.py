@@ -219,7 +219,7 @@ class Lab:
         """Starts a role or a minion; ``await_ready`` waits for it."""
         role = "minion" if name in self.minions else name.rstrip("0123456789")
         directory = self.root / "minions" / name if role == "minion" else self.etc
-        self._launch(name, [str(BIN / "saltern"), role, "-c", str(directory)])
+        self._launch(name, [str(self.bin_of(name) / "saltern"), role, "-c", str(directory)])
 
     def _launch(self, name: str, words: Sequence[str]) -> None:
         environment = self.environment_of(name) | {
@@ -242,6 +242,10 @@ class Lab:
     def environment_of(self, name: str) -> dict[str, str]:
         """Of one process, by its name; of an operator's commands as ``cli``."""
         return self.environment
+
+    def bin_of(self, name: str) -> Path:
+        """Where the commands of a process are, by the same names."""
+        return BIN
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> int:
         """Ends a process by a signal; returns its exit code. A minion's zygote and jobbers are not signalled."""
@@ -325,7 +329,7 @@ class Lab:
     def started(self, *words: str, **more: Any) -> subprocess.Popen[str]:
         """A command of an operator, in the background."""
         return subprocess.Popen(
-            [str(BIN / words[0]), *words[1:]],
+            [str(self.bin_of("cli") / words[0]), *words[1:]],
             env=self.environment_of("cli"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

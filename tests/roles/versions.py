@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,7 +55,19 @@ def unpack(commit: str, directory: Path) -> Path:
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as packages:
         # What Git packs is what it was asked for; Python before 3.11.4 has no filter, later ones ask for one.
         packages.extractall(directory, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    _write_commands(directory)
     return directory
+
+
+def _write_commands(code: Path) -> None:
+    """The commands of a checkout in its ``bin``, as pip writes them: each version says for itself where they begin."""
+    scripts = tomllib.loads((code / "services" / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    (code / "bin").mkdir()
+    for name, place in scripts.items():
+        module, _, function = place.partition(":")
+        command = code / "bin" / name
+        command.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+        command.chmod(0o755)
 
 
 def path_of(code: Path) -> str:
@@ -79,6 +92,10 @@ class MixedLab(Lab):
         """What makes a process one of its version."""
         code = self.old if name in self.behind else ROOT
         return super().environment_of(name) | {"PYTHONPATH": path_of(code)}
+
+    def bin_of(self, name: str) -> Path:
+        """Commands begin elsewhere in another version."""
+        return self.old / "bin" if name in self.behind else super().bin_of(name)
 
     def arrange(self, behind: set[str]) -> None:
         """These processes run the last release, all others this version. Who has to change is stopped as a pod is, and started."""
