@@ -171,7 +171,8 @@ class Server:
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
         if kind == HUNG and rest:
-            self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
+            if rest[0] in self._dispatcher.crew.workers:
+                self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
             frames.send(self._workers, [name, HUNG])
             return self._dispatcher.hung(rest[0], now)
         if kind == AWAY and rest:

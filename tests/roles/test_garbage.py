@@ -13,10 +13,11 @@ from typing import Any
 import msgpack
 import pytest
 import zmq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from services.kit.links import LINKS, LinkKeys
+from services.kit.workerlink import HUNG
 from tests.roles.conftest import NewLab
 from tests.roles.lab import PORTS, SOON, Lab, until
 
@@ -394,6 +395,9 @@ def test_garbage_with_an_operators_key_on_4507(target: Lab, context: Context, se
 
 @EXAMPLES
 @given(sent=frames)
+# Said of workers that nobody knows, as often as one likes.
+@example(sent=[HUNG, b"nobody"])
+@example(sent=[HUNG, b"nobody"])
 def test_garbage_with_a_workers_key_on_4516_and_4512(target: Lab, context: Context, sent: list[bytes]) -> None:
     for kind, link in ((zmq.DEALER, "workers"), (zmq.PUSH, "event_pull")):
         keys = curve_of(target, "mworker", link)
