@@ -16,6 +16,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
+from services.kit import standard_output
 from services.kit.interrupts import SAID
 from services.kit.options_reading import ConfigError
 from statecore.named_tuple import NamedTuple
@@ -190,14 +191,14 @@ def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
         return interrupted
     except BrokenPipeError:
         # The reader (less, head) has seen enough.
-        _silence_stdout()
+        standard_output.silence()
         return Exit.OK
     except ConfigError as error:
         return _failed(str(error), Exit.CONFIG)
     except CommandError as error:
         return _failed(str(error), error.code)
     except OSError:
-        if why := _stdout_fault():
+        if why := standard_output.fault():
             return _failed(f"standard output cannot be written: {why}", Exit.GENERIC)
         raise
     return code
@@ -209,22 +210,6 @@ def _open_streams() -> None:
     sys.stdin = sys.stdin or null.open(encoding="utf-8")
     sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
     sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
-
-
-def _stdout_fault() -> str:
-    """Why stdout takes nothing (a full disk), "" when it does. It is tried, for it need not have a buffer that would know."""
-    try:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    except OSError as error:
-        _silence_stdout()
-        return error.strerror or str(error)
-    return ""
-
-
-def _silence_stdout() -> None:
-    # Python writes what is left, and would complain again, when it closes stdout.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(message: str, code: int) -> int:

@@ -1,4 +1,5 @@
-"""Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end.
+"""Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end. So does a
+standard output that takes nothing.
 
 So next to nothing is imported before Ctrl-C is caught, and the program is named, not imported.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+
+from services.kit import standard_output
 
 #: As of ``typing``, which takes longer to import than all the rest here.
 TYPE_CHECKING = False
@@ -37,14 +40,19 @@ def run(module: str, interrupted: int = 0) -> NoReturn:
     try:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = main()
+        code = _code_of(main)
+    except BrokenPipeError:
+        # The reader (less, head) has seen enough.
+        standard_output.silence()
+        code = 0
+    except OSError:
+        if not (why := standard_output.fault()):
+            raise
+        _say(f"ERROR: standard output cannot be written: {why}\n")
+        code = 1
     except KeyboardInterrupt:
         _say(SAID)
         code = interrupted
-    except SystemExit as end:
-        if not isinstance(end.code, int):
-            raise
-        code = end.code
     if ours:
         # All is said.
         signal.signal(signal.SIGINT, _ending(code, ""))
@@ -56,6 +64,19 @@ def _main(module: str) -> Callable[[], int]:
 
     main: Callable[[], int] = importlib.import_module(module).main
     return main
+
+
+def _code_of(main: Callable[[], int]) -> int:
+    """What it ends with, once all that it wrote is written."""
+    try:
+        code = main()
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
 
 
 def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]:

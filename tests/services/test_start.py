@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -131,3 +132,42 @@ def test_a_wrong_command_line_ends_with_64(tool: str) -> None:
     assert (ended, out) == (64, "")
     assert err.startswith("usage: ")
     assert "--nosuch" in err or "required" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "unbuffered"),
+    [
+        (["--help"], ""),
+        (["--help"], "1"),
+        (["completion", "bash"], ""),
+        (["completion", "bash"], "1"),
+        # Without a buffer later versions of argparse say nothing of it.
+        (["keygen", "--help"], ""),
+        (["lab", "--help"], ""),
+    ],
+)
+def test_a_full_disk_is_told_by_every_tool(words: list[str], unbuffered: str) -> None:
+    code = "import sys\nfrom services.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    said = "ERROR: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
+    code = "import sys\nfrom services.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait(60)) == ("", 0)

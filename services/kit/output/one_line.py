@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +49,7 @@ def _tally(states: Mapping[str, Mapping[str, Any]]) -> Tally:
 
 
 def _run(states: Mapping[str, Mapping[str, Any]], tally: Tally) -> str:
-    results = Counter(tally.results)
+    results = tally.results
     parts = [f"{results[True]} succeeded" + (f" ({tally.changed} changed)" if tally.changed else "")]
     parts += [f"{results[None]} would change"] if results[None] else []
     parts += [f"{results[False]} failed"] if results[False] else []
