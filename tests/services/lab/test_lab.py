@@ -130,7 +130,7 @@ def test_a_role_that_cannot_start_is_named_with_what_it_said_and_nothing_stays(o
     (operator.paths.etc / "master.d" / "own.conf").write_text("pulish_port: 1\n")
     said = operator.up(expect=1)
     # All roles read the file; which is seen to end first is a race.
-    named = re.search(r"(\w+) does not stay up: exit status 78\n.*/log/\1\.log ends:\n  \| saltern \1: ", said)
+    named = re.search(r"(\w+)(-\w+|) does not stay up: exit status 78\n.*/log/\1\2\.log ends:\n  \| saltern \1: ", said)
     assert named, said
     assert "unknown option 'pulish_port'" in said
     assert marked(operator.paths) == []
