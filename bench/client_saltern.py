@@ -9,10 +9,10 @@ import time
 
 import zmq
 
+from saltern.kit.bus import connect_bus
+from saltern.kit.config import load_client
+from saltern.kit.control import connect_control
 from saltwire import tags
-from services.kit.bus import connect_bus
-from services.kit.config import load_client
-from services.kit.control import connect_control
 
 
 def main(config_dir: str, count: int) -> list[float]:

@@ -17,9 +17,9 @@ import redis
 
 from masterstore import keys
 from masterstore.store import Store
-from services.kit.config import MasterOptions
-from services.mworker.desk import Desk
-from services.mworker.targets import resolve
+from saltern.kit.config import MasterOptions
+from saltern.mworker.desk import Desk
+from saltern.mworker.targets import resolve
 from tests.conftest import await_port, free_port, redis_program
 
 MINIONS = 10_000

@@ -16,17 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from masterstore import keys
-from services.cli import cp, eventlisten, key_options, request, run
-from services.cli.complete import NAMES
-from services.entry import COMMANDS
-from services.kit.commandline import LOG_LEVELS, CommandParser
-from services.kit.config import MasterOptions, StateOptions
-from services.kit.exposition import collector_rows, process_rows
-from services.kit.metrics import SERVED_BY, new_metrics
-from services.kit.minion_options import MinionOptions
-from services.kit.output import OUTPUTTERS
-from services.minion import call
-from services.mworker.runners import RUNNERS
+from saltern.cli import cp, eventlisten, key_options, request, run
+from saltern.cli.complete import NAMES
+from saltern.entry import COMMANDS
+from saltern.kit.commandline import LOG_LEVELS, CommandParser
+from saltern.kit.config import MasterOptions, StateOptions
+from saltern.kit.exposition import collector_rows, process_rows
+from saltern.kit.metrics import SERVED_BY, new_metrics
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.output import OUTPUTTERS
+from saltern.minion import call
+from saltern.mworker.runners import RUNNERS
 from statecore.loader import Loader, Served
 
 HERE = Path(__file__).resolve().parent
@@ -48,7 +48,7 @@ def config_page() -> str:
     parts = [
         "# Options",
         "",
-        "Generated from the options in `services/kit` by `make docs`. Names are Salt's where Salt has the option.",
+        "Generated from the options in `services/saltern/kit` by `make docs`. Names are Salt's where Salt has the option.",
         "",
         "A value comes from, later wins: the default; `<config dir>/master` (or `minion`); `<file>.d/*.conf` in the order of",
         "names; the environment (`SALTERN_<OPTION>` in capitals, the value as YAML; `SALTERN_<OPTION>_FILE`, the path",
@@ -115,7 +115,7 @@ def metrics_page() -> str:
 _METRICS_INTRODUCTION = (
     "# Metrics",
     "",
-    "Generated from `services/kit/metrics.py` by `make docs`.",
+    "Generated from `services/saltern/kit/metrics.py` by `make docs`.",
     "",
     "Every role serves `/metrics` for Prometheus on `health_port`, beside `/livez` (it works) and `/readyz` (what it needs is",
     "there, too). Images and Kubernetes have the port 8080; elsewhere it is off until `health_port` names one, and `health_host`",
@@ -181,7 +181,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def names_page() -> str:
-    """services/cli/names.json: what shells complete without importing a module."""
+    """services/saltern/cli/names.json: what shells complete without importing a module."""
     loader = Loader()
     modules = loader.built_in("modules").items()
     functions = {f"{name}.{each}" for name, serving in modules for one in serving for each in one.functions}

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from itertools import cycle, islice
 
-#: Above the ports of a lab (services/lab), below Linux' own (net.ipv4.ip_local_port_range).
+#: Above the ports of a lab (services/saltern/lab), below Linux' own (net.ipv4.ip_local_port_range).
 _PORTS = range(25_600, 32_600)
 
 #: For processes that are away for a while and must find their port again: nobody else takes ports of these.

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
-from services.entry import COMMANDS
+from saltern.entry import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,7 +23,7 @@ PACKAGES: Mapping[str, Path] = {
     "statecore": ROOT / "libs" / "statecore",
     "saltwire": ROOT / "libs" / "saltwire",
     "masterstore": ROOT / "libs" / "masterstore",
-    "services": ROOT / "services",
+    "saltern": ROOT / "services" / "saltern",
 }
 
 
@@ -515,10 +515,10 @@ ROOMS: Mapping[str, Room] = {
     "saltwire": Room(),
     "masterstore": Room(),
     "services": Room(open_inside=False),
-    "services.start": Room(("services.kit",)),
-    "services.kit": Room(("saltwire", "statecore")),
+    "saltern.start": Room(("saltern.kit",)),
+    "saltern.kit": Room(("saltwire", "statecore")),
     **{
-        f"services.{role}": Room(("services.kit", *LIBRARIES))
+        f"services.{role}": Room(("saltern.kit", *LIBRARIES))
         for role in (
             "api",
             "cli",
@@ -533,7 +533,7 @@ ROOMS: Mapping[str, Room] = {
             "reqserver",
         )
     },
-    "services.minion": Room(("services.kit", "statecore", "saltwire")),
+    "saltern.minion": Room(("saltern.kit", "statecore", "saltwire")),
 }
 
 #: Outside package -> the only rooms that may import it, and why.
@@ -550,12 +550,12 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
                 "statecore.loader",
                 "statecore.__init__",
                 *("statecore.deferred", "statecore.deferred_modules"),
-                "services.entry",
-                "services.kit.interrupts",
-                "services.minion.call",
+                "saltern.entry",
+                "saltern.kit.interrupts",
+                "saltern.minion.call",
             ),
-            *("services.minion.duties", "services.minion.learned", "services.minion.zygote"),
-            *("services.kit.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
+            *("saltern.minion.duties", "saltern.minion.learned", "saltern.minion.zygote"),
+            *("saltern.kit.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
         "are asked for; test.ping must not load the stages of a state run, nor salt-call --local what speaks to a master, nor "
@@ -567,7 +567,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 #: Roles between whose socket and handler there is no event loop of Python's; what they import of ours counts too.
-HOT = ("services.reqserver", "services.mworker", "services.publisher", "services.eventpublisher", "services.minion")
+HOT = ("saltern.reqserver", "saltern.mworker", "saltern.publisher", "saltern.eventpublisher", "saltern.minion")
 
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"})
 
@@ -695,7 +695,7 @@ def modules_are_found_by_the_loader_only(tree: Tree) -> Iterator[str]:
 
 
 def the_minion_has_no_road_to_the_store(tree: Tree) -> Iterator[str]:
-    reached = closure(tree, ("services.minion",))
+    reached = closure(tree, ("saltern.minion",))
     for module in reached:
         if is_below(module, "masterstore"):
             yield f"{chain(reached, module)}: a managed host has no road to Redis"
@@ -814,23 +814,21 @@ BREAKS = (
         rooms_import_what_their_row_allows, "statecore.states.x", "from . import cmd", "imports statecore.states.cmd"
     ),
     Break(rooms_import_what_their_row_allows, "statecore.modules.x", "import statecore", "imports statecore;"),
-    Break(
-        rooms_import_what_their_row_allows, "services.publisher.x", "from services import mworker", "services.mworker"
-    ),
+    Break(rooms_import_what_their_row_allows, "saltern.publisher.x", "from services import mworker", "saltern.mworker"),
     Break(
         rooms_import_what_their_row_allows,
-        "services.cli.x",
-        _IN_FUNCTION.format("from services.minion.call import run"),
-        "services.cli.x:2 imports services.minion.call",
+        "saltern.cli.x",
+        _IN_FUNCTION.format("from saltern.minion.call import run"),
+        "saltern.cli.x:2 imports saltern.minion.call",
     ),
-    Break(rooms_import_what_their_row_allows, "services.kit.x", "import masterstore", "imports masterstore"),
-    Break(rooms_import_what_their_row_allows, "services.kit.x", "from ..cli import salt", "imports services.cli.salt"),
-    Break(rooms_import_what_their_row_allows, "services.entry", "import services.cli.salt", "services.cli.salt"),
+    Break(rooms_import_what_their_row_allows, "saltern.kit.x", "import masterstore", "imports masterstore"),
+    Break(rooms_import_what_their_row_allows, "saltern.kit.x", "from ..cli import salt", "imports saltern.cli.salt"),
+    Break(rooms_import_what_their_row_allows, "saltern.entry", "import saltern.cli.salt", "saltern.cli.salt"),
     Break(
         rooms_import_what_their_row_allows,
-        "services.minion.x",
+        "saltern.minion.x",
         _TYPE_CHECKING.format("from masterstore.store import Store"),
-        "services.minion.x:3 imports masterstore.store",
+        "saltern.minion.x:3 imports masterstore.store",
     ),
     Break(
         rooms_import_what_their_row_allows,
@@ -859,9 +857,9 @@ BREAKS = (
     ),
     Break(
         the_minion_has_no_road_to_the_store,
-        "services.kit.options_reading",
+        "saltern.kit.options_reading",
         "import masterstore.store",
-        "masterstore.store <- services.kit.options_reading",
+        "masterstore.store <- saltern.kit.options_reading",
     ),
     Break(
         the_minion_has_no_road_to_the_store,
@@ -877,19 +875,19 @@ BREAKS = (
     ),
     Break(
         imports_of_ours_stand_at_the_top,
-        "services.kit.x",
-        "class A:\n    async def f(self):\n        if 1:\n            from services.kit import bus\n",
-        "services.kit.x:4 imports services.kit.bus inside a function",
+        "saltern.kit.x",
+        "class A:\n    async def f(self):\n        if 1:\n            from saltern.kit import bus\n",
+        "saltern.kit.x:4 imports saltern.kit.bus inside a function",
     ),
-    Break(outside_packages_come_in_by_their_doors, "services.mworker.x", "import redis.exceptions", "one way in"),
+    Break(outside_packages_come_in_by_their_doors, "saltern.mworker.x", "import redis.exceptions", "one way in"),
     Break(outside_packages_come_in_by_their_doors, "statecore.x", "import zmq", "no sockets"),
     Break(outside_packages_come_in_by_their_doors, "saltwire.envelope", "from zmq import Context", "no sockets"),
     Break(
         outside_packages_come_in_by_their_doors, "statecore.runtime", "import importlib", "runtime:1 imports importlib"
     ),
-    Break(hot_roles_have_no_event_loop, "services.mworker.x", "import asyncio.events", "imports asyncio.events"),
-    Break(hot_roles_have_no_event_loop, "services.kit.links", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
-    Break(names_say_what_is_inside, "services.cli.utils", "", "services.cli.utils"),
+    Break(hot_roles_have_no_event_loop, "saltern.mworker.x", "import asyncio.events", "imports asyncio.events"),
+    Break(hot_roles_have_no_event_loop, "saltern.kit.links", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
+    Break(names_say_what_is_inside, "saltern.cli.utils", "", "saltern.cli.utils"),
     Break(names_say_what_is_inside, "statecore.loader.base", "", "statecore.loader.base"),
 )
 
@@ -905,10 +903,10 @@ def test_what_is_allowed_is_not_complained_about() -> None:
     tree = {
         **real_tree(),
         "statecore.states.x": Source("from statecore.types import Plan\nfrom statecore.context import Context\n"),
-        "services.mworker.x": Source(
-            "from masterstore.store import Store\nfrom services.mworker import door\nimport json\n"
+        "saltern.mworker.x": Source(
+            "from masterstore.store import Store\nfrom saltern.mworker import door\nimport json\n"
         ),
-        "services.minion.x": Source("def f():\n    import sqlite3\n"),
+        "saltern.minion.x": Source("def f():\n    import sqlite3\n"),
     }
     assert [text for rule in RULES for text in rule(tree)] == []
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from services.cli.complete import NAMES
+from saltern.cli.complete import NAMES
 from statecore.loader import Loader
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from services.minion import jobber
-from services.minion.main import main as minion
-from services.mworker import commands, door
-from services.mworker.desk import Desk
-from services.mworker.main import main as mworker
+from saltern.minion import jobber
+from saltern.minion.main import main as minion
+from saltern.mworker import commands, door
+from saltern.mworker.desk import Desk
+from saltern.mworker.main import main as mworker
 
 #: One result of so many is not kept.
 FORGOTTEN = 3

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.worker_pools import read_pools, unknown_commands
-from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from services.mworker.door import UNLISTED
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.worker_pools import read_pools, unknown_commands
+from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
+from saltern.mworker.door import UNLISTED
 from tests.k8s.rendered import Object, Pod, of_kind, pods
 
 #: Pool of the workers that take all commands, or those that no other pool takes.

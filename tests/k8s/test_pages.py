@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services.kit.config import MasterOptions
-from services.kit.minion_options import MinionOptions
+from saltern.kit.config import MasterOptions
+from saltern.kit.minion_options import MinionOptions
 from tests.k8s.policies import BROUGHT, POLICIES
 from tests.k8s.rendered import K8S, OVERLAYS, ROOT, kustomized, of_kind, overlay, pods
 from tests.k8s.test_monitoring import KNOWN, PROCESS
@@ -29,7 +29,7 @@ def test_the_index_names_every_page() -> None:
     ] == []
 
 
-NAMES = json.loads((ROOT / "services" / "cli" / "names.json").read_text("utf-8"))
+NAMES = json.loads((ROOT / "services" / "saltern" / "cli" / "names.json").read_text("utf-8"))
 TEXT = "\n".join(page.read_text("utf-8") for page in sorted(PAGES.rglob("*.md")))
 
 #: In backticks and with underscores, and no options: keys of `tracing`, a kind of external pillar, the autoscalers' metric.

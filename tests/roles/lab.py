@@ -27,9 +27,9 @@ import pytest
 import redis
 import yaml
 
-from services.kit.config import MasterOptions, load_master
-from services.kit.keygen import make_keys
-from services.lab.hosts import make_host
+from saltern.kit.config import MasterOptions, load_master
+from saltern.kit.keygen import make_keys
+from saltern.lab.hosts import make_host
 from tests.conftest import await_port, redis_program
 from tests.ports import free_ports
 

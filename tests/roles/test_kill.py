@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import zmq
 
-from services.kit.control import ControlClient
-from services.kit.links import LinkKeys
+from saltern.kit.control import ControlClient
+from saltern.kit.links import LinkKeys
 from tests.roles.conftest import NewLab
 from tests.roles.lab import COMMAND, ROLES, SOON, Answer, Held, Lab, until
 

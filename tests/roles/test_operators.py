@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from services.kit.bus import EventSubscriber
-from services.kit.control import ControlClient, ControlError
-from services.kit.keygen import make_keys
-from services.kit.links import LinkKeys
+from saltern.kit.bus import EventSubscriber
+from saltern.kit.control import ControlClient, ControlError
+from saltern.kit.keygen import make_keys
+from saltern.kit.links import LinkKeys
 from tests.roles.conftest import NewLab
 from tests.roles.lab import BIN, COMMAND, SOON, Answer, Lab, until
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.kit.minion_options import load_minion
-from services.minion.channel import Channel
-from services.minion.identity import Identity
+from saltern.kit.minion_options import load_minion
+from saltern.minion.channel import Channel
+from saltern.minion.identity import Identity
 from tests.roles.conftest import NewLab
 from tests.roles.lab import Lab
 

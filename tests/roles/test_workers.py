@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import zmq
 
+from saltern.mworker.watch import EX_HUNG
 from saltwire.busy import Busy, check_busy
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.handshake import SignIn
 from saltwire.keys import PrivateKey, PublicKey
 from saltwire.zmq.req import RequestSocket
-from services.mworker.watch import EX_HUNG
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until
 

@@ -72,7 +72,8 @@ def _write_commands(code: Path) -> None:
 
 def path_of(code: Path) -> str:
     """PYTHONPATH for the packages of a checkout."""
-    return f"{code / 'libs'}:{code}"
+    # A release before 0.2 imported ``services`` from the root of the checkout.
+    return f"{code / 'libs'}:{code / 'services'}:{code}"
 
 
 #: Where the last release is named.
@@ -116,10 +117,10 @@ class MixedLab(Lab):
         words = (Path("/proc") / str(self.processes[name].pid) / "environ").read_bytes().split(b"\0")
         (path,) = [word.decode() for word in words if word.startswith(b"PYTHONPATH=")]
         asked = subprocess.run(
-            [sys.executable, "-P", "-c", "import services; print(services.__file__)"],
+            [sys.executable, "-P", "-c", "import statecore; print(statecore.__file__)"],
             env=os.environ | {"PYTHONPATH": path.partition("=")[2]},
             text=True,
             capture_output=True,
             check=True,
         )
-        return Path(asked.stdout.strip()).parents[1]
+        return Path(asked.stdout.strip()).parents[2]

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 import pytest
 import zmq
 
-from services.kit.config import MasterOptions
-from services.kit.health import Health
-from services.kit.keygen import make_keys
-from services.kit.masterkeys import MasterKeys
-from services.kit.metrics import new_metrics
-from services.kit.process import Stop
-from services.kit.service import Role
-from services.kit.tracing import Tracing
+from saltern.kit.config import MasterOptions
+from saltern.kit.health import Health
+from saltern.kit.keygen import make_keys
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.metrics import new_metrics
+from saltern.kit.process import Stop
+from saltern.kit.service import Role
+from saltern.kit.tracing import Tracing
 from tests.ports import free_ports
 
 #: Seconds after which the wait for a role has failed.

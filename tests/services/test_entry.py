@@ -13,7 +13,7 @@ _SECONDS = 120
 #: What `saltern ROLE` does before it looks at its options.
 _IMPORTED = """
 import importlib, sys
-from services.entry import COMMANDS
+from saltern.entry import COMMANDS
 from statecore.deferred_modules import DEFERRED, defer
 defer()
 importlib.import_module(COMMANDS[sys.argv[1]].module)
@@ -48,8 +48,8 @@ _READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "stateco
 _STORE = frozenset(("redis", "masterstore", "ssl"))
 
 #: Options of the other kind of process.
-_MINIONS = frozenset(("services.kit.minion_options",))
-_MASTERS = frozenset(("services.kit.config", "services.kit.master_options", "services.kit.worker_options"))
+_MINIONS = frozenset(("saltern.kit.minion_options",))
+_MASTERS = frozenset(("saltern.kit.config", "saltern.kit.master_options", "saltern.kit.worker_options"))
 
 #: Role -> what it must not have loaded.
 NOT_LOADED: Mapping[str, frozenset[str]] = {

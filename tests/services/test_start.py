@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from services.entry import COMMANDS as TOOLS
-from services.kit.interrupts import INTERRUPTED, SAID
+from saltern.entry import COMMANDS as TOOLS
+from saltern.kit.interrupts import INTERRUPTED, SAID
 from statecore.named_tuple import NamedTuple
 
 _SECONDS = 60
@@ -20,7 +20,7 @@ _SCRIPTS = Path(__file__).parents[2] / "services" / "pyproject.toml"
 
 
 class Command(NamedTuple):
-    """A command: its function in ``services.start``, its code after Ctrl-C, modules that it imports early and late."""
+    """A command: its function in ``saltern.start``, its code after Ctrl-C, modules that it imports early and late."""
 
     main: str
     code: int
@@ -28,16 +28,16 @@ class Command(NamedTuple):
     words: tuple[str, ...] = ("--nosuch",)
 
 
-_KIT = ("services.kit.commandline", "argparse", "services.kit.options_reading")
+_KIT = ("saltern.kit.commandline", "argparse", "saltern.kit.options_reading")
 
 COMMANDS: Mapping[str, Command] = {
-    "salt": Command("salt", 0, ("services.cli", "services.cli.request", *_KIT)),
-    "salt-key": Command("salt_key", 0, ("services.cli", "services.cli.key_options", *_KIT)),
-    "salt-run": Command("salt_run", 0, ("services.cli", "services.cli.runner_words", *_KIT)),
-    "salt-cp": Command("salt_cp", 0, ("services.cli", "services.cli.request", *_KIT)),
-    "salt-call": Command("salt_call", 0, ("services.minion", "statecore.runtime", *_KIT)),
-    "eventlisten": Command("eventlisten", 0, ("services.cli", "services.cli.watch_events", *_KIT)),
-    "saltern": Command("saltern", INTERRUPTED, ("services.entry", "masterstore.schema", *_KIT), ("store", "check")),
+    "salt": Command("salt", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
+    "salt-key": Command("salt_key", 0, ("saltern.cli", "saltern.cli.key_options", *_KIT)),
+    "salt-run": Command("salt_run", 0, ("saltern.cli", "saltern.cli.runner_words", *_KIT)),
+    "salt-cp": Command("salt_cp", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
+    "salt-call": Command("salt_call", 0, ("saltern.minion", "statecore.runtime", *_KIT)),
+    "eventlisten": Command("eventlisten", 0, ("saltern.cli", "saltern.cli.watch_events", *_KIT)),
+    "saltern": Command("saltern", INTERRUPTED, ("saltern.entry", "masterstore.schema", *_KIT), ("store", "check")),
 }
 
 #: A command that presses Ctrl-C itself, when the module that the first word names is about to be imported.
@@ -60,7 +60,7 @@ sys.exit(main())
 _PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
-from services.kit.interrupts import run
+from saltern.kit.interrupts import run
 sys.exit(run("program", 130))
 """
 
@@ -90,7 +90,7 @@ def test_ctrl_c_while_a_command_is_loaded(command: str, module: str) -> None:
 
 def test_every_command_starts_there() -> None:
     scripts = tomllib.loads(_SCRIPTS.read_text("utf-8"))["project"]["scripts"]
-    assert scripts == {command: f"services.start:{row.main}" for command, row in COMMANDS.items()}
+    assert scripts == {command: f"saltern.start:{row.main}" for command, row in COMMANDS.items()}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_who_is_started_with_ctrl_c_ignored_goes_on(tmp_path: Path) -> None:
 
 
 def test_next_to_nothing_is_imported_first() -> None:
-    code = "import sys\nbefore = {*sys.modules}\nimport services.start\nprint(*sorted({*sys.modules} - before))"
+    code = "import sys\nbefore = {*sys.modules}\nimport saltern.start\nprint(*sorted({*sys.modules} - before))"
     _, loaded, _ = python(code)
     late = {"argparse", "contextlib", "importlib", "statecore", "threading", "typing"}
     assert {name for name in loaded.split() if name.split(".")[0] in late} == set()
@@ -127,7 +127,7 @@ def test_next_to_nothing_is_imported_first() -> None:
 
 @pytest.mark.parametrize("tool", [name for name in TOOLS if name != "complete"])
 def test_a_wrong_command_line_ends_with_64(tool: str) -> None:
-    code = "import sys\nfrom services.entry import main\nsys.exit(main(sys.argv[1:]))"
+    code = "import sys\nfrom saltern.entry import main\nsys.exit(main(sys.argv[1:]))"
     ended, out, err = python(code, tool, "--nosuch")
     assert (ended, out) == (64, "")
     assert err.startswith("usage: ")
@@ -147,7 +147,7 @@ def test_a_wrong_command_line_ends_with_64(tool: str) -> None:
     ],
 )
 def test_a_full_disk_is_told_by_every_tool(words: list[str], unbuffered: str) -> None:
-    code = "import sys\nfrom services.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
+    code = "import sys\nfrom saltern.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
@@ -163,7 +163,7 @@ def test_a_full_disk_is_told_by_every_tool(words: list[str], unbuffered: str) ->
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
-    code = "import sys\nfrom services.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
+    code = "import sys\nfrom saltern.start import saltern\nsys.argv[0] = 'saltern'\nsaltern()"
     with subprocess.Popen(
         [sys.executable, "-c", code, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

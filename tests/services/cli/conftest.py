@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.cli.outside import Outside
-from services.kit.config import ClientOptions
+from saltern.cli.outside import Outside
+from saltern.kit.config import ClientOptions
 
 JID = "20260101000000000000"
 

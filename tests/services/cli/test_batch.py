@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cli import salt
-from services.kit.jobs.batch import Window, batch_size
+from saltern.cli import salt
+from saltern.kit.jobs.batch import Window, batch_size
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from services.cli import complete, complete_master, completion
-from services.entry import main
-from services.kit.config import ClientOptions
-from services.kit.control import ControlTimeout
+from saltern.cli import complete, complete_master, completion
+from saltern.entry import main
+from saltern.kit.config import ClientOptions
+from saltern.kit.control import ControlTimeout
 
 BIN = Path(sys.executable).parent
 NAMES = json.loads(complete.NAMES.read_text())

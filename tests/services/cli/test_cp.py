@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cli import cp
-from services.kit.commandline import CommandError
-from services.kit.control import ControlError, ControlTimeout
+from saltern.cli import cp
+from saltern.kit.commandline import CommandError
+from saltern.kit.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 

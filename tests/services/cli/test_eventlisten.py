@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.cli import eventlisten
+from saltern.cli import eventlisten
 
 EVENTS = [
     (1.0, "salt/job/1/new", {"fun": "test.ping", "minions": ["a"]}),

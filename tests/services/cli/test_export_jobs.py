@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.cli import export_jobs, run
-from services.kit.control import ControlError
+from saltern.cli import export_jobs, run
+from saltern.kit.control import ControlError
 
 JIDS = [f"202601010000000{number:02}000" for number in range(7, 0, -1)]
 

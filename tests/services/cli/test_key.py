@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.cli import key
-from services.kit.control import ControlError, ControlTimeout
+from saltern.cli import key
+from saltern.kit.control import ControlError, ControlTimeout
 
 KEYS = {
     "minions": ["web1", "web2"],

@@ -21,16 +21,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from masterstore.store import Store
+from saltern.cli import key
+from saltern.cli.pki import LISTS, read_keys, write_keys
+from saltern.kit.bus import Prepared
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlError
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.metrics import new_metrics
+from saltern.mworker.commands import wheel
+from saltern.mworker.desk import Desk
 from saltwire.keys import PrivateKey
-from services.cli import key
-from services.cli.pki import LISTS, read_keys, write_keys
-from services.kit.bus import Prepared
-from services.kit.config import MasterOptions
-from services.kit.control import ControlError
-from services.kit.masterkeys import MasterKeys
-from services.kit.metrics import new_metrics
-from services.mworker.commands import wheel
-from services.mworker.desk import Desk
 from statecore.files import LocalFiles
 from tests.conftest import Oracle
 

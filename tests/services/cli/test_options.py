@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from services.cli import cp, key, key_options, request, run, salt
-from services.kit.commandline import CommandParser, words_of_stdin
-from services.minion import call
+from saltern.cli import cp, key, key_options, request, run, salt
+from saltern.kit.commandline import CommandParser, words_of_stdin
+from saltern.minion import call
 from tests.conftest import Oracle
 
 PARSERS: Mapping[str, Callable[[], CommandParser]] = {

@@ -36,7 +36,7 @@ def python(code: str, *words: str, **env: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_imports_only_what_it_uses(command: str) -> None:
-    done = python(f"import services.cli.{command}, sys; print(*sys.modules)")
+    done = python(f"import saltern.cli.{command}, sys; print(*sys.modules)")
     assert done.returncode == 0, done.stderr
     assert not HEAVY & {name.split(".")[0] for name in set(done.stdout.split()) - LIGHT}
 
@@ -45,7 +45,7 @@ def test_imports_only_what_it_uses(command: str) -> None:
 def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -> None:
     (tmp_path / "master").write_text("timeuot: 5\n")
     words = {"salt": ["*", "test.ping"], "key": ["-L"], "run": ["jobs.active"]}[command]
-    code = f"import sys; from services.cli.{command} import main; sys.exit(main())"
+    code = f"import sys; from saltern.cli.{command} import main; sys.exit(main())"
     done = python(code, "-c", str(tmp_path), *words)
     assert done.returncode == 78
     assert done.stdout == ""
@@ -57,7 +57,7 @@ def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -
 
 PRINT_MUCH = """
 import sys
-from services.kit.commandline import run_command
+from saltern.kit.commandline import run_command
 
 def body():
     for _ in range(100_000):
@@ -80,7 +80,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_letters_that_the_terminal_does_not_know() -> None:
-    code = "import sys; from services.kit.commandline import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
+    code = "import sys; from saltern.kit.commandline import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
     done = python(code, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xfc\\ud800\n", "")
 
@@ -109,7 +109,7 @@ def test_what_is_no_fault_of_stdout_shows_as_the_defect_that_it_is() -> None:
 
 ASK_STREAMS = """
 import sys
-from services.kit.commandline import run_command
+from saltern.kit.commandline import run_command
 
 def body():
     sys.stdout.write("out\\n")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.cli import salt
-from services.cli.progress import Progress
+from saltern.cli import salt
+from saltern.cli.progress import Progress
 
 JID = "20260101000000000000"
 

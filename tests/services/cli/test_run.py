@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from services.cli import run
-from services.cli.outside import STOCK_CODES
-from services.cli.run import exit_code
-from services.cli.watch_events import tag_matches
-from services.kit.control import ControlError, ControlTimeout
-from services.kit.jobs.returns import NO_MATCH
+from saltern.cli import run
+from saltern.cli.outside import STOCK_CODES
+from saltern.cli.run import exit_code
+from saltern.cli.watch_events import tag_matches
+from saltern.kit.control import ControlError, ControlTimeout
+from saltern.kit.jobs.returns import NO_MATCH
 
 JID = "20260101000000000000"
 TAG = f"salt/run/{JID}"

@@ -6,9 +6,9 @@ import inspect
 
 import pytest
 
-from services.cli.runner_words import DASHED, undashed
-from services.mworker.job_filters import NAMES
-from services.mworker.runners import RUNNERS
+from saltern.cli.runner_words import DASHED, undashed
+from saltern.mworker.job_filters import NAMES
+from saltern.mworker.runners import RUNNERS
 
 JID = "20260101000000000000"
 

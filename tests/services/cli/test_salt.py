@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from services.cli import salt
-from services.cli.request import parse_request
-from services.kit.config import ConfigError
-from services.kit.control import ControlError, ControlTimeout
+from saltern.cli import salt
+from saltern.cli.request import parse_request
+from saltern.kit.config import ConfigError
+from saltern.kit.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 LATER = (

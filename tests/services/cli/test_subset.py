@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.cli import salt
+from saltern.cli import salt
 
 ALL = ["a", "b", "c", "d"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.cli import run
-from services.cli.job_progress import JobProgress, Part
-from services.kit.control import ControlError, ControlTimeout
+from saltern.cli import run
+from saltern.cli.job_progress import JobProgress, Part
+from saltern.kit.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 #: The master's time when the watch begins: a minute after the job.

@@ -12,13 +12,13 @@ import msgpack
 import pytest
 import zmq
 
-from services.eventpublisher import main as eventpublisher
-from services.kit import doorkeeper
-from services.kit.bus import EventSender, EventSubscriber
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.keygen import make_keys
-from services.kit.links import LinkKeys, bind, connect
-from services.kit.service import Role
+from saltern.eventpublisher import main as eventpublisher
+from saltern.kit import doorkeeper
+from saltern.kit.bus import EventSender, EventSubscriber
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.keygen import make_keys
+from saltern.kit.links import LinkKeys, bind, connect
+from saltern.kit.service import Role
 
 
 @dataclass

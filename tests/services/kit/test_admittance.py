@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import zmq
 
-from services.kit.admittance import Admittance, verdict
-from services.kit.config import ConfigError
-from services.kit.doorkeeper import Doorkeeper
-from services.kit.links import LinkKeys
+from saltern.kit.admittance import Admittance, verdict
+from saltern.kit.config import ConfigError
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.links import LinkKeys
 
 KEY = bytes(range(32))
 

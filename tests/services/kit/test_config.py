@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from services.kit.config import (
+from saltern.kit.config import (
     ConfigError,
     MasterOptions,
     as_opts,
@@ -19,7 +19,7 @@ from services.kit.config import (
     load_master,
     shown,
 )
-from services.kit.minion_options import MinionOptions, load_minion
+from saltern.kit.minion_options import MinionOptions, load_minion
 
 #: Writes files {name: text} and gives their directory.
 Files: TypeAlias = Callable[[Mapping[str, str]], str]

@@ -14,12 +14,12 @@ import msgpack
 import pytest
 import zmq
 
-from services.kit import control, doorkeeper
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
-from services.kit.doorkeeper import Doorkeeper
-from services.kit.keygen import make_keys
-from services.kit.links import LinkKeys, bind
+from saltern.kit import control, doorkeeper
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.keygen import make_keys
+from saltern.kit.links import LinkKeys, bind
 
 #: (the request's id, its fields, how many came before) -> frames after the route.
 Handler: TypeAlias = Callable[[bytes, dict[str, Any], int], list[list[bytes]]]

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from services.kit import doorkeeper as module
-from services.kit.config import MasterOptions
-from services.kit.doorkeeper import Doorkeeper
-from services.kit.keygen import make_keys
-from services.kit.links import LinkKeys, bind, connect
+from saltern.kit import doorkeeper as module
+from saltern.kit.config import MasterOptions
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.keygen import make_keys
+from saltern.kit.links import LinkKeys, bind, connect
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from services.kit import frames
+from saltern.kit import frames
 
 #: Milliseconds that a message may take.
 DEADLINE = 60_000

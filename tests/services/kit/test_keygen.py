@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import zmq
 
+from saltern.kit.config import ConfigError
+from saltern.kit.keygen import main, make_keys
+from saltern.kit.links import NAMES, LinkKeys
+from saltern.kit.masterkeys import MasterKeys
 from saltwire.keys import PrivateKey
-from services.kit.config import ConfigError
-from services.kit.keygen import main, make_keys
-from services.kit.links import NAMES, LinkKeys
-from services.kit.masterkeys import MasterKeys
 
 
 def contents(directory: Path) -> dict[str, bytes]:

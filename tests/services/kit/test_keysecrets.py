@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from services.kit import keysecrets
-from services.kit.keygen import main, make_keys
-from services.kit.kubernetes import Cluster, ClusterError
-from services.kit.links import NAMES, LinkKeys
-from services.kit.masterkeys import MasterKeys
+from saltern.kit import keysecrets
+from saltern.kit.keygen import main, make_keys
+from saltern.kit.kubernetes import Cluster, ClusterError
+from saltern.kit.links import NAMES, LinkKeys
+from saltern.kit.masterkeys import MasterKeys
 
 PREFIX = "/api/v1/namespaces/saltern/secrets"
 #: The smallest that is allowed: tests make many.

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.doorkeeper import Doorkeeper
-from services.kit.links import LINKS, NAMES, LinkKeys, bind, connect
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.links import LINKS, NAMES, LinkKeys, bind, connect
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.kit.config import ConfigError
-from services.kit.logs import LEVELS, configure
+from saltern.kit.config import ConfigError
+from saltern.kit.logs import LEVELS, configure
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.masterkeys import SECRET_BYTES, MasterKeys
 from saltwire.keys import SIG_ALGOS, PrivateKey
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.masterkeys import SECRET_BYTES, MasterKeys
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.kit import probe
-from services.kit.health import Health
-from services.kit.metrics import new_metrics
+from saltern.kit import probe
+from saltern.kit.health import Health
+from saltern.kit.metrics import new_metrics
 from tests.ports import free_port
 
 

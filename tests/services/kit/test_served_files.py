@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.served_files import file_server
-from services.kit.tree_updates import mirrors
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.served_files import file_server
+from saltern.kit.tree_updates import mirrors
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.kit import workerlink
-from services.kit.config import MasterOptions
+from saltern.kit import workerlink
+from saltern.kit.config import MasterOptions
 
 
 def test_kinds_are_told_apart() -> None:

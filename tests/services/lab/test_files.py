@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from services.kit.config import load_master
-from services.kit.minion_options import load_minion
-from services.lab import files
-from services.lab.plan import PORTS, Paths, Settings
-from services.lab.redis_server import redis_url
+from saltern.kit.config import load_master
+from saltern.kit.minion_options import load_minion
+from saltern.lab import files
+from saltern.lab.plan import PORTS, Paths, Settings
+from saltern.lab.redis_server import redis_url
 from statecore.host import Host
 from statecore.runtime import gather_grains
 

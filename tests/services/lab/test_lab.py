@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from services.lab.leftovers import marked
-from services.lab.plan import PORTS, Paths
-from services.lab.ports import why_not
-from services.lab.supervisor import Supervisor, wait_until
+from saltern.lab.leftovers import marked
+from saltern.lab.plan import PORTS, Paths
+from saltern.lab.ports import why_not
+from saltern.lab.supervisor import Supervisor, wait_until
 
 pytestmark = [pytest.mark.roles, pytest.mark.timeout(240)]
 

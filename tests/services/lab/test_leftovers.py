@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.lab.leftovers import end_all, marked
-from services.lab.plan import Paths
-from services.lab.readiness import last_lines
-from services.lab.supervisor import MARK, wait_until
+from saltern.lab.leftovers import end_all, marked
+from saltern.lab.plan import Paths
+from saltern.lab.readiness import last_lines
+from saltern.lab.supervisor import MARK, wait_until
 
 
 @contextmanager

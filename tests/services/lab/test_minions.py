@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from services.lab.errors import KeyStuckError, LabError
-from services.lab.minions import accept_keys
-from services.lab.plan import Paths
+from saltern.lab.errors import KeyStuckError, LabError
+from saltern.lab.minions import accept_keys
+from saltern.lab.plan import Paths
 
 
 class Master:

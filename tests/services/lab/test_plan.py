@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from services.lab.errors import LabError
-from services.lab.plan import PORTS, Settings, describe, programs
+from saltern.lab.errors import LabError
+from saltern.lab.plan import PORTS, Settings, describe, programs
 
 SETTINGS = Settings(Path("/tree"), ("web1", "web2"), 2, {name: row.default for name, row in PORTS.items()})
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from services.lab.errors import LabError
-from services.lab.plan import PortUse, Program
-from services.lab.ports import check_free
+from saltern.lab.errors import LabError
+from saltern.lab.plan import PortUse, Program
+from saltern.lab.ports import check_free
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from services.lab.errors import LabError
-from services.lab.redis_server import find_redis_server
+from saltern.lab.errors import LabError
+from saltern.lab.redis_server import find_redis_server
 
 
 def executable(path: Path) -> Path:

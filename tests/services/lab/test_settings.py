@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from services.lab import settings
-from services.lab.errors import LabError
-from services.lab.plan import PORTS
-from services.lab.settings import Wishes
+from saltern.lab import settings
+from saltern.lab.errors import LabError
+from saltern.lab.plan import PORTS
+from saltern.lab.settings import Wishes
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.lab.errors import LabError
-from services.lab.plan import PORTS, Paths, Settings, programs
-from services.lab.supervisor import MARK, clean_environment, prepare_socket_directory, render, socket_path
+from saltern.lab.errors import LabError
+from saltern.lab.plan import PORTS, Paths, Settings, programs
+from saltern.lab.supervisor import MARK, clean_environment, prepare_socket_directory, render, socket_path
 
 ROWS = programs(Settings(Path("/tree"), ("web.1",), 1, {name: row.default for name, row in PORTS.items()}))
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MasterOptions
-from services.kit.tree_updates import Update, mirrors, roots_changes, tidy
-from services.maintenance import main as maintenance
-from services.maintenance.fetches import Fetches
+from saltern.kit.config import MasterOptions
+from saltern.kit.tree_updates import Update, mirrors, roots_changes, tidy
+from saltern.maintenance import main as maintenance
+from saltern.maintenance.fetches import Fetches
 from statecore.gitrepos.mirror import Mirror
 from tests.services.maintenance.test_maintenance import Round, round_of
 

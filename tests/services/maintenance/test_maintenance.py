@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from masterstore.store import Store
-from services.kit.config import MasterOptions
-from services.kit.health import Health
-from services.kit.metrics import new_metrics
-from services.kit.process import Stop
-from services.kit.service import Role
-from services.kit.tracing import Tracing
-from services.maintenance import main as maintenance
-from services.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
-from services.maintenance.scheduled import Due, ScheduledRunners
+from saltern.kit.config import MasterOptions
+from saltern.kit.health import Health
+from saltern.kit.metrics import new_metrics
+from saltern.kit.process import Stop
+from saltern.kit.service import Role
+from saltern.kit.tracing import Tracing
+from saltern.maintenance import main as maintenance
+from saltern.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
+from saltern.maintenance.scheduled import Due, ScheduledRunners
 from statecore.scheduling.due import Clock
 
 pytestmark = pytest.mark.redis

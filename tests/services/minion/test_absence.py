@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import zmq
 
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.absence import PATIENCE, Absence, long_away
+from saltern.minion.homes import AtMaster
+from saltern.minion.identity import Identity
+from saltern.minion.masters import Masters
+from saltern.minion.remote import RemoteFiles
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
 from saltwire.zmq.req import NoAnswer, RequestSocket
-from services.kit.minion_options import MinionOptions
-from services.minion.absence import PATIENCE, Absence, long_away
-from services.minion.homes import AtMaster
-from services.minion.identity import Identity
-from services.minion.masters import Masters
-from services.minion.remote import RemoteFiles
 from statecore.errors import CommandError
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from services.kit.minion_options import MinionOptions
-from services.minion.affairs import PATIENCE, Affairs
-from services.minion.masters import Masters
-from services.minion.other_masters import OtherMasters
-from services.minion.spool import Spool
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.affairs import PATIENCE, Affairs
+from saltern.minion.masters import Masters
+from saltern.minion.other_masters import OtherMasters
+from saltern.minion.spool import Spool
 
 
 def test_one_of_several_has_them(tmp_path: Path, eventually: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from services.minion import beacon_watch
-from services.minion.beacons import Beacons
-from services.minion.control import NobodyThere
+from saltern.minion import beacon_watch
+from saltern.minion.beacons import Beacons
+from saltern.minion.control import NobodyThere
 
 PS = [{"processes": {"nginx": "running"}}]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.kit.commandline import CommandError
-from services.minion import call
+from saltern.kit.commandline import CommandError
+from saltern.minion import call
 
 SLS = """
 kept:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import zmq
 
-from services.kit.minion_options import MinionOptions
-from services.minion import affairs
-from services.minion.control import ControlSocket, NobodyThere, ask
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion import affairs
+from saltern.minion.control import ControlSocket, NobodyThere, ask
 
 
 def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:

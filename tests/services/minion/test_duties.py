@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from services.kit.minion_options import MinionOptions
-from services.minion import duties as module
-from services.minion.duties import Duties
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion import duties as module
+from saltern.minion.duties import Duties
 
 PING = {"function": "test.ping", "seconds": 3600}
 
@@ -42,10 +42,10 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from services.kit.minion_options import MinionOptions; from services.minion.duties import Duties\n"
+        "import sys; from saltern.kit.minion_options import MinionOptions; from saltern.minion.duties import Duties\n"
         f"duties = Duties(MinionOptions(id='m', cachedir={str(tmp_path)!r}), lambda events: None)\n"
         "duties.know({}, {}); assert list(duties.due()) == [] and not duties.watch_wanted()\n"
-        "own = ('services.minion.schedule', 'services.minion.beacons', 'statecore.scheduling', 'statecore.beacon')\n"
+        "own = ('saltern.minion.schedule', 'saltern.minion.beacons', 'statecore.scheduling', 'statecore.beacon')\n"
         "print([name for name in sys.modules if name.startswith(own)])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

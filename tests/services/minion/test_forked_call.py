@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from services.minion.forked_call import ForkedCalls, ForkEnded
-from services.minion.pair import Pair
+from saltern.minion.forked_call import ForkedCalls, ForkEnded
+from saltern.minion.pair import Pair
 
 PATIENCE = 60.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.homes import AtMaster
+from saltern.minion.identity import Identity
+from saltern.minion.masters import Masters
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
-from services.kit.minion_options import MinionOptions
-from services.minion.homes import AtMaster
-from services.minion.identity import Identity
-from services.minion.masters import Masters
 
 
 def test_after_a_sign_in_with_a_new_pair_jobs_begin_with_that(tmp_path: Path) -> None:

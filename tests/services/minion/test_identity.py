@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from saltern.kit.config import ConfigError
+from saltern.minion import identity as identity_module
+from saltern.minion.identity import Identity
 from saltwire.keys import PrivateKey
-from services.kit.config import ConfigError
-from services.minion import identity as identity_module
-from services.minion.identity import Identity
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from services.minion import call
+from saltern.minion import call
 
 pytestmark = pytest.mark.oracle
 

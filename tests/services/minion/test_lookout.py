@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import zmq
 
+from saltern.minion.lookout import ANSWER_WITHIN, Failback, Lookout, MasterLost
 from saltwire.zmq.connection import Connection
-from services.minion.lookout import ANSWER_WITHIN, Failback, Lookout, MasterLost
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import ConfigError
-from services.kit.health import Health
-from services.kit.metrics import new_metrics
-from services.kit.minion_options import MinionOptions
-from services.kit.process import Stop
-from services.minion.admission import Ended, Turn
-from services.minion.master_function import evaluated
+from saltern.kit.config import ConfigError
+from saltern.kit.health import Health
+from saltern.kit.metrics import new_metrics
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.process import Stop
+from saltern.minion.admission import Ended, Turn
+from saltern.minion.master_function import evaluated
 
 MODULE = """
 import time

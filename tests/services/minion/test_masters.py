@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import ConfigError
-from services.kit.minion_options import MinionOptions
-from services.minion.masters import Masters, address, after_loss, at_once, in_order, listed
+from saltern.kit.config import ConfigError
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.masters import Masters, address, after_loss, at_once, in_order, listed
 
 THREE = ["a", "b:4600", "c"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services.kit.minion_options import load_minion
-from services.minion.node_labels import grains_of, main
+from saltern.kit.minion_options import load_minion
+from saltern.minion.node_labels import grains_of, main
 
 NODE = {
     "metadata": {"name": "n1", "labels": {"pool": "edge", "kubernetes.io/arch": "amd64"}},

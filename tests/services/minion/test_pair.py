@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.minion.pair import PART_BYTES, Pair, _cut
+from saltern.minion.pair import PART_BYTES, Pair, _cut
 
 
 @pytest.fixture

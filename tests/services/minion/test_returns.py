@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.minion.returns import Outbox
-from services.minion.spool import Spool
+from saltern.minion.returns import Outbox
+from saltern.minion.spool import Spool
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from services.kit.minion_options import load_minion
-from services.minion.schedule import Schedule
+from saltern.kit.minion_options import load_minion
+from saltern.minion.schedule import Schedule
 from statecore.scheduling.due import Clock
 
 START = datetime(2026, 3, 14, 12, 0, 0)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from saltern.minion import spool as spool_module
+from saltern.minion.spool import Spool
 from saltwire.pack import packb, unpackb
-from services.minion import spool as spool_module
-from services.minion.spool import Spool
 
 JID = "20260101000000000000"
 

@@ -18,17 +18,17 @@ from typing import Any
 import msgpack
 import pytest
 
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.homes import AtMaster
+from saltern.minion.identity import Identity
+from saltern.minion.jobber import SPOOLED
+from saltern.minion.journal import Journal
+from saltern.minion.masters import Masters
+from saltern.minion.pair import Pair
+from saltern.minion.spool import Spool
+from saltern.minion.zygote import DIED, READY, Refreshes, start
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
-from services.kit.minion_options import MinionOptions
-from services.minion.homes import AtMaster
-from services.minion.identity import Identity
-from services.minion.jobber import SPOOLED
-from services.minion.journal import Journal
-from services.minion.masters import Masters
-from services.minion.pair import Pair
-from services.minion.spool import Spool
-from services.minion.zygote import DIED, READY, Refreshes, start
 from statecore.runtime import Runtime
 
 PATIENCE = 60.0

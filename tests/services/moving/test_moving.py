@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from saltern.entry import main
+from saltern.kit.config import load_master
+from saltern.moving.settings import fate_of, is_salts
 from saltwire.keys import PrivateKey
-from services.entry import main
-from services.kit.config import load_master
-from services.moving.settings import fate_of, is_salts
 from tests.conftest import Oracle
 
 MASTER = """\

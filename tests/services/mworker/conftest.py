@@ -15,18 +15,18 @@ import msgpack
 import pytest
 
 from masterstore.store import Store
+from saltern.kit.bus import Prepared
+from saltern.kit.config import MasterOptions
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.metrics import new_metrics
+from saltern.kit.served_files import file_server
+from saltern.mworker.desk import Desk
+from saltern.mworker.door import Door
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.handshake import Answer, Credentials, SignIn
 from saltwire.keys import PrivateKey, PublicKey
 from saltwire.pillar_transfer import open_pillar
-from services.kit.bus import Prepared
-from services.kit.config import MasterOptions
-from services.kit.masterkeys import MasterKeys
-from services.kit.metrics import new_metrics
-from services.kit.served_files import file_server
-from services.mworker.desk import Desk
-from services.mworker.door import Door
 
 
 @pytest.fixture(scope="session")

@@ -14,14 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from masterstore.errors import StoreCorrupt
-from saltwire.crypticle import Crypticle
-from saltwire.envelope import ClientSession, clear_request
-from saltwire.errors import AuthenticationError
-from saltwire.handshake import SignIn
-from saltwire.pack import packb, unpackb
-from services.kit.worker_pools import Pools
-from services.mworker import door as door_module
-from services.mworker.commands import (
+from saltern.kit.worker_pools import Pools
+from saltern.mworker import door as door_module
+from saltern.mworker.commands import (
     CONTROL_COMMANDS,
     MINION_COMMANDS,
     ControlCommand,
@@ -29,7 +24,12 @@ from services.mworker.commands import (
     MinionCommand,
     MinionPolicy,
 )
-from services.mworker.door import Door, Elsewhere
+from saltern.mworker.door import Door, Elsewhere
+from saltwire.crypticle import Crypticle
+from saltwire.envelope import ClientSession, clear_request
+from saltwire.errors import AuthenticationError
+from saltwire.handshake import SignIn
+from saltwire.pack import packb, unpackb
 
 pytestmark = pytest.mark.redis
 

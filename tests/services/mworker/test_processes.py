@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from services.mworker import processes as processes_module
-from services.mworker.processes import Processes, TooManyRunners
+from saltern.mworker import processes as processes_module
+from saltern.mworker.processes import Processes, TooManyRunners
 
 Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 

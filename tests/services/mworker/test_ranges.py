@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from services.mworker.ranges import expand
+from saltern.mworker.ranges import expand
 from statecore.errors import TargetError
 from tests.ports import free_port
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.mworker.state_failures import failed_states
+from saltern.mworker.state_failures import failed_states
 from tests.conftest import Oracle
 
 JID = "20260101000000000000"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.mworker.targets import resolve
+from saltern.mworker.targets import resolve
 from statecore.errors import TargetError
 
 pytestmark = pytest.mark.redis

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from services.mworker.targets import resolve
+from saltern.mworker.targets import resolve
 from statecore.errors import TargetError
 from tests.conftest import Oracle
 

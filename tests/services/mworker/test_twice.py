@@ -16,11 +16,11 @@ import pytest
 import redis
 
 from masterstore import keys as store_keys
+from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
+from saltern.mworker.commands.keys import WHEELS
+from saltern.mworker.door import UNLISTED
+from saltern.mworker.later import LateReply
 from saltwire.handshake import SignIn
-from services.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from services.mworker.commands.keys import WHEELS
-from services.mworker.door import UNLISTED
-from services.mworker.later import LateReply
 
 pytestmark = pytest.mark.redis
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from services.mworker import watch
-from services.mworker.watch import Watch, Wear
+from saltern.mworker import watch
+from saltern.mworker.watch import Watch, Wear
 
 
 def test_a_request_is_overdue_after_its_commands_deadline() -> None:
@@ -66,7 +66,7 @@ def test_memory_is_what_is_in_use() -> None:
 
 _LOCKED = """
 import re, sys
-from services.mworker import watch
+from saltern.mworker import watch
 watch._LOCKED_SECONDS = 0.5
 watch.arm()
 re.match("(a+)+$", "a" * 64 + "b")

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from saltern.kit.bus import pack
+from saltern.mworker.commands import MINION_COMMANDS
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError
 from saltwire.handshake import Outcome
 from saltwire.pack import packb
-from services.kit.bus import pack
-from services.mworker.commands import MINION_COMMANDS
 
 pytestmark = pytest.mark.redis
 

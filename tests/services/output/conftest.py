@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import StateOptions
-from services.kit.output import OutputOptions, render
-from services.kit.output.flags import Printer, add_output_flags
+from saltern.kit.config import StateOptions
+from saltern.kit.output import OutputOptions, render
+from saltern.kit.output.flags import Printer, add_output_flags
 
 
 @dataclass(frozen=True)

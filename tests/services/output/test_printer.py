@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from services.kit.commandline import CommandError
-from services.kit.config import ConfigError
-from services.kit.minion_options import load_minion
-from services.kit.output import color_wanted
-from services.kit.output.color import OFF, Palette, fit_for_terminal, palette
+from saltern.kit.commandline import CommandError
+from saltern.kit.config import ConfigError
+from saltern.kit.minion_options import load_minion
+from saltern.kit.output import color_wanted
+from saltern.kit.output.color import OFF, Palette, fit_for_terminal, palette
 
 PALETTE = Palette()
 
@@ -168,8 +168,8 @@ def test_only_our_own_sequences_pass() -> None:
 
 _AT_A_TERMINAL = """
 import argparse
-from services.kit.config import StateOptions
-from services.kit.output.flags import Printer, add_output_flags
+from saltern.kit.config import StateOptions
+from saltern.kit.output.flags import Printer, add_output_flags
 parser = argparse.ArgumentParser()
 add_output_flags(parser)
 for flags in ([], ["--no-color"]):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MasterOptions
-from services.kit.minion_options import MinionOptions
-from services.kit.output import render
-from services.kit.output.flags import Printer, add_output_flags
+from saltern.kit.config import MasterOptions
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.output import render
+from saltern.kit.output.flags import Printer, add_output_flags
 
 FILES = {
     "shout.py": """

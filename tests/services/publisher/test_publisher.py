@@ -15,15 +15,15 @@ import redis
 import zmq
 
 from masterstore.store import Store
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.service import Role
+from saltern.publisher import main as publisher_module
+from saltern.publisher.main import Publisher
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.keys import derive_key_string
 from saltwire.pack import unpackb
 from saltwire.publication import open_job, seal_job, serial_of_stream_id, topic
-from services.kit.config import ConfigError, MasterOptions
-from services.kit.masterkeys import MasterKeys
-from services.kit.service import Role
-from services.publisher import main as publisher_module
-from services.publisher.main import Publisher
 
 pytestmark = pytest.mark.redis
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MasterOptions
-from services.reactor.event_return import EventReturns, wanted
-from services.reactor.sls import runtime_of
+from saltern.kit.config import MasterOptions
+from saltern.reactor.event_return import EventReturns, wanted
+from saltern.reactor.sls import runtime_of
 
 #: A user's returner.
 RETURNER = """

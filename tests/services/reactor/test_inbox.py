@@ -11,13 +11,13 @@ import pytest
 import redis
 
 from masterstore.store import Store
-from services.kit.bus import pack
-from services.kit.config import MasterOptions
-from services.kit.reactor_rows import rows_of
-from services.kit.service import Role
-from services.reactor import inbox as inbox_module
-from services.reactor.inbox import GROUP, Inbox, InHand
-from services.reactor.table import ReactorTable
+from saltern.kit.bus import pack
+from saltern.kit.config import MasterOptions
+from saltern.kit.reactor_rows import rows_of
+from saltern.kit.service import Role
+from saltern.reactor import inbox as inbox_module
+from saltern.reactor.inbox import GROUP, Inbox, InHand
+from saltern.reactor.table import ReactorTable
 from tests.conftest import Eventually
 
 pytestmark = pytest.mark.redis

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from masterstore.store import Store
-from services.kit.bus import pack
-from services.kit.config import MasterOptions
-from services.reactor.job_cache import GROUP, LOADS_GROUP, PAUSES, TRIES, JobCache, followers
-from services.reactor.sls import runtime_of
+from saltern.kit.bus import pack
+from saltern.kit.config import MasterOptions
+from saltern.reactor.job_cache import GROUP, LOADS_GROUP, PAUSES, TRIES, JobCache, followers
+from saltern.reactor.sls import runtime_of
 
 pytestmark = pytest.mark.redis
 

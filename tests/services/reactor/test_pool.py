@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from services.reactor.pool import Pool
+from saltern.reactor.pool import Pool
 
 
 def test_pieces_of_one_event_are_done_in_their_order_and_what_finds_no_place_is_said(

@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 
 from masterstore.events import KeptEvent
-from services.kit.config import MasterOptions
-from services.kit.control import ControlClient, ControlError
-from services.kit.reactor_rows import rows_of
-from services.kit.service import Role
-from services.reactor.inbox import InHand
-from services.reactor.main import Reactor, asker
-from services.reactor.sls import ReactorSls
-from services.reactor.table import ReactorTable
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlClient, ControlError
+from saltern.kit.reactor_rows import rows_of
+from saltern.kit.service import Role
+from saltern.reactor.inbox import InHand
+from saltern.reactor.main import Reactor, asker
+from saltern.reactor.sls import ReactorSls
+from saltern.reactor.table import ReactorTable
 
 #: A user's renderer: lines of "ID: function target".
 LINES = """

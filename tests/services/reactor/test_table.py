@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from services.kit.reactor_rows import rows_of
-from services.reactor.table import ReactorTable
+from saltern.kit.reactor_rows import rows_of
+from saltern.reactor.table import ReactorTable
 
 ORDERS = "salt/reactors/manage/"
 

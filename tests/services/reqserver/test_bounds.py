@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from services.kit.worker_pools import Pools
-from services.reqserver import peek
-from services.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from services.reqserver.peek import Sight
-from services.reqserver.waiting import Side
+from saltern.kit.worker_pools import Pools
+from saltern.reqserver import peek
+from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.peek import Sight
+from saltern.reqserver.waiting import Side
 
 POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "slow"}, "rest")
 

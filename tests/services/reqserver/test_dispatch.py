@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from services.reqserver.dispatch import (
+from saltern.reqserver.dispatch import (
     HANDOVER_GRACE,
     LATER_SECONDS,
     MAX_ATTEMPTS,
@@ -19,7 +19,7 @@ from services.reqserver.dispatch import (
     Instruction,
     Refuse,
 )
-from services.reqserver.waiting import Side
+from saltern.reqserver.waiting import Side
 
 #: (time, name of the event, its arguments, what is to be done)
 Step: TypeAlias = tuple[float, str, tuple[Any, ...], list[str]]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.kit.worker_pools import ONE_POOL, Pools
-from services.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from services.reqserver.peek import Sight
-from services.reqserver.waiting import Request, Side
+from saltern.kit.worker_pools import ONE_POOL, Pools
+from saltern.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.peek import Sight
+from saltern.reqserver.waiting import Request, Side
 
 THREE = Pools({"fast": 2, "slow": 1, "rest": 1}, {"_return": "fast", "_pillar": "slow", "_auth": "fast"}, "rest")
 

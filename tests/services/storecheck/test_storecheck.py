@@ -19,9 +19,9 @@ from masterstore.job_filter import JobFilter
 from masterstore.life import State
 from masterstore.lives import made_ms
 from masterstore.store import Store
+from saltern.entry import main
+from saltern.storecheck.main import main as store_main
 from saltwire.jid import new_jid
-from services.entry import main
-from services.storecheck.main import main as store_main
 
 pytestmark = pytest.mark.redis
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 
 JID = "20260101000000000000"
 PROBE = "20260101000005000000"

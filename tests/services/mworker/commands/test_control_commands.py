@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from saltern.mworker.processes import TooManyRunners
 from saltwire.jid import is_jid
 from saltwire.keys import PrivateKey
-from services.mworker.processes import TooManyRunners
 
 pytestmark = pytest.mark.redis
 
@@ -60,7 +60,7 @@ class TestPublish:
     def test_many_jobs_in_one_instant_have_jids_of_their_own(
         self, fleet: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("services.mworker.commands.control.time.time", lambda: 1_800_000_000.0)
+        monkeypatch.setattr("saltern.mworker.commands.control.time.time", lambda: 1_800_000_000.0)
         jids = {fleet.control("publish", fun="test.ping")["jid"] for _ in range(20)}
         assert len(jids) == 20
         assert all(is_jid(jid) for jid in jids)

@@ -12,8 +12,8 @@ import msgpack
 import pytest
 
 from masterstore.events import BEGINNING
+from saltern.kit.bus import Prepared, pack, unpack
 from saltwire.jid import is_jid, new_jid
-from services.kit.bus import Prepared, pack, unpack
 
 pytestmark = pytest.mark.redis
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from saltern.mworker.commands import missed as missed_module
 from saltwire.jid import new_jid
-from services.mworker.commands import missed as missed_module
 
 pytestmark = pytest.mark.redis
 

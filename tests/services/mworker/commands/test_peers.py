@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.mworker.commands import peers
-from services.mworker.later import LateReply
+from saltern.mworker.commands import peers
+from saltern.mworker.later import LateReply
 
 pytestmark = pytest.mark.redis
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from services.kit.config import MasterOptions
-from services.kit.jobs.returns import NO_MATCH
-from services.mworker.runners import RUNNERS, manage, mine, runner, salt, survey
-from services.mworker.runners.calling import misuse, usage
-from services.mworker.runners.runner import Asked, RunnerCall, RunnerTools
+from saltern.kit.config import MasterOptions
+from saltern.kit.jobs.returns import NO_MATCH
+from saltern.mworker.runners import RUNNERS, manage, mine, runner, salt, survey
+from saltern.mworker.runners.calling import misuse, usage
+from saltern.mworker.runners.runner import Asked, RunnerCall, RunnerTools
 
 
 def two(tools: object, first: str, second: int = 2, *, third: bool = False) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.run import HERE
-from services.mworker.commands import keys, wheel
-from services.mworker.runners import RUNNERS
+from saltern.cli.run import HERE
+from saltern.mworker.commands import keys, wheel
+from saltern.mworker.runners import RUNNERS
 from tests.conftest import Oracle
 
 pytestmark = pytest.mark.oracle

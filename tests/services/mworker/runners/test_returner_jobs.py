@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from masterstore.jobs import Job
-from services.mworker.runners import jobs
-from services.mworker.runners.runner import RunnerFault, RunnerTools
+from saltern.mworker.runners import jobs
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 pytestmark = pytest.mark.redis
 

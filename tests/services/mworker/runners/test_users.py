@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from services.kit.config import MasterOptions
-from services.kit.control import ControlError
-from services.mworker.runners import RUNNERS, saltutil, users
-from services.mworker.runners.runner import RunnerFault
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlError
+from saltern.mworker.runners import RUNNERS, saltutil, users
+from saltern.mworker.runners.runner import RunnerFault
 from statecore.errors import CommandError, InvocationError
 from statecore.runtime import local_runtime
 
@@ -146,7 +146,7 @@ def test_a_client_publishes(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(job)
         return {"web1": {"ret": True, "retcode": 0, "jid": "1"}}
 
-    monkeypatch.setattr("services.mworker.runners.orchestration.OrchestrationMaster.ask", ask)
+    monkeypatch.setattr("saltern.mworker.runners.orchestration.OrchestrationMaster.ask", ask)
     RUNNERS["saltutil.sync_all"](tools)
     assert _call(tools, "own.ask", "web*") == {"web1": True}
     assert (asked[0].tgt, asked[0].fun, asked[0].timeout) == ("web*", "test.ping", 1)
@@ -192,7 +192,7 @@ def test_clients_of_all_kinds(tools: Any, tmp_path: Path, monkeypatch: pytest.Mo
     def wheel(master: Any, call: Any) -> dict[str, Any]:
         return {"return": [call.fun, call.kwarg], "success": call.fun == "key.list"}
 
-    place = "services.mworker.runners.orchestration.OrchestrationMaster"
+    place = "saltern.mworker.runners.orchestration.OrchestrationMaster"
     monkeypatch.setattr(f"{place}.ask", ask)
     monkeypatch.setattr(f"{place}.wheel", wheel)
     (tmp_path / "clients").mkdir()

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from services.mworker.runners import waiting_jobs
-from services.mworker.runners.runner import RunnerFault, RunnerTools
+from saltern.mworker.runners import waiting_jobs
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 pytestmark = pytest.mark.redis
 

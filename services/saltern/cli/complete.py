@@ -1,0 +1,269 @@
+"""What a shell offers for the word at the cursor: ``saltern complete WORDS...``, called by the scripts of ``saltern completion``.
+
+It is asked at each press of a key, so nothing heavy is imported: functions, runners and options come from ``names.json``, which
+`make docs` writes; minions, keys and node groups from a file that is as old as ``_FRESH`` at most where the master answers, and
+is renewed in the background where it is older.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from statecore.named_tuple import NamedTuple
+
+NAMES = Path(__file__).with_name("names.json")
+
+#: Seconds for which what the master said is taken for true.
+_FRESH = 20.0
+
+#: Seconds for which somebody waits for the master where nothing is known yet.
+_PATIENCE = 1.5
+
+#: What asks the master, in a process of its own.
+_ASKS = "saltern.cli.complete_master"
+
+#: Files below the directories of a state tree that are looked at: more is not worth the wait.
+_MOST_FILES = 5000
+
+#: Tells what the master knows: of its minions ("minions"), or of the keys of all who ever came ("keys").
+Ask: TypeAlias = Callable[[str], Mapping[str, Any]]
+
+_LISTS = ("accepted", "all", "denied", "pre", "rejected", "un", "unaccepted")
+
+#: Option of salt-key -> the states of keys that it is about.
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("-a", "--accept"), ("minions_pre", "minions_rejected", "minions_denied")),
+    **dict.fromkeys(("-r", "--reject"), ("minions_pre", "minions")),
+    **dict.fromkeys(
+        ("-d", "--delete", "-p", "--print", "-f", "--finger"),
+        ("minions", "minions_pre", "minions_rejected", "minions_denied"),
+    ),
+}
+
+#: Functions whose first argument names SLS files.
+_APPLIES = frozenset(("state.apply", "state.sls", "state.show_sls", "state.sls_exists", "state.sls_id"))
+
+#: The same of runners.
+_ORCHESTRATES = frozenset(
+    ("state.orch", "state.orchestrate", "state.sls", "state.orch_show_sls", "state.orchestrate_show_sls")
+)
+
+#: Functions and runners whose arguments are names of their own kind.
+_DOCUMENTS = frozenset(("sys.doc", "sys.argspec", "doc.runner"))
+
+#: Options that say that a target is about something else than ids.
+_NOT_IDS = frozenset(
+    (
+        *("-G", "--grain", "-P", "--grain-pcre", "-I", "--pillar", "-J", "--pillar-pcre"),
+        *("-S", "--ipcidr", "-R", "--range", "-C", "--compound"),
+    )
+)
+
+#: Option -> what it takes.
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "--state-output": tuple(
+        f"{form}{ids}" for form in ("full", "terse", "mixed", "changes", "filter") for ids in ("", "_id")
+    ),
+    "--state-verbose": ("true", "false"),
+}
+
+#: Command of saltern -> its first word.
+_VERBS: Mapping[str, tuple[str, ...]] = {
+    "completion": ("bash", "fish", "zsh"),
+    "lab": ("up", "down"),
+    "store": ("check", "repair", "migrate"),
+}
+
+
+class Line(NamedTuple):
+    """A command line up to the cursor."""
+
+    program: str
+    #: Words that are neither options nor what belongs to them, before the one at the cursor.
+    before: tuple[str, ...]
+    #: Options before it.
+    options: frozenset[str]
+    #: The option that the word at the cursor belongs to; empty: to none.
+    option: str
+    #: The word at the cursor, as far as it is typed.
+    word: str
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints candidates, one a line; exit code 0 whatever happens: a shell has nobody to show an error to."""
+    with open(NAMES, encoding="utf-8") as file:
+        names: dict[str, Any] = json.load(file)
+    line = parsed(argv, names)
+    for candidate in candidates(line, names, known):
+        sys.stdout.write(f"{candidate}\n")
+    return 0
+
+
+def parsed(words: Sequence[str], names: Mapping[str, Any]) -> Line:
+    """The line as these words; the last one is at the cursor. bash takes ``--out=js`` for three words."""
+    joined: list[str] = []
+    for word in words:
+        if joined and (word == "=" or joined[-1].endswith("=")) and joined[-1].startswith("--"):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    program, *rest = joined or [""]
+    program = program.rpartition("/")[2]
+    takes = names["options"].get(program, {})
+    before: list[str] = []
+    options: set[str] = set()
+    belongs = ""
+    *passed, last = rest or [""]
+    for word in passed:
+        if belongs:
+            belongs = ""
+        elif word.startswith("-") and word != "-":
+            name, sign, _ = word.partition("=")
+            options.add(name)
+            belongs = name if takes.get(name) and not sign else ""
+        else:
+            before.append(word)
+    if not belongs and last.startswith("--") and "=" in last:
+        belongs, _, last = last.partition("=")
+    return Line(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
+
+
+def candidates(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
+    """What may stand at the cursor, sorted. ``ask`` tells what the master knows; it is called where that is wanted alone."""
+    if line.option:
+        return _fitting(_of_option(line, names, ask), line.word)
+    if line.word.startswith("-"):
+        return _fitting(names["options"].get(line.program, {}), line.word)
+    return _of_place(line, names, ask)
+
+
+def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
+    if line.option in _VALUES:
+        return _VALUES[line.option]
+    if line.option in ("--out", "--output"):
+        return [str(name) for name in names["outputters"]]
+    if line.option.endswith("log-level") or line.option == "--log-file-level":
+        return [str(name) for name in names["log_levels"]]
+    if line.program != "salt-key":
+        return [str(name) for name in names["log_levels"]] if line.option == "-l" else []
+    if line.option in ("-l", "--list"):
+        return _LISTS
+    return [minion for state in _KEYS.get(line.option, ()) for minion in ask("keys").get(state, ())]
+
+
+def _of_place(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
+    place = len(line.before)
+    if line.program == "saltern":
+        words = names["commands"] if place == 0 else _VERBS.get(line.before[0], ()) if place == 1 else ()
+        return _fitting(words, line.word)
+    if line.program == "salt-run":
+        return _of_runner(line.before, line.word, names)
+    if line.program == "salt-call":
+        return _of_call(line.before, line.word, names)
+    if line.program not in ("salt", "salt-cp"):
+        return []
+    if place == 0:
+        if line.options & _NOT_IDS:
+            return []
+        if line.options & {"-N", "--nodegroup"}:
+            return _fitting(ask("minions").get("nodegroups", ()), line.word)
+        minions = ask("minions").get("minions", ())
+        return _in_list(minions, line.word) if line.options & {"-L", "--list"} else _fitting(minions, line.word)
+    return _of_call(line.before[1:], line.word, names) if line.program == "salt" else []
+
+
+def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
+    """A function, several of them with commas, or the SLS files that a state run is about."""
+    if not before:
+        return _in_list(names["functions"], word)
+    if before[0] in _DOCUMENTS:
+        return _fitting(names["functions"], word)
+    return _in_list(_sls_names(), word) if before[0] in _APPLIES and len(before) == 1 else []
+
+
+def _of_runner(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
+    if not before or before[0] in _DOCUMENTS:
+        return _fitting(names["runners"], word)
+    return _in_list(_sls_names(), word) if before[0] in _ORCHESTRATES and len(before) == 1 else []
+
+
+def _fitting(found: Iterable[str], word: str) -> list[str]:
+    return sorted({name for name in found if name.startswith(word)})
+
+
+def _in_list(found: Iterable[str], word: str) -> list[str]:
+    """The same for the last of several names."""
+    said, comma, last = word.rpartition(",")
+    named = set(said.split(","))
+    return [f"{said}{comma}{name}" for name in _fitting(found, last) if name not in named]
+
+
+def _sls_names() -> list[str]:
+    """SLS files of the trees that lie on this machine, by the names that state.apply takes."""
+    names: list[str] = []
+    for root in known("minions").get("file_roots", ()):
+        left = _MOST_FILES
+        for directory, below, files in os.walk(root):
+            below[:] = [name for name in below if not name.startswith((".", "_"))]
+            left -= len(files)
+            if left < 0:
+                break
+            for name in fnmatch.filter(files, "*.sls"):
+                path = os.path.relpath(os.path.join(directory, name), root)[: -len(".sls")]
+                names.append(path.replace(os.sep, ".").removesuffix(".init"))
+    return names
+
+
+def known(about: str) -> Mapping[str, Any]:
+    """What the master said last: of "minions" ``minions``, ``nodegroups`` and ``file_roots``, of "keys" ids by state; {} where
+    it never answered.
+
+    Where that is too old it is used all the same, and asked for anew beside us; where nothing is known it is waited for.
+    """
+    path = kept(about)
+    try:
+        age = time.time() - path.stat().st_mtime
+    except OSError:
+        age = None
+    if age is None or not 0 <= age < _FRESH:
+        asking = _started([sys.executable, "-m", _ASKS, about, str(path)])
+        # Where something is known it goes on without us.
+        if age is None and not _ended(asking, _PATIENCE):
+            return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _started(words: Sequence[str]) -> int:
+    """A process of its own, which says nothing; its number. (``subprocess`` would take longer to import than all else.)"""
+    silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    return os.posix_spawn(words[0], list(words), os.environ, file_actions=silent, setsid=True)
+
+
+def _ended(process: int, seconds: float) -> bool:
+    """Whether it ended within that time."""
+    watched = os.pidfd_open(process)
+    try:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(watched)
+
+
+def kept(about: str) -> Path:
+    """The file, of this user and this configuration alone."""
+    config = os.environ.get("SALT_CONFIG_DIR", "/etc/salt").strip("/").replace("/", "-")
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home, "saltern", f"{about}-{config}.json")

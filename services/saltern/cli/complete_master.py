@@ -1,0 +1,62 @@
+"""Asks the master for what shells complete: ``python -m saltern.cli.complete_master minions|keys FILE``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.cli.outside import Outside
+from saltern.kit.config import ConfigError
+from saltern.kit.control import ControlError, ControlTimeout
+
+#: Seconds that the master has: nobody waits longer at a prompt.
+_PATIENCE = 3.0
+
+
+def asked(about: str, outside: Outside) -> Mapping[str, Any]:
+    """Of "keys" the ids by state; of "minions" their ids, names of node groups, and the directories of the state tree.
+
+    What this client may not ask, or nobody answers, is left out.
+    """
+    options = outside.load(None)
+    found: dict[str, Any] = {}
+    if about == "minions":
+        roots = [root for paths in options.file_roots.values() for root in paths]
+        found = {"nodegroups": sorted(options.nodegroups), "file_roots": roots}
+    with contextlib.suppress(ControlError, ControlTimeout, ConfigError):
+        control = outside.control(options, config_dir=None)
+        if about == "keys":
+            found = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
+        else:
+            # Not the wheel's: its calls are told on the bus, and nobody wants to hear of each press of Tab.
+            found["minions"] = control.call("targets", timeout=_PATIENCE, tgt="*", tgt_type="glob")["minions"]
+    return found
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """The file, whole, and for its owner alone: ids of hosts are nobody else's."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(found, file)
+    temporary.replace(path)
+
+
+def main(argv: list[str]) -> int:
+    """Exit code 0; 1 where there is no configuration, or no place for the file."""
+    try:
+        write(Path(argv[1]), asked(argv[0], Outside()))
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,265 @@
+"""``salt-cp``: files of this machine, brought to minions through the master, in chunks and in order.
+
+Each chunk is a job; the next is sent to those minions that took the one before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import os
+import posixpath
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
+from saltern.cli.request import add_target_flags, names_of
+from saltern.kit.arguments import on_the_wire
+from saltern.kit.commandline import CommandError, CommandParser, Exit
+from saltern.kit.config import ClientOptions
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.jobs.returns import NO_MATCH
+from saltern.kit.jobs.watch import Watch
+from saltern.kit.output.flags import Printer, add_output_flags
+from statecore.named_tuple import NamedTuple
+
+#: Bytes of a file that one job carries, as in Salt.
+CHUNK = 98304
+
+_NO_RETURN = "Minion did not return."
+
+_EPILOG = """\
+examples:
+  salt-cp '*' app.conf /etc/app.conf
+  salt-cp -G 'os:Debian' site/ logo.png /srv/www/
+
+A directory comes with everything in it; a destination that ends in / is a directory, and so is one for several sources.
+
+Exit codes: 0 done; 1 a minion did not take a file, or did not return; 2 no minion matched; 42 a source that is
+not there or cannot be read; 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+"""
+
+#: Salt's code for a source that is not there.
+EX_SOURCE = 42
+
+
+class Item(NamedTuple):
+    """One thing to bring."""
+
+    #: None: an empty directory.
+    source: Path | None
+    #: Where it goes on the minion.
+    remote: str
+    #: Permissions of a file.
+    mode: int | None
+
+
+def main() -> int:
+    """Entry point of ``salt-cp``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+    """``salt-cp`` with these words."""
+    return run_guarded(lambda: _salt_cp(_parse(argv), outside or Outside()))
+
+
+def items(sources: Sequence[str], dest: str) -> list[Item]:
+    """What to bring where. Raises CommandError (exit code 42) for a source that is not there or cannot be sent."""
+    if "" in sources:
+        # To Path it would mean the directory that the operator is in.
+        raise CommandError("'' does not exist", EX_SOURCE)
+    try:
+        found = [(Path(source), list(_below(Path(source)))) for source in sources]
+    except OSError as error:
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}", EX_SOURCE) from error
+    count = sum(len(below) for _, below in found)
+    into = count > 1 or re.search(r"[\\/]$", dest) is not None or any(source.is_dir() for source, _ in found)
+    listed = []
+    for source, below in found:
+        for path in below:
+            # A directory keeps its own name below the destination, as in Salt.
+            relative = path.relative_to(source).as_posix() if path != source else ""
+            remote = posixpath.join(dest, _own_name(source), relative) if into else dest
+            directory = path.is_dir()
+            mode = None if directory else stat.S_IMODE(path.stat().st_mode)
+            listed.append(Item(None if directory else path, remote.rstrip("/") if not relative else remote, mode))
+    return listed
+
+
+def _own_name(source: Path) -> str:
+    """The name of a source; of ``..`` that of the directory, of a link the link's."""
+    return source.resolve().name if source.name in ("", "..") else source.name
+
+
+def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """The files at and below a path, and the empty directories, in order. ``above``: the real directories that it lies in."""
+    if fault := _fault(path, above):
+        raise CommandError(fault, EX_SOURCE)
+    if not path.is_dir():
+        yield path
+        return
+    inside = sorted(path.iterdir())
+    for each in inside:
+        yield from _below(each, (*above, path.resolve()))
+    if not inside:
+        yield path
+
+
+def _fault(path: Path, above: tuple[Path, ...]) -> str:
+    """Why a path cannot be sent, "" when it can: told of every file before the first is sent."""
+    if not path.exists():
+        leads = f" leads to {path.readlink()}, which" if path.is_symlink() else ""
+        return f"{path}{leads} does not exist"
+    if not os.access(path, os.R_OK):
+        return f"{path} cannot be read: Permission denied"
+    if path.is_dir():
+        return f"{path} is a link to a directory that it lies in" if path.resolve() in above else ""
+    # A pipe by its own name is meant (<(command)); one among files would be waited for without end.
+    if above and not path.is_file():
+        return f"{path} is neither a file nor a directory"
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return f"the name {str(path)!r} cannot be sent: it is not UTF-8"
+    return ""
+
+
+def chunks(path: Path, *, compressed: bool) -> Iterator[bytes]:
+    """The file in pieces that a job carries; an empty file is one piece of nothing. Raises CommandError (exit code 42) when it
+    cannot be read."""
+    try:
+        with path.open("rb") as file:
+            piece = file.read(CHUNK)
+            while True:
+                following = file.read(CHUNK)
+                yield base64.b64encode(gzip.compress(piece, mtime=0) if compressed else piece)
+                if not following:
+                    return
+                piece = following
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}", EX_SOURCE) from error
+
+
+class _Answers:
+    def __init__(self) -> None:
+        self.found: dict[str, Any] = {}
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self.found[minion] = load["return"]
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self.found[minion] = _NO_RETURN
+
+
+def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
+    *sources, dest = flags.words
+    brought = items(sources, dest)
+    options = outside.load(flags.config_dir)
+    printer = Printer(flags, options, outside.env)
+    control = outside.control(options, config_dir=flags.config_dir)
+    bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
+    if not heard:
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
+    watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
+    follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
+    send = partial(_send, control, options, outside, watch, follow, flags.delimiter)
+    tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
+    results: dict[str, dict[str, Any]] = {}
+    try:
+        for item in brought:
+            for minion, said in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
+                results.setdefault(minion, {})[item.remote] = said
+    except (CommandError, ControlError, ControlTimeout, KeyboardInterrupt):
+        if results:
+            # What minions have by now.
+            printer.show(results)
+        raise
+    if not results:
+        printer.say(NO_MATCH)
+        return Exit.OK if stock_codes() else Exit.NO_RETURN
+    printer.show(results)
+    return Exit.OK if all(said is True for files in results.values() for said in files.values()) else Exit.GENERIC
+
+
+def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, Any]:
+    """Minion -> True, or what went wrong there first."""
+    if item.source is None:
+        directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
+        return directory
+    said: dict[str, Any] = {}
+    for number, chunk in enumerate(chunks(item.source, compressed=compressed)):
+        piece = {"dest": item.remote, "chunk": chunk, "append": number > 0, "compressed": compressed, "mode": item.mode}
+        answers = send(*target, piece)
+        # A minion that is gone by now still has half of the file.
+        said |= {minion: _NO_RETURN for minion, before in said.items() if before is True and minion not in answers}
+        said |= answers
+        taken = sorted(minion for minion, answer in answers.items() if answer is True)
+        if not taken:
+            break
+        target = (taken, "list")
+    return said
+
+
+def _send(
+    control: ControlClient,
+    options: ClientOptions,
+    outside: Outside,
+    watch: Watch,
+    follow: Any,
+    delimiter: str,
+    tgt: Any,
+    tgt_type: str,
+    kwarg: dict[str, Any],
+) -> dict[str, Any]:
+    # By name: minions read a text with = in it, as base64 has, as a named argument.
+    arg = on_the_wire([], kwarg)
+    job = control.call(
+        "publish",
+        timeout=CONTROL_PATIENCE,
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun="cp.recv_chunked",
+        arg=arg,
+        kwargs={} if delimiter == ":" else {"delimiter": delimiter},
+        user=outside.user(options),
+        request_id=os.urandom(16).hex(),
+    )
+    answers = _Answers()
+    if job["jid"]:
+        follow(job, answers)
+        watch.run()
+    return answers.found
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    made = parser()
+    flags = made.parse(argv)
+    if len(flags.words) < 3:
+        made.error("a target, a source and a destination are needed, as in: salt-cp '*' app.conf /etc/app.conf")
+    flags.target, *flags.words = flags.words
+    return flags
+
+
+def parser() -> CommandParser:
+    """The options of ``salt-cp``."""
+    made = CommandParser(
+        "salt-cp",
+        "salt-cp [options] '<target>' SOURCE [SOURCE ...] DEST",
+        "Copies files and directories of this machine to the minions that the target matches.",
+        _EPILOG,
+    )
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds before asking who still works")
+    made.add_argument("-C", "--chunked", action="store_true", help="taken for Salt's sake: files go in chunks anyway")
+    made.add_argument("-n", "--no-compression", dest="plain", action="store_true", help="do not compress what is sent")
+    add_target_flags(made, taken="-C").add_argument(
+        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
+    )
+    add_output_flags(made)
+    return made

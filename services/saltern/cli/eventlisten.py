@@ -1,0 +1,87 @@
+"""``eventlisten``: shows events of the master's bus as they fire, tag and data (seed 004)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pprint import pformat
+from typing import Any
+
+from saltern.cli.outside import Outside, no_bus, run_guarded
+from saltern.cli.watch_events import tag_matches
+from saltern.kit.commandline import CommandError, CommandParser, Exit
+
+#: Seconds of one wait; only how often the loop turns while nothing happens.
+_TURN = 60.0
+
+_EPILOG = """\
+examples:
+  eventlisten
+  eventlisten 'salt/job/*/ret/*' 'salt/auth' --count 10
+
+For lines that a script reads: salt-run state.event. Ctrl-C ends it.
+
+Exit codes: 0 done; 64 wrong command line; 69 the event bus does not answer; 78 wrong configuration.
+"""
+
+
+def main() -> int:
+    """Entry point of ``eventlisten``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+    """``eventlisten`` with these words."""
+    return run_guarded(lambda: _listen(parser().parse(argv), outside or Outside()))
+
+
+def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
+    """One event as text, in the look of Salt's script."""
+    fired = now.strftime("%a %b %-d %H:%M:%S %Y")
+    return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"
+
+
+def _listen(flags: argparse.Namespace, outside: Outside) -> int:
+    options = outside.load(flags.config_dir)
+    bus, heard = outside.connect_bus(options, flags.config_dir, "")
+    if not heard:
+        raise CommandError(no_bus(options), Exit.UNAVAILABLE)
+    left = flags.count
+    try:
+        while left:
+            event = bus.next(_TURN)
+            if event is None or not _wanted(event[0], flags.words):
+                continue
+            sys.stdout.write(f"{shown(*event, datetime.fromtimestamp(time.time()))}\n")
+            sys.stdout.flush()
+            left -= left > 0
+    except KeyboardInterrupt:
+        pass
+    finally:
+        bus.close()
+    return Exit.OK
+
+
+def _wanted(tag: str, globs: Sequence[str]) -> bool:
+    return not globs or any(tag_matches(tag, glob) for glob in globs)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of events")
+    return int(text)
+
+
+def parser() -> CommandParser:
+    """The options of ``eventlisten``."""
+    made = CommandParser(
+        "eventlisten",
+        "eventlisten [options] [TAG ...]",
+        "Shows events of the master's bus as they fire; with tags (globs or regular expressions) those alone.",
+        _EPILOG,
+    )
+    made.add_argument("-n", "--count", type=_count, default=-1, metavar="N", help="end after so many events")
+    return made

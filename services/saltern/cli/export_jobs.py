@@ -1,0 +1,117 @@
+"""``salt-run jobs.export``: jobs as lines of JSON, newest first, page by page; no more than a page is held in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.commandline import CommandError, Exit
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.output.flags import Printer
+
+#: Jobs and returns that are asked for at once.
+_PAGE, _RETURNS = 500, 100
+
+#: Fields of a job's counters that are numbers.
+_TEXTS = ("user", "fun", "tgt", "where")
+
+
+def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
+    """Writes a line for each job that the filters mean: {jid, fun, arg, tgt, ..., job: {created, expected, returned, ...}}.
+
+    ``file``: there, and all of it or nothing; else to the output. ``returns``: behind each job a line for each return, with
+    ``jid`` and ``id``. ``limit``: at most so many jobs; without it all. Raises CommandError, ControlError, ControlTimeout.
+    """
+    words = dict(kwarg)
+    file, returns = words.pop("file", None), words.pop("returns", False)
+    if arg or not isinstance(returns, bool):
+        wrong = f"not {arg[0]!r}" if arg else f"and returns is True or False, not {returns!r}"
+        raise CommandError(f"jobs.export takes named arguments, as in after=2h file=jobs.ndjson, {wrong}", Exit.USAGE)
+    lines = _lines(control, words, returns=returns)
+    if file is None:
+        for page in lines:
+            printer.say("\n".join(page))
+        return Exit.OK
+    path = Path(str(file))
+    count = 0
+    with _whole_file(path) as write:
+        for page in lines:
+            write("\n".join(page) + "\n")
+            count += len(page)
+    printer.say(f"{count} lines were written to {path}")
+    return Exit.OK
+
+
+def _lines(control: ControlClient, words: Mapping[str, Any], *, returns: bool) -> Iterator[list[str]]:
+    """Pages of lines, none of them empty."""
+    left = _limit(words.get("limit"))
+    cursor = words.get("cursor", "")
+    while left is None or left > 0:
+        wanted = _PAGE if left is None else min(left, _PAGE)
+        found = control.call(
+            "find_jobs", timeout=CONTROL_PATIENCE, filters={**words, "limit": wanted, "cursor": cursor}
+        )
+        if not returns and found["jobs"]:
+            yield [_dumped(_job(job)) for job in found["jobs"]]
+        for job in found["jobs"] if returns else ():
+            yield [_dumped(_job(job))]
+            yield from _returns(control, job["jid"])
+        if left is not None:
+            left -= len(found["jobs"])
+        cursor = found["cursor"]
+        if not cursor:
+            return
+
+
+def _returns(control: ControlClient, jid: str) -> Iterator[list[str]]:
+    try:
+        minions = control.call("job_status", timeout=CONTROL_PATIENCE, jid=jid)["minions"]
+    except ControlError as error:
+        if error.name == "UnknownJob":
+            # It expired since its line was written.
+            return
+        raise
+    came = [minion for minion, told in sorted(minions.items()) if told["state"] == "returned"]
+    for at in range(0, len(came), _RETURNS):
+        found = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=jid, minions=came[at : at + _RETURNS])
+        if found:
+            yield [_dumped({"jid": jid, "id": minion, **ret}) for minion, ret in sorted(found.items())]
+
+
+def _job(job: Mapping[str, Any]) -> dict[str, Any]:
+    counters = {
+        name: int(value) if name not in _TEXTS and value.isdecimal() else value for name, value in job["meta"].items()
+    }
+    return {**job["load"], "jid": job["jid"], "job": counters}
+
+
+def _dumped(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _limit(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not str(given).isdecimal() or not int(given):
+        raise CommandError(f"limit must be a whole number from 1 on, not {given!r}", Exit.USAGE)
+    return int(given)
+
+
+@contextlib.contextmanager
+def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
+    """Writes beside the file and puts it in its place at the end. Raises CommandError where that cannot be."""
+    written = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(written, "x", encoding="utf-8", errors="backslashreplace") as file:
+            yield file.write
+        written.replace(path)
+    except OSError as error:
+        raise CommandError(f"file {path}: {error.strerror}; it was not written", Exit.USAGE) from error
+    except (ControlError, ControlTimeout) as error:
+        raise CommandError(f"{error}; {path} was not written") from error
+    finally:
+        written.unlink(missing_ok=True)

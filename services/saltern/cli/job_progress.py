@@ -1,0 +1,145 @@
+"""How far a job is, as text: one bar for a terminal, a line for each change elsewhere. Pure; ``watch_job`` feeds and prints it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from saltern.cli.report import duration
+
+#: Characters of the bar itself, where there is room and where there is little.
+_WIDTH, _NARROW = 30, 10
+
+#: Running minions that are named in the bar.
+_NAMED = 3
+
+#: States of the store -> what is said here; a return is told apart by its result.
+_SAID: Mapping[str, str] = {"expected": "waiting", "delivered": "waiting", "started": "running"}
+
+#: Who will not return unless it says so itself.
+GIVEN_UP = ("lost", "cancelled", "expired")
+
+#: In this order they stand in the bar, where there are any.
+_ORDER = ("failed", "running", "waiting", "offline", *GIVEN_UP)
+
+
+@dataclass
+class Part:
+    """The job on one minion."""
+
+    state: str
+    #: Whether a return said failure; None until somebody knows.
+    failed: bool | None = None
+    late: bool = False
+    #: Milliseconds since 1970: since when, and when the minion was last heard of.
+    since: int = 0
+    seen: int | None = None
+    #: States of a state run that are done, and how many there are.
+    done: int = 0
+    of: int = 0
+
+    @property
+    def said(self) -> str:
+        """The state in the words of the bar."""
+        if self.state == "returned":
+            return "failed" if self.failed else "returned"
+        return _SAID.get(self.state, self.state)
+
+
+@dataclass
+class JobProgress:
+    """A job as its watcher knows it."""
+
+    parts: dict[str, Part] = field(default_factory=dict)
+
+    def update(self, status: Mapping[str, Any]) -> list[str]:
+        """Takes over what the master told (``job_status``); minions whose state is another one now, sorted."""
+        changed = []
+        for minion, told in sorted(status["minions"].items()):
+            part = self.parts.setdefault(minion, Part(""))
+            # What an event told may be younger than an answer that was on its way.
+            if part.state == "returned":
+                part.late = bool(told.get("late"))
+                continue
+            if part.state != told["state"]:
+                changed.append(minion)
+            part.state, part.since, part.late = told["state"], int(told["since"]), bool(told.get("late"))
+            part.seen = told.get("seen")
+        return changed
+
+    def returned(self, minion: str, *, failed: bool) -> bool:
+        """A return; False when it was known, result and all."""
+        part = self.parts.get(minion)
+        if part is None or (part.state == "returned" and part.failed is not None):
+            return False
+        part.state, part.failed = "returned", failed
+        return True
+
+    def went(self, minion: str, of: int) -> None:
+        """One more state of a minion's state run is done."""
+        part = self.parts.get(minion)
+        if part is not None:
+            part.done, part.of = part.done + 1, of
+
+    def results_wanted(self) -> list[str]:
+        """Minions that returned, nobody knows what."""
+        return sorted(minion for minion, part in self.parts.items() if part.state == "returned" and part.failed is None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nobody is waited for."""
+        return all(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether everybody returned, and nobody a failure."""
+        return all(part.state == "returned" and not part.failed for part in self.parts.values())
+
+    def summary(self) -> str:
+        """``3/5 returned, 1 failed, 1 running``: what is zero is left out."""
+        said = Counter(part.said for part in self.parts.values())
+        back = said["returned"] + said["failed"]
+        pieces = [f"{back}/{len(self.parts)} returned"]
+        if late := sum(part.late for part in self.parts.values()):
+            pieces.append(f"{late} late")
+        pieces += [f"{said[name]} {name}{self._names(name)}" for name in _ORDER if said[name]]
+        return ", ".join(pieces)
+
+    def bar(self, seconds: float, columns: int) -> str:
+        """The line of the terminal, cut to its width: a line that wraps cannot be drawn over."""
+        ended = sum(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
+        words = f"] {self.summary()}, {_clock(seconds)}"
+        width = min(max(columns - 2 - len(words), _NARROW), _WIDTH)
+        filled = width * ended // len(self.parts) if self.parts else width
+        return f"[{'#' * filled}{'-' * (width - filled)}{words}"[: max(columns - 1, 1)]
+
+    def line(self, minion: str, now_ms: int) -> str:
+        """What became of one minion."""
+        part = self.parts[minion]
+        words = f"{minion}: {part.said}"
+        if part.late:
+            words += " (late)"
+        if part.state != "returned" and part.said != "running":
+            heard = (
+                "never heard of" if part.seen is None else f"last heard of {duration((now_ms - part.seen) / 1000)} ago"
+            )
+            words += f", {heard}"
+        return words
+
+    def _names(self, said: str) -> str:
+        if said != "running":
+            return ""
+        named = [minion for minion, part in sorted(self.parts.items()) if part.said == said]
+        if len(named) > _NAMED:
+            return ""
+        parts = [f"{minion} {self.parts[minion].done}/{self.parts[minion].of} states" if self.parts[minion].of else minion
+                 for minion in named]  # fmt: skip
+        return f" ({', '.join(parts)})"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(max(seconds, 0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,166 @@
+"""``salt-key``: the keys of minions, through the master's wheel; key files are made on the machine where it runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from saltern.cli.key_options import list_named, parse_flags
+from saltern.cli.outside import Outside, run_guarded
+from saltern.kit.commandline import CommandError, Exit
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.output.flags import Printer
+from statecore.deferred import loaded
+
+_STATES: Mapping[str, str] = {
+    "minions_pre": "unaccepted",
+    "minions_rejected": "rejected",
+    "minions": "accepted",
+    "minions_denied": "denied",
+}
+
+
+@dataclass(frozen=True)
+class _Change:
+    """An action that changes keys."""
+
+    #: Function of the wheel.
+    fun: str
+    #: What happened to the key, in the words that are printed.
+    done: str
+    #: States that ``--include-<word>`` may add to the unaccepted ones; empty: every state is meant.
+    includes: tuple[str, ...]
+    #: Whether an empty answer to the question means yes.
+    yes_by_default: bool
+
+
+_CHANGES: Mapping[str, _Change] = {
+    "accept": _Change("key.accept", "accepted", ("rejected", "denied"), True),
+    "reject": _Change("key.reject", "rejected", ("accepted", "denied"), True),
+    "delete": _Change("key.delete", "deleted", (), False),
+}
+
+#: Keys in one request: a worker is done with them before the request would be sent again, and find them changed.
+_AT_ONCE = 500
+
+#: Options about what a key's loss brings with it; the master's own are meant where none is given.
+_OF_LOSS = ("rotate_aes_key", "preserve_minions")
+
+
+def main() -> int:
+    """Entry point of ``salt-key``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None, ask: Callable[[str], str] = input) -> int:
+    """``salt-key`` with these words; ``ask`` puts the question whether to proceed."""
+    return run_guarded(lambda: _salt_key(parse_flags(argv), outside or Outside(), ask))
+
+
+def _salt_key(flags: argparse.Namespace, outside: Outside, ask: Callable[[str], str]) -> int:
+    options = outside.load(flags.config_dir)
+    printer = Printer(flags, options, outside.env)
+    action, match = flags.action
+    if action == "gen-keys":
+        # No master is asked: its keys may not be on this machine.
+        made: int = loaded(_FILES, "gen_keys")(match, flags, options, printer)
+        return made
+    control = outside.control(options, config_dir=flags.config_dir)
+    if action in _WITH_FILES:
+        work: Callable[..., int] = loaded(_FILES, _WITH_FILES[action])
+        return work(match, flags, options, printer, partial(wheel, control), partial(_confirmed, True, ask))
+    if action in _CHANGES:
+        return _change(_CHANGES[action], match, flags, control, printer, ask)
+    printer.show(_SHOWS[action](control, match, flags), "key")
+    return Exit.OK
+
+
+def wheel(control: ControlClient, fun: str, **kwarg: Any) -> Any:
+    """What a function of the wheel answers. Raises ControlError, ControlTimeout."""
+    return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
+
+
+def _list(control: ControlClient, word: str, flags: argparse.Namespace) -> dict[str, list[str]]:
+    keys: dict[str, list[str]] = wheel(control, "key.list_all")
+    if word.startswith("all"):
+        return keys
+    name = list_named(word)
+    return {name: keys.get(name, [])}
+
+
+def _finger(control: ControlClient, match: str, flags: argparse.Namespace) -> Any:
+    chosen = {"hash_type": flags.finger_hash} if flags.finger_hash else {}
+    return wheel(control, "key.finger", match=match, **chosen)
+
+
+#: Action that only shows -> what it shows.
+_SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], Any]] = {
+    "list": _list,
+    "print": lambda control, match, flags: wheel(control, "key.key_str", match=match),
+    "finger": _finger,
+}
+
+#: What reads and writes key files: cryptography, which the other actions need not load. Action -> its function there.
+_FILES = "saltern.cli.key_files"
+_WITH_FILES: Mapping[str, str] = {
+    "gen-signature": "gen_signature",
+    "preseed": "preseed",
+    "import": "import_keys",
+    "export": "export_keys",
+}
+
+
+def _change(
+    change: _Change,
+    match: str,
+    flags: argparse.Namespace,
+    control: ControlClient,
+    printer: Printer,
+    ask: Callable[[str], str],
+) -> int:
+    included = {state for state in change.includes if _is_included(flags, state)}
+    states = [name for name, word in _STATES.items() if not change.includes or word in included | {"unaccepted"}]
+    found: dict[str, list[str]] = wheel(control, "key.list_match", match=match)
+    keys = {name: found[name] for name in states if found.get(name)}
+    say = (lambda text: None) if flags.quiet else printer.say
+    if not keys:
+        *others, last = [_STATES[name] for name in states]
+        listed = f"{', '.join(others)} or {last}" if others else last
+        say(f"The key glob '{match}' does not match any {listed} keys.")
+        return Exit.OK
+    say(f"The following keys are going to be {change.done}:")
+    if not flags.quiet:
+        printer.show(keys, "key")
+    if not flags.yes and not _confirmed(change.yes_by_default, ask):
+        return Exit.OK
+    ids = list(dict.fromkeys(minion for listed_ids in keys.values() for minion in listed_ids))
+    more = {f"include_{state}": True for state in included}
+    more |= {name: value for name in _OF_LOSS if (value := getattr(flags, name)) is not None}
+    changed: set[str] = set()
+    for start in range(0, len(ids), _AT_ONCE):
+        answer: dict[str, list[str]] = wheel(control, change.fun, match=ids[start : start + _AT_ONCE], **more)
+        changed |= {minion for listed_ids in answer.values() for minion in listed_ids}
+    # As many lines as keys: two of one id are two when they are deleted, and one that is in force when they are accepted.
+    for minion in ids if change.includes else [minion for listed_ids in keys.values() for minion in listed_ids]:
+        if minion in changed:
+            say(f"Key for minion {minion} {change.done}.")
+        else:
+            sys.stderr.write(f"Key for minion {minion} not {change.done}: its state has changed meanwhile.\n")
+    return Exit.OK if changed >= set(ids) else Exit.GENERIC
+
+
+def _is_included(flags: argparse.Namespace, state: str) -> bool:
+    # Denied keys belong to somebody else who uses the id of an accepted minion: --include-all does not mean them.
+    return bool(getattr(flags, f"include_{state}") or (flags.include_all and state != "denied"))
+
+
+def _confirmed(yes_by_default: bool, ask: Callable[[str], str]) -> bool:
+    try:
+        answer = ask(f"Proceed? [{'n/Y' if yes_by_default else 'N/y'}] ")
+    except EOFError:
+        raise CommandError("the question was not answered and nothing was done; -y answers it beforehand") from None
+    return answer.lower().startswith("y") if answer else yes_by_default

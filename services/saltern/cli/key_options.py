@@ -1,0 +1,149 @@
+"""The command line of ``salt-key``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.commandline import EXTERNAL_AUTH, CommandParser, Refused
+from saltern.kit.output.flags import add_output_flags
+
+#: First letters of ``--list``'s word -> the list in the master's answer; "all" is every list.
+_LISTS: Mapping[str, str] = {
+    "acc": "minions",
+    "pre": "minions_pre",
+    "un": "minions_pre",
+    "rej": "minions_rejected",
+    "den": "minions_denied",
+}
+
+_EPILOG = """\
+MATCH is a glob for minion ids, or several separated by commas. Without an action all keys are listed.
+
+examples:
+  salt-key -L
+  salt-key -y -a web1
+  salt-key -d 'web*' --yes
+  salt-key --preseed web3 --gen-keys-dir keys
+  salt-key --import /etc/salt/pki/master
+
+Exit codes: 0 done (also when nothing matched); 1 the master refused or the question was not answered;
+64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+"""
+
+#: Bits of a key pair: fewer are not safe, more no master reads.
+_SMALLEST, _LARGEST = 2048, 16384
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """The options; ``action`` is (what to do, the ids or files that are meant). Raises SystemExit 64 for a wrong line."""
+    made = parser()
+    flags = made.parse(argv)
+    if flags.words:
+        hint = "-D takes no ids; use -d" if flags.action == ("delete", "*") else "separate several ids by commas"
+        made.error(f"unexpected argument '{flags.words[0]}': {hint}")
+    flags.action = action, word = flags.action or ("list", "all")
+    if action == "list" and not word.startswith("all") and not list_named(word):
+        made.error(f"'{word}' is not a valid argument to '--list'")
+    return flags
+
+
+def list_named(word: str) -> str:
+    """The list that a word of ``--list`` means; empty: none."""
+    return next((name for start, name in _LISTS.items() if word.startswith(start)), "")
+
+
+class _Action(argparse.Action):
+    """Remembers which action was asked for, and the match; ``const`` is (action, match or None: the option's word)."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        action, match = self.const
+        setattr(namespace, self.dest, (action, values if match is None else match))
+
+
+#: Short option, long option, action, what it matches (None: the word that follows), meaning.
+_ACTIONS = (
+    ("-l", "--list", "list", None, "list keys: all, acc[epted], pre, un[accepted], rej[ected], den[ied]"),
+    ("-L", "--list-all", "list", "all", "list all keys"),
+    ("-a", "--accept", "accept", None, "accept unaccepted keys"),
+    ("-A", "--accept-all", "accept", "*", "accept all unaccepted keys"),
+    ("-r", "--reject", "reject", None, "reject unaccepted keys"),
+    ("-R", "--reject-all", "reject", "*", "reject all unaccepted keys"),
+    ("-d", "--delete", "delete", None, "delete keys in whatever state"),
+    ("-D", "--delete-all", "delete", "*", "delete all keys"),
+    ("-p", "--print", "print", None, "print public keys"),
+    ("-P", "--print-all", "print", "*", "print all public keys"),
+    ("-f", "--finger", "finger", None, "print fingerprints"),
+    ("-F", "--finger-all", "finger", "*", "print all fingerprints"),
+    ("", "--gen-keys", "gen-keys", None, "make a key pair NAME.pem and NAME.pub in --gen-keys-dir"),
+    ("", "--gen-signature", "gen-signature", "", "sign the master's public key for minions that verify it"),
+    ("", "--preseed", "preseed", None, "accept the key of minion ID before it comes: that of --pub, or a new pair"),
+    ("", "--import", "import", None, "take the keys of a stock master's pki_dir DIR"),
+    ("", "--export", "export", None, "write all keys to DIR as a stock master keeps them"),
+)
+
+#: Action -> what its word is.
+_WORDS = {"list": "WORD", "gen-keys": "NAME", "preseed": "ID", "import": "DIR", "export": "DIR"}
+
+
+def parser() -> CommandParser:
+    """The options."""
+    # -l is --list here, as in Salt.
+    made = CommandParser(
+        "salt-key", "salt-key [options]", "Manages the keys of minions.", _EPILOG, log_flags=("--log-level",)
+    )
+    actions = made.add_argument_group("actions").add_mutually_exclusive_group()
+    for short, long, action, match, meaning in _ACTIONS:
+        takes_word = match is None
+        actions.add_argument(
+            *filter(None, (short, long)),
+            dest="action",
+            action=_Action,
+            nargs=None if takes_word else 0,
+            const=(action, match),
+            metavar=_WORDS.get(action, "MATCH") if takes_word else None,
+            help=meaning,
+        )
+    for state in ("all", "accepted", "rejected", "denied"):
+        made.add_argument(f"--include-{state}", action="store_true", help=f"mean {state} keys, too")
+    made.add_argument("-q", "--quiet", action="store_true", help="print nothing but what was asked for")
+    made.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    made.add_argument("--finger-hash", default="", metavar="NAME", help="digest of fingerprints (default: hash_type)")
+    made.add_argument("--rotate-aes-key", type=_truth, metavar="BOOL", help="whether deleting renews the jobs' key")
+    made.add_argument(
+        "--preserve-minions", type=_truth, metavar="BOOL", help="whether grains and pillar of deleted minions are kept"
+    )
+    made.add_argument("--replace", action="store_true", help="with --import: what is imported counts more")
+    _add_making(made)
+    made.refuse(EXTERNAL_AUTH[1:])
+    made.refuse([Refused(("--auth", "--eauth", "--external-auth"), True, EXTERNAL_AUTH[0].instead)])
+    add_output_flags(made)
+    return made
+
+
+def _add_making(made: CommandParser) -> None:
+    group = made.add_argument_group("making keys")
+    group.add_argument("--gen-keys-dir", type=Path, default=Path(), metavar="DIR", help="where key pairs are put")
+    group.add_argument("--keysize", type=_keysize, default=_SMALLEST, metavar="BITS", help="of a new key pair")
+    group.add_argument("-u", "--user", default="", metavar="USER", help="owner of a new key pair")
+    group.add_argument("--pub", default="", metavar="FILE", help="public key to sign, or to preseed")
+    group.add_argument("--priv", default="", metavar="FILE", help="private key to sign with")
+    group.add_argument("--signature-path", type=Path, default=Path(), metavar="DIR", help="where the signature is put")
+    group.add_argument("--auto-create", action="store_true", help="make the key to sign with where there is none")
+
+
+def _keysize(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of bits")
+    bits = int(text)
+    if not _SMALLEST <= bits <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"must be {_SMALLEST} to {_LARGEST} bits, not {bits}")
+    return bits
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"'{text}' is neither True nor False")
+    return text.lower() == "true"

@@ -1,0 +1,81 @@
+"""What the commands reach out to: configuration, master, event bus, clock. Tests put others in their place."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from saltern.kit.bus import EventSubscriber, connect_bus
+from saltern.kit.commandline import CommandError, Exit, run_command, user_name
+from saltern.kit.config import ClientOptions, load_client
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout, connect_control
+
+#: Seconds that the event bus has to confirm a subscription, before the job cache is asked instead.
+BUS_PATIENCE = 2.0
+
+#: Variable of the environment that asks for Salt's exit codes where ours say more.
+STOCK_CODES = "SALTERN_STOCK_EXIT_CODES"
+
+#: Refusals that Salt tells, and ends with 0: a node group or a runner that is not there.
+_FORGIVEN = ("TargetError", "UnknownFunction")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The real ones by default."""
+
+    load: Callable[[str | None], ClientOptions] = load_client
+    control: Callable[..., ControlClient] = connect_control
+    bus: Callable[..., EventSubscriber] = connect_bus
+    clock: Callable[[], float] = time.monotonic
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    #: Draws on the terminal beside the output; None where there is none.
+    terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
+
+    def user(self, options: ClientOptions) -> str:
+        """The name that jobs are recorded under."""
+        return options.user or user_name(self.env, os.geteuid())
+
+    def connect_bus(self, options: ClientOptions, config_dir: str | None, prefix: str) -> tuple[EventSubscriber, bool]:
+        """A subscriber to tags that start with ``prefix``, and whether the event bus has confirmed that."""
+        bus = self.bus(options, config_dir=config_dir)
+        bus.subscribe(prefix)
+        return bus, bus.ready(BUS_PATIENCE)
+
+
+def _draw(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def no_bus(options: ClientOptions) -> str:
+    """What to say when the event bus has not confirmed the subscription."""
+    where = f"{options.eventpublisher_host}:{options.event_pub_port}"
+    return f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s; is the eventpublisher running?"
+
+
+def stock_codes() -> bool:
+    """Whether what Salt's commands end with 0 for, though it failed, ends with 0 here too: scripts may count on it."""
+    return os.environ.get(STOCK_CODES, "").lower() in ("1", "true", "yes")
+
+
+def run_guarded(body: Callable[[], int]) -> int:
+    """The exit code of ``body``; the master's refusal is 1, its silence 69, each with a line on stderr."""
+
+    def guarded() -> int:
+        try:
+            return body()
+        except ControlError as error:
+            forgiven = stock_codes() and error.name in _FORGIVEN
+            raise CommandError(error.message, Exit.OK if forgiven else Exit.GENERIC) from error
+        except ControlTimeout as error:
+            raise CommandError(str(error), Exit.OK if stock_codes() else Exit.UNAVAILABLE) from error
+        except CommandError as error:
+            if error.code == Exit.UNAVAILABLE and stock_codes():
+                raise CommandError(str(error), Exit.OK) from error
+            raise
+
+    return run_command(guarded)

@@ -1,0 +1,157 @@
+"""The words that ``salt`` prints around the returns: Salt's own, since scripts look for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from saltern.kit.jobs.returns import retcode_of
+
+NO_RETURN = "ERROR: No return received"
+FAILED = "ERROR: Minions returned with non-zero exit code"
+
+_LATER = (
+    "The minions may not have all finished running and any remaining minions will return upon completion. "
+    "To look up the return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid {jid}"
+)
+_SILENT = "Minion did not return."
+
+
+def no_response(
+    jid: str, known: Mapping[str, Any] | None = None, part: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What stands in the place of a return that did not come.
+
+    ``known``: what the master knows of the minion; ``part``: of the job on it (``job_status``), with ``now``. Salt's words are
+    said only where they are true: of a minion that works on the job they are not.
+    """
+    state = str((part or {}).get("state", "expected"))
+    first, why = _STATES.get(state, _STATES["expected"])
+    lines = [first]
+    if why and part:
+        lines.append(why.format(since=duration((part["now"] - part["since"]) / 1000)))
+    if known and (state in _ABOUT_MINION or known.get("key") != "accepted"):
+        lines.append(about_minion(known, took=state != "expected"))
+    return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
+
+
+def waits(jid: str, until_ms: int, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What stands in the place of the return of a minion that the job waits for (``--when-back``): nothing has failed."""
+    until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    lines = [f"The job waits for this minion until {until}."]
+    if known:
+        lines.append(about_minion(known, took=True))
+    lines.append(f"Who is waited for, and calling it off:\n\nsalt-run jobs.list_waiting\nsalt-run jobs.cancel {jid}")
+    return {"return": "\n".join(lines), "out": "no_return", "retcode": 0, "state": "waiting"}
+
+
+#: States in which a minion has not taken a job: such a one is waited for.
+WAITED_FOR = ("expected", "offline")
+
+
+#: State of the job on a minion -> the first line, and what is said behind it; ``since``: how long it has been so.
+_STATES: Mapping[str, tuple[str, str]] = {
+    "expected": (f"{_SILENT} [No response]", ""),
+    "offline": (f"{_SILENT} [Not connected]", "It was offline when the job was published."),
+    "delivered": ("Minion has not returned yet. [Delivered]", "It took the job {since} ago."),
+    "started": ("Minion has not returned yet. [Running]", "It has worked on the job for {since}."),
+    "lost": (f"{_SILENT} [Lost]", "It had the job, and fell silent; it was given up {since} ago."),
+    "cancelled": (f"{_SILENT} [Cancelled]", "The job was called off {since} ago, before the minion had begun."),
+    "expired": (f"{_SILENT} [Expired]", "The job was not delivered in time, and is no longer sent."),
+}
+
+#: States in which it matters when the minion was last heard of.
+_ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
+
+
+def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
+    """A sentence on a silent minion: ``key`` is the state of its key, ``age`` seconds since it was heard of (None: never).
+
+    ``took``: what it did with the job is known.
+    """
+    key, age = known.get("key"), known.get("age")
+    if key != "accepted":
+        return f"Its key is {key}, not accepted." if key else "The master has no key of it."
+    if age is None:
+        return "The master has never heard of it."
+    if age < _JUST_NOW and not took:
+        return f"It is connected: it was heard of {duration(age)} ago. It did not say that it runs the job."
+    return f"It was last heard of {duration(age)} ago."
+
+
+#: Seconds within which a minion that was asked about the job has answered.
+_JUST_NOW = 20
+
+#: Seconds of a unit, and its name; the first that fits is told, with the one below it.
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def duration(seconds: float) -> str:
+    left = int(seconds)
+    parts: list[str] = []
+    for size, name in _UNITS:
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {name}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def later(jid: str) -> str:
+    """Where to find the returns of a job that is left to itself."""
+    return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
+
+
+def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
+    """The line about the job before its returns; empty: none."""
+    if verbose:
+        line = f"Executing job with jid {jid}"
+        return f"{line}\n{'-' * len(line)}\n"
+    return f"jid: {jid}" if show_jid else ""
+
+
+def is_silent(load: Mapping[str, Any]) -> bool:
+    """Whether the load is ``no_response``."""
+    return load.get("out") == "no_return"
+
+
+def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
+    """``--summary``; verbose names the minions."""
+    silent = [minion for minion, load in loads.items() if is_silent(load)]
+    failed = [minion for minion, load in loads.items() if not is_silent(load) and retcode_of(load)]
+    rule = "-" * 43
+    lines = ["\n", rule, "Summary", rule]
+    lines.append(f"# of minions targeted: {len(loads)}")
+    lines.append(f"# of minions returned: {len(loads) - len(silent)}")
+    lines.append(f"# of minions that did not return: {len(silent)}")
+    told = Counter(str(loads[minion].get("state", "expected")) for minion in silent)
+    lines += [f"# of minions {word}: {told[state]}" for state, word in _COUNTED.items() if told[state]]
+    lines.append(f"# of minions with errors: {len(failed)}")
+    if verbose and silent:
+        lines.append(f"Minions not responding: {' '.join(silent)}")
+    if verbose and failed:
+        lines.append(f"Minions with failures: {' '.join(failed)}")
+    return "\n".join([*lines, rule])
+
+
+#: States that the summary counts apart, of those that did not return.
+_COUNTED: Mapping[str, str] = {
+    "waiting": "that are waited for",
+    "delivered": "that have the job",
+    "started": "running",
+    "offline": "offline",
+    "lost": "lost",
+    "cancelled": "cancelled",
+    "expired": "expired",
+}
+
+
+def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Function and text of what sys.doc returned, each function once, sorted."""
+    found: dict[str, str] = {}
+    for load in loads.values():
+        docs = load["return"]
+        if isinstance(docs, Mapping):
+            found.update({str(fun): str(text) for fun, text in docs.items() if text and fun not in found})
+    yield from sorted(found.items())

@@ -1,0 +1,258 @@
+"""The command line of ``salt`` as a value: whom it addresses, what is to run there, and how to show it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from saltern.kit.arguments import on_the_wire, parse_arguments, value_of
+from saltern.kit.commandline import EXTERNAL_AUTH, ROSTER, CommandParser
+from saltern.kit.durations import seconds_of
+from saltern.kit.executors import add_executor_flags, executors
+from saltern.kit.jobs.batch import batch_size
+from saltern.kit.output.flags import add_output_flags
+
+#: Short option, long option, target type, what the target is.
+_TARGETS = (
+    ("-E", "--pcre", "pcre", "a regular expression for minion ids"),
+    ("-L", "--list", "list", "minion ids, separated by commas or spaces"),
+    ("-G", "--grain", "grain", "grain:glob, as in 'os:Debian'"),
+    ("-P", "--grain-pcre", "grain_pcre", "grain:regular expression"),
+    ("-I", "--pillar", "pillar", "pillar key:glob"),
+    ("-J", "--pillar-pcre", "pillar_pcre", "pillar key:regular expression"),
+    ("-S", "--ipcidr", "ipcidr", "a subnet or an address"),
+    ("-N", "--nodegroup", "nodegroup", "the name of a node group of the configuration"),
+    ("-R", "--range", "range", "a range expression, for the range server of the configuration"),
+    ("-C", "--compound", "compound", "'G@os:Debian and web* or E@db[0-9]+'"),
+)
+
+#: What --when-back means where it says no more. Of its own accord argparse would take the target for the duration.
+_A_DAY = "1d"
+
+_EPILOG = """\
+examples:
+  salt '*' test.ping
+  salt -G 'os:Debian' state.apply web test=True
+  salt -L web1,web2 cmd.run 'uptime' --out=json --static
+
+Arguments are read as YAML where that makes sense: 5 is a number, [a, b] a list, name=value a named argument.
+Exit codes: 0 done; 1 a minion failed or did not return, or the master refused; 2 no minion matched;
+64 wrong command line; 69 the master does not answer; 78 wrong configuration. Ctrl-C leaves the job running: 0.
+"""
+
+
+@dataclass(frozen=True)
+class SaltRequest:
+    """One call of ``salt``."""
+
+    tgt: str | list[str]
+    tgt_type: str
+    fun: str | list[str]
+    arg: list[Any]
+    #: What travels with the publish beside the call itself (metadata, delimiter, start_event).
+    kwargs: dict[str, Any]
+    flags: argparse.Namespace = field(compare=False)
+
+    @property
+    def fun_name(self) -> str:
+        """The function, or the first of several."""
+        return self.fun if isinstance(self.fun, str) else self.fun[0]
+
+
+def parse_request(argv: Sequence[str]) -> SaltRequest:
+    """Reads the command line. Raises SystemExit 64 for a wrong one, 0 after --help and --version."""
+    made = parser()
+    flags = made.parse([f"{word}={_A_DAY}" if word == "--when-back" else word for word in argv])
+    if flags.when_back and (flags.batch or flags.batch_safe_limit):
+        made.error("--when-back waits for minions that are away, and --batch goes to those that answer: leave one out")
+    words = _with_doc(made, flags.words) if flags.doc else flags.words
+    if flags.config_dump:
+        words = ["*", "test.ping"]
+    elif flags.preview and len(words) == 1:
+        words = [*words, "test.ping"]
+    if len(words) < 2:
+        made.error("a target and a function are needed, as in: salt '*' test.ping")
+    target, fun, *rest = words
+    kwargs: dict[str, Any] = {}
+    if flags.delimiter != ":":
+        kwargs["delimiter"] = flags.delimiter
+    if flags.metadata:
+        kwargs["metadata"] = value_of(flags.metadata)
+    for name in ("ret_config", "ret_kwargs"):
+        if getattr(flags, name):
+            kwargs[name] = value_of(getattr(flags, name))
+    if not isinstance(kwargs.get("ret_kwargs", {}), dict):
+        made.error("--return_kwargs takes a map, as in '{db: 2}'")
+    if flags.start_event:
+        kwargs["start_event"] = True
+    kwargs |= executors(flags)
+    no_parse = [name.strip() for name in flags.no_parse.split(",")]
+    tgt = names_of(target) if flags.tgt_type == "list" else target
+    if "," not in fun:
+        arg = on_the_wire(*parse_arguments(rest, no_parse))
+        return SaltRequest(tgt, flags.tgt_type, fun, arg, kwargs, flags)
+    functions = fun.split(",")
+    calls = _calls(made, functions, rest, flags.args_separator)
+    arg = [on_the_wire(*parse_arguments(call, no_parse)) for call in calls]
+    return SaltRequest(tgt, flags.tgt_type, functions, arg, kwargs, flags)
+
+
+def names_of(target: str) -> list[str]:
+    """The ids of a list target."""
+    return target.replace(" ", "").split(",") if "," in target else target.split()
+
+
+def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
+    """``salt -d``, ``salt '*' -d``, ``salt '*' -d mod.fun``: the words of the call of sys.doc that is meant."""
+    target, *rest = words or ["*"]
+    if rest[:1] == ["sys.doc"]:
+        rest = rest[1:]
+    if len(rest) > 1:
+        parser.error("documentation can be asked for one function or module at a time")
+    return [target, "sys.doc", *rest]
+
+
+def _calls(parser: CommandParser, functions: list[str], words: list[str], separator: str) -> list[list[str]]:
+    """The words of each of several functions: split at words that are the separator, else at separators inside words."""
+    standing_alone = words.count(separator) == len(functions) - 1
+    pieces = words if standing_alone else [piece for word in words for piece in _pieces(word, separator)]
+    calls: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece == separator:
+            calls.append([])
+        elif piece:
+            calls[-1].append(piece)
+    if len(calls) != len(functions):
+        parser.error(
+            f"{len(functions)} functions need {len(functions)} lists of arguments, separated by '{separator}'; "
+            f"found {len(calls)}"
+        )
+    return calls
+
+
+def _pieces(word: str, separator: str) -> list[str]:
+    first, *others = word.split(separator)
+    return [first, *(piece for other in others for piece in (separator, other))]
+
+
+def _batch(text: str) -> str:
+    try:
+        batch_size(text, 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither a number of minions nor a percentage") from None
+    return text
+
+
+def _length(text: str) -> int:
+    try:
+        seconds = math.ceil(seconds_of(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time to wait")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of minions")
+    return int(text)
+
+
+def parser() -> CommandParser:
+    """The options of ``salt``."""
+    made = CommandParser(
+        "salt",
+        "salt [options] '<target>' <function> [arguments]",
+        "Runs a function on the minions that the target matches, and shows what they return.",
+        _EPILOG,
+    )
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds to wait before asking who still works")
+    made.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
+    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    made.add_argument(
+        "-b",
+        "--batch",
+        "--batch-size",
+        dest="batch",
+        type=_batch,
+        metavar="N",
+        help="so many at once, or N%%",
+    )
+    made.add_argument(
+        "--batch-wait", type=float, default=0, metavar="SEC", help="with --batch: so long before a place is taken again"
+    )
+    made.add_argument(
+        "--batch-safe-limit",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run as a batch where at least so many minions match",
+    )
+    made.add_argument("--batch-safe-size", type=_batch, default="8", metavar="N", help="size of such a batch")
+    made.add_argument(
+        "--subset", type=_count, default=0, metavar="N", help="so many of the minions that have the function, at random"
+    )
+    made.add_argument("-p", "--progress", action="store_true", help="show how far the job is, on a terminal")
+    made.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
+    made.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
+    made.add_argument("--show-jid", action="store_true", help="show the job's id")
+    made.add_argument(
+        "--show-timeout", dest="show_timeout", action="store_true", default=None, help="show minions that do not return"
+    )
+    made.add_argument(
+        "--hide-timeout", dest="show_timeout", action="store_false", help="hide minions that do not return"
+    )
+    made.add_argument("--summary", action="store_true", help="show how many returned")
+    made.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
+    made.add_argument(
+        "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
+    )
+    made.add_argument(
+        "--return_config", dest="ret_config", default="", metavar="NAME", help="which settings these returners read"
+    )
+    made.add_argument(
+        "--return_kwargs", dest="ret_kwargs", default="", metavar="YAML", help="settings of these returners"
+    )
+    made.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
+    add_executor_flags(made)
+    away = made.add_mutually_exclusive_group()
+    away.add_argument(
+        "--when-back",
+        type=_length,
+        metavar="DURATION",
+        help="the job waits for minions that are away, for so long: --when-back=2h30m, =7d (without one: a day)",
+    )
+    away.add_argument(
+        "--no-replay", action="store_true", help="minions that do not hear the job now do not run it later"
+    )
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument(
+        "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"
+    )
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    add_target_flags(made).add_argument(
+        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
+    )
+    made.add_argument("--config-dump", action="store_true", help="show the options of the master, and end")
+    made.add_argument(
+        "--preview-target", dest="preview", action="store_true", help="show whom the target means, and run nothing"
+    )
+    made.read_stdin()
+    made.refuse(EXTERNAL_AUTH)
+    add_output_flags(made)
+    return made
+
+
+def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:
+    """The options that say what kind of target the first word is: ``tgt_type``. ``taken``: a short option of the command's own."""
+    group = parser.add_argument_group("target (default: a glob for minion ids)")
+    kinds = group.add_mutually_exclusive_group()
+    for short, long, kind, meaning in _TARGETS:
+        names = [name for name in (short, long) if name != taken]
+        kinds.add_argument(*names, dest="tgt_type", action="store_const", const=kind, default="glob", help=meaning)
+    parser.refuse(ROSTER)
+    return group

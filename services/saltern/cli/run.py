@@ -1,0 +1,199 @@
+"""``salt-run``: runs a runner on the master and shows what it returns.
+
+What shows something as it goes on runs here: ``state.event`` the event bus, ``jobs.watch`` a job, ``jobs.export`` page after page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from saltern.cli.export_jobs import export_jobs
+from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
+from saltern.cli.runner_words import undashed
+from saltern.cli.watch_events import watch_events
+from saltern.cli.watch_job import JobWatcher, jid_of
+from saltern.kit.arguments import parse_arguments, sendable
+from saltern.kit.bus import EventSubscriber
+from saltern.kit.commandline import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused
+from saltern.kit.config import ClientOptions
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.documentation import documentation
+from saltern.kit.jobs.returns import NO_MATCH
+from saltern.kit.jobs.runner_results import NotYet, runner_results
+from saltern.kit.output.flags import Printer, add_output_flags
+
+_EPILOG = """\
+examples:
+  salt-run jobs.list_jobs
+  salt-run jobs.list_jobs after=2h function='state.*' success=False
+  salt-run jobs.lookup_jid 20261121001824892890
+  salt-run jobs.watch 20261121001824892890
+  salt-run jobs.rerun 20261121001824892890 --failed
+  salt-run state.event 'salt/job/*' pretty=True count=3
+
+Exit codes: 0 done; 1 the runner failed or the master refused (an unknown function, say), or the runner's own retcode;
+2 the runner asked minions, and none matched; 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
+Ctrl-C leaves the runner running: 0.
+"""
+
+
+#: Functions that run in this command, and what ``-d`` says of them.
+HERE: Mapping[str, str] = {
+    "jobs.export": export_jobs.__doc__ or "",
+    "jobs.watch": JobWatcher.__doc__ or "",
+    "state.event": watch_events.__doc__ or "",
+}
+
+
+def main() -> int:
+    """Entry point of ``salt-run``; returns the exit code."""
+    return run(sys.argv[1:])
+
+
+def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+    """``salt-run`` with these words."""
+    return run_guarded(lambda: _salt_run(_parse(argv), outside or Outside()))
+
+
+def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
+    options = outside.load(flags.config_dir)
+    printer = Printer(flags, options, outside.env)
+    fun, arg, kwarg = _call(flags)
+    printer.heed([{"__kwarg__": True, **kwarg}])
+    if fun == "jobs.export":
+        return export_jobs(outside.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
+    watched = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
+    prefix = f"salt/job/{watched}/" if watched else "" if fun == "state.event" else "salt/run/"
+    bus, heard = outside.connect_bus(options, flags.config_dir, prefix)
+    if fun == "state.event":
+        if not heard:
+            raise CommandError(no_bus(options), Exit.UNAVAILABLE)
+        return watch_events(bus, printer, arg, kwarg)
+    if not heard:
+        what = "What becomes of the job" if watched else "The result"
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} {what} is taken from the job cache.\n")
+    control = outside.control(options, config_dir=flags.config_dir)
+    if watched:
+        watcher = JobWatcher(control, bus, outside.clock, printer, outside.terminal, timeout=flags.timeout)
+        return watcher.watch(watched)
+    job = control.call(
+        "runner",
+        timeout=CONTROL_PATIENCE,
+        fun=fun,
+        arg=arg,
+        kwarg=kwarg,
+        user=outside.user(options),
+        request_id=os.urandom(16).hex(),
+    )
+    if flags.asynchronous:
+        printer.say(f"Executed command with job ID: {job['jid']}")
+        return Exit.OK
+    try:
+        # What a runner tells of its progress, in Salt's form.
+        told = (
+            None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
+        )
+        result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout, told=told)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
+        raise
+    if flags.doc:
+        return _show_documentation(result, flags.words, printer)
+    if not flags.quiet:
+        _show(result["return"], printer)
+    return exit_code(result)
+
+
+def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
+    if flags.doc:
+        return "sys.doc", flags.words, {}
+    fun, *words = flags.words
+    arg, kwarg = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
+    return fun, arg, sendable(kwarg)
+
+
+def _result(
+    job: Mapping[str, Any],
+    control: ControlClient,
+    bus: EventSubscriber,
+    options: ClientOptions,
+    outside: Outside,
+    *,
+    heard: bool,
+    timeout: int,
+    told: Callable[[str, Mapping[str, Any]], None] | None,
+) -> Mapping[str, Any]:
+    try:
+        found = runner_results([job], control, bus, outside.clock, options.id, heard=heard, timeout=timeout, told=told)
+    except NotYet as late:
+        raise CommandError(
+            f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
+            f"salt-run jobs.lookup_jid {late.jid}"
+        ) from late
+    return found[str(job["jid"])]
+
+
+def _show(value: Any, printer: Printer) -> None:
+    """A runner may name its outputter: {"data": ..., "outputter": ...}."""
+    out = value.get("outputter") if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping) and set(value) == {"data", "outputter"}:
+        value = value["data"]
+    # Only the user knows that what a runner without an outputter returns is a state run.
+    printer.show(value, "highstate" if printer.options.out == "highstate" else out)
+
+
+def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer: Printer) -> int:
+    docs = result["return"]
+    if not isinstance(docs, Mapping):
+        raise CommandError(str(docs))
+    here = {fun: text for fun, text in HERE.items() if not names or f"{fun}.".startswith(f"{names[0]}.")}
+    docs = {**docs, **here}
+    for fun in sorted(docs):
+        printer.say(documentation(fun, str(docs[fun])))
+    return exit_code(result)
+
+
+def exit_code(result: Mapping[str, Any]) -> int:
+    """The runner's retcode where it tells one (orchestrations do, and who asked no minion), else 0 for success and 1."""
+    value = result.get("return")
+    if value == NO_MATCH and stock_codes():
+        return Exit.OK
+    data = value.get("data") if isinstance(value, Mapping) else None
+    for place in (result, value, data):
+        if isinstance(place, Mapping) and isinstance(place.get("retcode"), int):
+            return int(place["retcode"])
+    return Exit.OK if result.get("success", True) else Exit.GENERIC
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    made = parser()
+    flags = made.parse(undashed(argv))
+    if flags.doc and len(flags.words) > 1:
+        made.error("documentation can be asked for one function or module at a time")
+    if not flags.words and not flags.doc:
+        made.error("a function is needed, as in: salt-run jobs.list_jobs")
+    return flags
+
+
+def parser() -> CommandParser:
+    """The options of ``salt-run``."""
+    made = CommandParser(
+        "salt-run",
+        "salt-run [options] <function> [arguments]",
+        "Runs a runner on the master and shows its result.",
+        _EPILOG,
+    )
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    made.add_argument("-t", "--timeout", type=int, default=0, metavar="SEC", help="longest wait; 0: until it is done")
+    made.add_argument("-q", "--quiet", action="store_true", help="do not show the result")
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
+    made.read_stdin()
+    made.refuse([*EXTERNAL_AUTH, *PROFILING, Refused(("--jid",), True, "the master names its jobs")])
+    add_output_flags(made)
+    return made

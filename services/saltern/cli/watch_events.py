@@ -1,0 +1,77 @@
+"""``salt-run state.event``: the event bus as lines of ``tag<TAB>json``, for shell scripts and for eyes."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from saltern.kit.bus import EventSubscriber
+from saltern.kit.commandline import CommandError, Exit
+from saltern.kit.output.flags import Printer
+
+#: Seconds of one wait; only how often the loop turns while nothing happens.
+_TURN = 60.0
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Salt's arguments of state.event, in its order. ``count`` -1 is for ever."""
+
+    tagmatch: str = "*"
+    count: int = -1
+    quiet: bool = False
+    sock_dir: Any = None
+    pretty: bool = False
+    node: str = "master"
+
+
+def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
+    """Prints the events whose tags match, until ``count`` of them came. Raises CommandError 64 for other arguments."""
+    try:
+        watch = _Watch(*arg, **kwarg)
+    except TypeError as error:
+        problem = str(error).replace("_Watch.__init__()", "state.event")
+        raise CommandError(f"{problem}; it takes tagmatch, count, quiet, pretty", Exit.USAGE) from error
+    _check(watch)
+    left = watch.count
+    while left:
+        event = bus.next(_TURN)
+        if event is None or not tag_matches(event[0], str(watch.tagmatch)):
+            continue
+        if not watch.quiet:
+            printer.say(f"{event[0]}\t{_shown(event[1], pretty=bool(watch.pretty))}")
+        left -= left > 0
+    return Exit.OK
+
+
+def _check(watch: _Watch) -> None:
+    """Raises CommandError 64 for a value of another kind: a count that is no number would never be reached."""
+    rows = (
+        ("tagmatch", watch.tagmatch, (str, int), "a glob or a regular expression of tags"),
+        ("count", watch.count, int, "a whole number"),
+        ("quiet", watch.quiet, (bool, int), "True or False"),
+        ("pretty", watch.pretty, (bool, int), "True or False"),
+    )
+    for name, value, kinds, what in rows:
+        if not isinstance(value, kinds) or (name == "count" and isinstance(value, bool)):
+            raise CommandError(f"state.event: {name} must be {what}, not {value!r}", Exit.USAGE)
+    if watch.node != "master":
+        raise CommandError(f"state.event: node {watch.node!r}: there is the master's bus alone", Exit.USAGE)
+
+
+def tag_matches(tag: str, expression: str) -> bool:
+    """Whether the whole tag matches: as a glob, else as a regular expression."""
+    if fnmatch.fnmatch(tag, expression):
+        return True
+    try:
+        return re.fullmatch(expression, tag) is not None
+    except re.error:
+        return False
+
+
+def _shown(data: Mapping[str, Any], *, pretty: bool) -> str:
+    return json.dumps(data, ensure_ascii=False, sort_keys=pretty, indent=4 if pretty else None, default=repr)

@@ -1,0 +1,130 @@
+"""The event publisher: what comes in on 4512 goes out on 4513 to whoever subscribed to a prefix of its tag.
+
+Subscriptions to ``PROBE`` topics are echoed, so that a subscriber knows when it is heard (see ``kit.bus``). A listener that
+reads too slowly loses events beyond its queue; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import zmq
+
+from saltern.kit import frames
+from saltern.kit.bus import PROBE, QUEUED_EVENTS
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.links import LinkKeys, bind
+from saltern.kit.service import Role, run_role
+
+_TICK = 500
+
+#: Milliseconds until the port is tried again that was given up a moment ago.
+_REBIND_PAUSE = 10
+
+#: Events moved before subscriptions are looked at again.
+_BURST = 500
+
+#: Parts of tags behind ``salt/`` that metrics tell apart.
+_PREFIXES = frozenset(
+    {b"job", b"auth", b"key", b"minion", b"run", b"wheel", b"presence", b"beacon", b"fileserver", b"reactor"}
+)
+
+
+def _loop(role: Role) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
+    pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
+    for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
+        one.setsockopt(zmq.RCVHWM, size)
+        one.setsockopt(zmq.SNDHWM, size)
+        one.setsockopt(zmq.LINGER, 500)
+        one.setsockopt(zmq.MAXMSGSIZE, 4 * role.options.max_event_size)
+    # Every subscription and every end of one is passed up, repeated ones too: each probe must be seen.
+    pub.setsockopt(zmq.XPUB_VERBOSER, 1)
+    # A full queue of a listener is told, so that what it loses is counted.
+    pub.setsockopt(zmq.XPUB_NODROP, 1)
+    doorkeeper.serve(pull, "event_pull")
+    doorkeeper.serve(pub, "event_pub")
+    try:
+        bind(pull, role.options.internal_interface, role.options.event_pull_port, "event_pull_port")
+        bind(pub, role.options.internal_interface, role.options.event_pub_port, "event_pub_port")
+        poller = zmq.Poller()
+        poller.register(pull, zmq.POLLIN)
+        poller.register(pub, zmq.POLLIN)
+        while role.running():
+            ready = dict(poller.poll(_TICK))
+            if pub in ready:
+                _subscriptions(role, pub)
+            if pull in ready:
+                _forward(role, pull, pub)
+            if gone := doorkeeper.lost():
+                _end_connections(role, pub, gone)
+        # What was fired before the signal still goes out.
+        _forward(role, pull, pub)
+    finally:
+        pull.close()
+        pub.close()
+        doorkeeper.stop()
+        context.term()
+
+
+def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:
+    """Ends all connections of listeners: libzmq has no way to end one. Who is still known is back within a moment."""
+    role.log.warning("listeners connect anew: %s may not listen any more", ", ".join(sorted(gone)))
+    endpoint = pub.get_string(zmq.LAST_ENDPOINT)
+    pub.unbind(endpoint)
+    while role.running():
+        try:
+            pub.bind(endpoint)
+            return
+        except zmq.ZMQError as error:
+            # The old one is let go of by another thread, which may take a moment.
+            if error.errno != zmq.EADDRINUSE:
+                raise
+            pub.poll(_REBIND_PAUSE)
+
+
+def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
+    while True:
+        try:
+            frame = pub.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return
+        topic = frame[1:]
+        if topic.startswith(PROBE):
+            if frame[:1] == b"\x01":
+                _send(role, pub, topic)
+        else:
+            role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
+
+
+def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> None:
+    for message in frames.arrived(pull, _BURST):
+        if len(message) != 1:
+            role.metrics.dropped.labels("event_pull_port").inc()
+            continue
+        frame = message[0].bytes
+        _send(role, pub, frame)
+        role.metrics.events.labels(_prefix(frame)).inc()
+
+
+def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
+    """To everybody who has room. Who has none loses it: nobody waits for a slow listener."""
+    try:
+        pub.send(frame, zmq.NOBLOCK)
+    except zmq.Again:
+        role.metrics.events_dropped.inc()
+        pub.setsockopt(zmq.XPUB_NODROP, 0)
+        pub.send(frame, zmq.NOBLOCK)
+        pub.setsockopt(zmq.XPUB_NODROP, 1)
+
+
+def _prefix(frame: bytes) -> str:
+    """``job`` of ``salt/job/...``; ``other`` for tags that are not Salt's own, so that labels stay few."""
+    parts = frame.partition(b"\n\n")[0].split(b"/", 2)
+    return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in _PREFIXES else "other"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern eventpublisher``."""
+    return run_role("eventpublisher", _loop, argv)

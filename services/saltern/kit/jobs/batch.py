@@ -1,0 +1,164 @@
+"""``salt --batch``: so many minions at a time. Each step is a job of its own; a minion that is done makes room for the next.
+
+Whoever does not answer a ping first gets no job. The window is pure; ``run_batch`` feeds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.jobs.watch import Returns, Watch
+
+#: Publishes (target, target type, function, arguments) and returns the master's answer.
+Publish = Callable[[Any, str, Any, list[Any]], dict[str, Any]]
+
+#: Waits for a published job: (answer, who takes the returns).
+Follow = Callable[[Mapping[str, Any], Returns], None]
+
+
+def batch_size(text: str, minions: int) -> int:
+    """``"3"`` or ``"25%"`` of so many minions, at least 1. Raises ValueError for anything else."""
+    if text.endswith("%"):
+        share = float(text[:-1]) * minions / 100
+        size = math.ceil(share) if share < 1 else int(share)
+    else:
+        size = int(text)
+    if size < 1:
+        raise ValueError(text)
+    return size
+
+
+class Window:
+    """Who is next, while at most ``size`` minions work."""
+
+    def __init__(self, minions: Iterable[str], size: int) -> None:
+        self._waiting = deque(minions)
+        self._size = size
+        self._working: set[str] = set()
+
+    def admit(self) -> list[str]:
+        """Minions that there is room for now; they count as working."""
+        room = self._size - len(self._working)
+        admitted = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        self._working.update(admitted)
+        return admitted
+
+    def leave(self, minion: str) -> None:
+        """The minion is done."""
+        self._working.discard(minion)
+
+    def close(self) -> None:
+        """Nobody is admitted any more."""
+        self._waiting.clear()
+
+
+class _Pings:
+    def __init__(self) -> None:
+        self.alive: list[str] = []
+        self.silent: list[str] = []
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self.alive.append(minion)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self.silent.append(minion)
+
+
+class _Steps:
+    """Takes returns, and publishes to the next minions whenever there is room."""
+
+    def __init__(
+        self,
+        window: Window,
+        start: Callable[[list[str], _Steps], None],
+        shown: Returns,
+        failhard: bool,
+        pause: Callable[[Callable[[], None]], None] | None,
+    ) -> None:
+        self._window = window
+        self._start = start
+        self._shown = shown
+        self._failhard = failhard
+        self._pause = pause
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        self._shown.add(minion, load)
+        if self._failhard and retcode_of(load):
+            self._window.close()
+        self._go_on(minion)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        self._shown.add_silent(minion, jid)
+        if self._failhard:
+            self._window.close()
+        self._go_on(minion)
+
+    def _go_on(self, minion: str) -> None:
+        def leave() -> None:
+            self._window.leave(minion)
+            self.admit()
+
+        if self._pause is None:
+            leave()
+        else:
+            self._pause(leave)
+
+    def admit(self) -> None:
+        minions = self._window.admit()
+        if minions:
+            self._start(minions, self)
+
+
+def run_batch(
+    call: tuple[Any, str, Any, list[Any]],
+    size: str,
+    publish: Publish,
+    watch: Watch,
+    follow: Follow,
+    shown: Returns,
+    say: Callable[[str], None],
+    *,
+    failhard: bool,
+    wait: float = 0,
+    expect: Callable[[int], None] | None = None,
+    tell_steps: bool = True,
+) -> bool:
+    """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched.
+
+    ``wait``: seconds after a minion is done before its place is taken. ``expect`` is told how many minions get the job.
+    ``tell_steps``: ``say`` is given a line for each step, not only for minions that do not answer.
+    """
+    tgt, tgt_type, fun, arg = call
+    ping = publish(tgt, tgt_type, "test.ping", [])
+    if not ping["jid"]:
+        return False
+    pings = _Pings()
+    follow(ping, pings)
+    watch.run()
+    for minion in pings.silent:
+        say(f"Minion {minion} did not respond. No job will be sent.")
+
+    def start(minions: list[str], steps: _Steps) -> None:
+        if tell_steps:
+            say(f"\nExecuting run on {minions}\n")
+        job = publish(minions, "list", fun, arg)
+        if job["jid"]:
+            follow(job, steps)
+        else:
+            # Their keys were deleted since the ping.
+            for minion in minions:
+                steps.add_silent(minion, "")
+
+    if pings.alive:
+        if expect is not None:
+            expect(len(pings.alive))
+        window = Window(sorted(pings.alive), batch_size(size, len(pings.alive)))
+        pause = partial(watch.call_later, wait) if wait else None
+        _Steps(window, start, shown, failhard, pause).admit()
+        watch.run()
+    return True

@@ -1,0 +1,78 @@
+"""What runners made: from the event bus, or from the job cache where the bus let it drop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from saltern.kit.bus import EventSubscriber
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.jobs.wait import TRIMMED
+
+#: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
+_LOOK_EVERY = {False: 0.5, True: 5.0}
+
+
+class NotYet(Exception):
+    """The time is over, and the runner of this JID has not ended."""
+
+    def __init__(self, jid: str) -> None:
+        super().__init__(jid)
+        self.jid = jid
+
+
+def runner_results(
+    jobs: Collection[Mapping[str, Any]],
+    control: ControlClient,
+    bus: EventSubscriber,
+    clock: Callable[[], float],
+    master_id: str,
+    *,
+    heard: bool,
+    timeout: float = 0,
+    told: Callable[[str, Mapping[str, Any]], None] | None = None,
+) -> dict[str, Mapping[str, Any]]:
+    """JID -> result of each job, as the master's answers to ``runner`` describe them (``jid``, ``tag``).
+
+    ``heard``: the bus has confirmed a subscription to ``salt/run/``. Raises NotYet after ``timeout`` seconds (0: waits on), and
+    what ControlClient raises. ``told`` gets the events that a runner fires of itself (``__jid_event__``): (what stands in the
+    tag behind the job's, data).
+    """
+    tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
+    found: dict[str, Mapping[str, Any]] = {}
+    start = clock()
+    end = start + timeout if timeout > 0 else math.inf
+    look_at = min(start + _LOOK_EVERY[heard], end)
+    while waiting := [jid for jid in tags.values() if jid not in found]:
+        event = bus.next(max(look_at - clock(), 0.0))
+        jid = tags.get(event[0], "") if event is not None else ""
+        if event is not None and jid and event[1].get("return") != TRIMMED:
+            found[jid] = event[1]
+            continue
+        if event is not None and told is not None and (suffix := _suffix(event[0], jobs)):
+            told(suffix, event[1])
+        now = clock()
+        if now < look_at and not jid:
+            continue
+        for each in waiting:
+            stored = control.call("job_returns", timeout=CONTROL_PATIENCE, jid=each)
+            if stored:
+                found[each] = stored.get(master_id) or next(iter(stored.values()))
+        if now >= end and len(found) < len(tags):
+            raise NotYet(next(jid for jid in tags.values() if jid not in found))
+        look_at = min(now + _LOOK_EVERY[heard], end)
+    return found
+
+
+#: Behind a job's tag: what is said of every runner, and of what an orchestration asks others to do.
+_OF_THE_JOB = ("new", "ret", "args")
+
+
+def _suffix(tag: str, jobs: Iterable[Mapping[str, Any]]) -> str:
+    """What a runner of these calls its own event, "" for all others."""
+    for job in jobs:
+        stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")
+        if tag.startswith(stem) and suffix not in _OF_THE_JOB:
+            return suffix
+    return ""

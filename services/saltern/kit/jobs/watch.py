@@ -1,0 +1,171 @@
+"""Moves events and answers between the outside and the waits for jobs, until every wait is over."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from saltern.kit.bus import EventSubscriber
+from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.jobs.pace import Pace, Pauses
+from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+
+#: Between looks into the job cache, by whether the bus has confirmed our subscription. One that did may be gone since, or lose
+#: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
+_PAUSES: Mapping[bool, Pauses] = {True: Pauses(first=2.0, longest=30.0), False: Pauses(first=0.5, longest=5.0)}
+
+#: Seconds that the master has to answer such a look while the bus may still bring what is looked for.
+_LOOK_PATIENCE = 2.0
+
+
+class Returns(Protocol):
+    """Takes what a wait reports."""
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        """A minion's return."""
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        """A minion that did not return."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """A job that is waited for."""
+
+    wait: JobWait
+    returns: Returns
+    pace: Pace
+
+
+class Watch:
+    """Follows any number of jobs at once (a batch follows one for each step)."""
+
+    def __init__(
+        self, control: ControlClient, bus: EventSubscriber, clock: Callable[[], float], user: str, *, heard: bool
+    ) -> None:
+        """``heard``: the bus has confirmed our subscription; else the job cache is looked into more often."""
+        self._control = control
+        self._bus = bus
+        self._clock = clock
+        self._user = user
+        self._heard = heard
+        self._followed: dict[str, _Followed] = {}
+        #: (when, what): calls of the future; so a batch pauses between its steps.
+        self._later: list[tuple[float, Callable[[], None]]] = []
+        #: The job that was followed last; empty before the first.
+        self.jid = ""
+        self._do: Mapping[type[Instruction], Callable[[JobWait, Returns, Any], Iterable[Instruction]]] = {
+            Show: self._show,
+            Silent: self._silent,
+            AskReturns: self._ask_returns,
+            AskProbe: self._ask_probe,
+            FindJob: self._find_job,
+        }
+
+    def follow(self, job: Mapping[str, Any], returns: Returns, *, timeout: float, gather_timeout: float) -> None:
+        """Starts to wait for a job as the master's answer to ``publish`` describes it."""
+        wait = JobWait(
+            job["jid"],
+            job["minions"],
+            job.get("missing", ()),
+            timeout=timeout,
+            gather_timeout=gather_timeout,
+            now=self._clock(),
+        )
+        self._followed[wait.jid] = _Followed(wait, returns, Pace(_PAUSES[self._heard], self._clock()))
+        self.jid = wait.jid
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Calls it, from within ``run``, when the time has passed."""
+        self._later.append((self._clock() + seconds, call))
+
+    def run(self) -> None:
+        """Returns when no job is left to wait for, and nothing to be called."""
+        while self._followed or self._later:
+            self._turn()
+
+    def _turn(self) -> None:
+        now = self._clock()
+        due = [call for when, call in self._later if when <= now]
+        self._later = [one for one in self._later if one[0] > now]
+        for call in due:
+            call()
+        followed = self._followed.values()
+        times = [*(min(one.wait.deadline, one.pace.at) for one in followed), *(when for when, _ in self._later)]
+        if not times:
+            return
+        event = self._bus.next(max(min(times) - self._clock(), 0.0))
+        # A copy: what a return is given to may start to follow the next job of a batch.
+        for one in list(followed):
+            instructions = [] if event is None else one.wait.event(*event, self._clock())
+            if instructions:
+                one.pace.heard(self._clock())
+            elif not (instructions := one.wait.tick(self._clock())) and one.pace.at <= self._clock():
+                instructions = self._look(one)
+            self._carry_out(one.wait, one.returns, instructions)
+
+    def _look(self, one: _Followed) -> list[Instruction]:
+        """What the bus may have lost."""
+        found: Mapping[str, Mapping[str, Any]] = {}
+        patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
+        try:
+            if pending := sorted(one.wait.pending):
+                found = self._control.call("job_returns", timeout=patience, jid=one.wait.jid, minions=pending)
+        except (ControlError, ControlTimeout):
+            # Asked again at the deadline, which then says what is wrong.
+            if not self._heard:
+                raise
+        one.pace.looked(self._clock(), found=bool(found))
+        return one.wait.returns(found, self._clock()) if found else []
+
+    def _carry_out(self, wait: JobWait, returns: Returns, instructions: Iterable[Instruction]) -> None:
+        queue = deque(instructions)
+        while queue:
+            instruction = queue.popleft()
+            if isinstance(instruction, Finish):
+                del self._followed[wait.jid]
+                return
+            queue.extend(self._do[type(instruction)](wait, returns, instruction))
+
+    def _show(self, wait: JobWait, returns: Returns, instruction: Show) -> Iterable[Instruction]:
+        returns.add(instruction.minion, instruction.load)
+        return ()
+
+    def _silent(self, wait: JobWait, returns: Returns, instruction: Silent) -> Iterable[Instruction]:
+        returns.add_silent(instruction.minion, wait.jid)
+        return ()
+
+    def _ask_returns(self, wait: JobWait, returns: Returns, instruction: AskReturns) -> Iterable[Instruction]:
+        return wait.returns(self._job_returns(wait.jid, instruction.minions), self._clock())
+
+    def _ask_probe(self, wait: JobWait, returns: Returns, instruction: AskProbe) -> Iterable[Instruction]:
+        return wait.probe_returns(self._job_returns(instruction.jid), self._clock())
+
+    def _job_returns(self, jid: str, minions: Iterable[str] | None = None) -> Mapping[str, Mapping[str, Any]]:
+        some = {} if minions is None else {"minions": list(minions)}
+        found: Mapping[str, Mapping[str, Any]] = self._control.call(
+            "job_returns", timeout=CONTROL_PATIENCE, jid=jid, **some
+        )
+        return found
+
+    def _find_job(self, wait: JobWait, returns: Returns, instruction: FindJob) -> Iterable[Instruction]:
+        try:
+            job = self._control.call(
+                "publish",
+                timeout=CONTROL_PATIENCE,
+                tgt=list(instruction.minions),
+                tgt_type="list",
+                fun="saltutil.find_job",
+                arg=[wait.jid],
+                user=self._user,
+                request_id=os.urandom(16).hex(),
+            )
+        except ControlError as error:
+            sys.stderr.write(f"[WARNING ] whether the job still runs cannot be asked: {error}\n")
+            job = {"jid": None}
+        wait.probed(job["jid"])
+        return ()

@@ -1,0 +1,132 @@
+"""The files that a lab is started from: options of master and minions, keys, Redis' configuration, ``env``."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from saltern.kit.keygen import make_keys
+from saltern.lab.hosts import make_host
+from saltern.lab.plan import LOOPBACK, Paths, Settings
+from saltern.lab.redis_server import redis_url, render_redis_conf
+
+_HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
+
+#: Event tag -> reaction, where the state tree has it.
+_REACTIONS: Mapping[str, str] = {"site/refresh": "reactor/refresh.sls"}
+
+#: Seconds; a lab does not want to wait long for its first key.
+_ACCEPTANCE_WAIT = 1
+
+
+def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, Any]:
+    """Options of all roles and of the operator's commands."""
+    ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
+    reactor = [
+        {tag: [str(settings.tree / path)]} for tag, path in _REACTIONS.items() if (settings.tree / path).is_file()
+    ]
+    return {
+        "interface": LOOPBACK,
+        "internal_interface": LOOPBACK,
+        **ports,
+        "redis_url": redis_url(settings.ports["redis_port"], password),
+        "cachedir": str(paths.cache),
+        "log_level": "info",
+        **_roots(settings),
+        **({"reactor": reactor} if reactor else {}),
+    }
+
+
+def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, Any]:
+    """Options of one minion."""
+    return {
+        "id": minion,
+        "master": LOOPBACK,
+        "master_port": settings.ports["ret_port"],
+        "publish_port": settings.ports["publish_port"],
+        "pki_dir": str(paths.pki_of(minion)),
+        "cachedir": str(paths.cache_of(minion)),
+        "host_root": str(paths.host_of(minion)),
+        # The minion's own, also for salt-call, which reads this file from another directory.
+        "grains_file": str(paths.etc_of(minion) / "grains"),
+        "acceptance_wait_time": _ACCEPTANCE_WAIT,
+        # For salt-call --local.
+        **_roots(settings),
+    }
+
+
+def _roots(settings: Settings) -> dict[str, Any]:
+    return {
+        "file_roots": {"base": [str(settings.tree / "salt")]},
+        "pillar_roots": {"base": [str(settings.tree / "pillar")]},
+    }
+
+
+def render_env(settings: Settings, paths: Paths, programs: Path, password: str) -> str:
+    """``.lab/env``, for a POSIX shell. ``programs``: the directory of the ``salt`` command."""
+    values = {
+        "SALT_CONFIG_DIR": str(paths.etc),
+        "SALTERN_PUBLISH_PORT": str(settings.ports["publish_port"]),
+        "SALTERN_RET_PORT": str(settings.ports["ret_port"]),
+        "SALTERN_REDIS_URL": redis_url(settings.ports["redis_port"], password),
+    }
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
+    return (
+        f'# . {shlex.quote(str(paths.env))}\nexport PATH={shlex.quote(str(programs))}:"$PATH"\n'
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
+    """Writes everything that is missing or has changed; keys, hosts and data are kept. Returns Redis' password. Raises OSError."""
+    # Nobody else: keys, Redis' password and supervisord's socket are below.
+    paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
+        directory.mkdir(mode=0o700, exist_ok=True)
+    password = _password(paths.redis_password)
+    make_keys(paths.etc / "keys")
+    write(paths.etc / "master", _yaml("master", master_options(settings, paths, password)))
+    write(paths.etc / "redis.conf", render_redis_conf(settings.ports["redis_port"], password))
+    for index, minion in enumerate(settings.minions):
+        make_host(paths.host_of(minion), minion, index)
+        paths.etc_of(minion).mkdir(parents=True, exist_ok=True)
+        write(paths.etc_of(minion) / "minion", _yaml("minion", minion_options(settings, paths, minion)))
+    # salt-call, with the environment sourced, is the first minion.
+    point(paths.etc / "minion", paths.etc_of(settings.minions[0]) / "minion")
+    point(paths.run / "redis-server", redis_server)
+    write(paths.env, render_env(settings, paths, programs, password))
+    return password
+
+
+def write(path: Path, content: str) -> None:
+    """Writes a file that its owner alone reads; it is there in full or as it was. Raises OSError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(content)
+    temporary.rename(path)
+
+
+def point(link: Path, target: Path) -> None:
+    """Makes ``link`` a symbolic link to ``target``, whatever it was. Raises OSError."""
+    temporary = link.with_name(f".{link.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.rename(link)
+
+
+def _password(path: Path) -> str:
+    if not path.exists():
+        write(path, secrets.token_hex(16) + "\n")
+    return path.read_text("utf-8").strip()
+
+
+def _yaml(name: str, options: Mapping[str, Any]) -> str:
+    return _HEADER.format(name=name) + yaml.safe_dump(dict(options), sort_keys=False, allow_unicode=True)

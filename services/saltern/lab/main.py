@@ -1,0 +1,253 @@
+"""``saltern lab``: a whole master and two minions on loopback, kept by supervisord, everything in one directory.
+
+``up`` starts what does not run, accepts the minions' keys, applies the example states; ``down`` ends everything and keeps the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from masterstore.store import Store
+from saltern.kit.config import ConfigError
+from saltern.kit.interrupts import INTERRUPTED
+from saltern.lab import files, settings
+from saltern.lab.errors import KeyStuckError, LabError
+from saltern.lab.leftovers import end_all, marked
+from saltern.lab.minions import accept_keys, master, wheel_of
+from saltern.lab.plan import LOOPBACK, Paths, Program, Settings, programs
+from saltern.lab.ports import check_free
+from saltern.lab.readiness import Readiness, log_sizes
+from saltern.lab.redis_server import find_redis_server, redis_url
+from saltern.lab.supervisor import Supervisor, clean_environment, render, wait_until
+
+_DEFAULT_DIR = ".lab"
+
+#: Seconds that supervisord has to stop all programs: each may take its 15, most take less than one.
+_DOWN_SECONDS = 90.0
+
+#: Seconds that minions have to answer one test.ping.
+_PING_SECONDS = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0: done; 1: the lab did not start or stop, the reason on stderr; else that of `salt '*' state.apply`."""
+    flags = _parser().parse_args(argv)
+    lab = Lab(Paths(flags.dir.absolute()), Path(sys.executable).parent)
+    try:
+        with _alone(lab.paths, make=flags.command == "up"):
+            code: int = flags.run(lab, flags)
+        return code
+    except (LabError, ConfigError) as error:
+        sys.stderr.write(f"saltern lab: {error}\n")
+    except OSError as error:
+        sys.stderr.write(f"saltern lab: {error.filename}: {error.strerror}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("\nsaltern lab: interrupted\n")
+        return INTERRUPTED
+    return 1
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One lab and the programs that it is made with."""
+
+    paths: Paths
+    #: Directory of python, salt and saltern.
+    programs: Path
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Its supervisord."""
+        return Supervisor(self.paths, self.programs)
+
+
+def up(lab: Lab, flags: argparse.Namespace) -> int:
+    """``saltern lab up``."""
+    paths, supervisor = lab.paths, lab.supervisor
+    last = settings.load(paths.settings)
+    chosen = settings.settle(settings.wishes(flags), last)
+    rows = programs(chosen)
+    running = supervisor.pid() is not None
+    if running:
+        _check_same(paths, last, chosen)
+    missing = _missing(rows, supervisor) if running else list(rows)
+    if not running:
+        _end_leftovers(paths)
+    check_free(missing)
+    password = files.write_all(chosen, paths, find_redis_server(), lab.programs)
+    files.write(paths.run / "supervisord.conf", render(rows, str(supervisor.socket), LOOPBACK))
+    files.write(paths.settings, settings.dump(chosen))
+    _say(f"the lab in {paths.root} {'runs' if running else 'starts'}: {', '.join(row.name for row in rows)}")
+    try:
+        sizes = log_sizes(paths, rows)
+        _start(supervisor, missing, running=running)
+        store = Store.open(redis_url(chosen.ports["redis_port"], password), client_name="lab")
+        _bring_up(lab, chosen, rows, Readiness(supervisor, store, paths, sizes, flags.wait))
+    except KeyStuckError:
+        raise
+    except BaseException:
+        # A lab that this command has not started is left as it was found.
+        if not running:
+            _stop(paths, supervisor)
+        raise
+    code = 0 if flags.no_apply else _apply(lab)
+    _say(_closing(paths, chosen))
+    return code
+
+
+def down(lab: Lab, flags: argparse.Namespace) -> int:
+    """``saltern lab down``."""
+    if lab.supervisor.pid() is None and not marked(lab.paths):
+        _say(f"no lab runs in {lab.paths.root}")
+        return 0
+    _stop(lab.paths, lab.supervisor)
+    _say(f"the lab in {lab.paths.root} has ended; its data is kept, rm -r removes it")
+    return 0
+
+
+def _check_same(paths: Paths, last: Settings | None, chosen: Settings) -> None:
+    """Raises LabError where the lab that runs is not the one that is asked for."""
+    if last is None:
+        raise LabError(f"a lab runs in {paths.root}, yet {paths.settings} is gone: `saltern lab down` ends it")
+    different = settings.differences(last, chosen)
+    if different:
+        raise LabError(
+            f"the lab in {paths.root} runs with {', '.join(different)}. `saltern lab down` ends it; then start it so"
+        )
+
+
+def _missing(rows: Sequence[Program], supervisor: Supervisor) -> list[Program]:
+    states = supervisor.states()
+    return [row for row in rows if row.name not in states or not states[row.name].under_way]
+
+
+def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> None:
+    if not running:
+        supervisor.start()
+        return
+    for row in missing:
+        _say(f"{row.name} does not run; it is started")
+        supervisor.start_program(row)
+
+
+def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:
+    """Roles, then keys, then minions. Raises LabError."""
+    paths, seconds = lab.paths, ready.seconds
+    ready.wait_for([row for row in rows if not row.minion])
+    _say("the master is ready")
+    with master(paths) as control:
+        accepted = accept_keys(wheel_of(control), paths, chosen.minions, seconds)
+    _say(f"accepted the keys of {', '.join(accepted)}" if accepted else "the minions' keys are accepted already")
+    ready.wait_for([row for row in rows if row.minion])
+    if not wait_until(lambda: _answering(lab, chosen.minions) >= set(chosen.minions), seconds):
+        silent = sorted(set(chosen.minions) - _answering(lab, chosen.minions))
+        logs = ", ".join(str(paths.log_of(f"minion-{minion}")) for minion in silent)
+        raise LabError(f"no answer to test.ping from {', '.join(silent)} within {seconds:g} s; see {logs}")
+    _say(f"the minions answer: {', '.join(chosen.minions)}")
+
+
+def _answering(lab: Lab, minions: Sequence[str]) -> set[str]:
+    words = ["-L", ",".join(minions), "test.ping", "--out=json", "--static", f"--timeout={_PING_SECONDS}"]
+    done = subprocess.run(
+        _salt(lab, *words), env=_environment(lab), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    try:
+        answers = json.loads(done.stdout)
+    except ValueError:
+        # Nobody has answered, or the command has failed: it is asked again until the time is over.
+        return set()
+    return {minion for minion, answer in answers.items() if answer is True} if isinstance(answers, dict) else set()
+
+
+def _apply(lab: Lab) -> int:
+    _say("$ salt '*' state.apply")
+    return subprocess.run(_salt(lab, "*", "state.apply"), env=_environment(lab), check=False).returncode
+
+
+def _salt(lab: Lab, *words: str) -> list[str]:
+    return [str(lab.programs / "salt"), "--config-dir", str(lab.paths.etc), *words]
+
+
+def _environment(lab: Lab) -> dict[str, str]:
+    return clean_environment(os.environ, lab.paths.root, lab.programs)
+
+
+def _stop(paths: Paths, supervisor: Supervisor) -> None:
+    """Ends everything of the lab and returns when it is gone. Raises LabError that names what stays."""
+    pid = supervisor.pid()
+    if pid is not None:
+        supervisor.shut_down()
+        if not wait_until(lambda: pid not in marked(paths), _DOWN_SECONDS):
+            _say(f"supervisord ({pid}) does not end; its programs are ended one by one")
+    _end_leftovers(paths)
+    supervisor.forget_socket()
+
+
+def _end_leftovers(paths: Paths) -> None:
+    found = marked(paths)
+    if not found:
+        return
+    _say(f"ends processes that the lab has left behind: {', '.join(map(str, found))}")
+    stay = end_all(paths)
+    if stay:
+        raise LabError(f"processes of the lab that do not end: {', '.join(map(str, stay))}")
+
+
+@contextlib.contextmanager
+def _alone(paths: Paths, *, make: bool) -> Iterator[None]:
+    """One command at a time works on a lab. Raises LabError while another one does."""
+    if make:
+        paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not paths.root.is_dir():
+        yield
+        return
+    with (paths.root / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LabError(f"another `saltern lab` is at work in {paths.root}") from error
+        yield
+
+
+def _closing(paths: Paths, chosen: Settings) -> str:
+    return f"""
+Try:
+  . {shlex.quote(str(paths.env))}
+  salt '*' test.ping
+  salt {chosen.minions[0]} state.apply test=True
+  salt-run jobs.list_jobs
+`saltern lab down` ends the lab."""
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="saltern lab", description="A whole master with minions on loopback.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="up|down")
+    start = commands.add_parser("up", help="start what does not run, and apply the states")
+    settings.add_flags(start)
+    start.add_argument("--no-apply", action="store_true", help="apply no states")
+    start.add_argument(
+        "--wait", type=float, default=60.0, metavar="SEC", help="seconds for each step of the start (default: 60)"
+    )
+    start.set_defaults(run=up)
+    stop = commands.add_parser("down", help="end everything; data is kept")
+    stop.set_defaults(run=down)
+    for one in (start, stop):
+        one.add_argument(
+            "--dir", type=Path, default=Path(_DEFAULT_DIR), metavar="DIR", help=f"the lab (default: {_DEFAULT_DIR})"
+        )
+    return parser

@@ -1,0 +1,93 @@
+"""The lab's own minions at the master: their keys are accepted, and they answer."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import zmq
+
+from saltern.kit.config import ConfigError, load_master
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout, connect_control
+from saltern.lab.errors import KeyStuckError, LabError
+from saltern.lab.plan import Paths
+
+#: Calls a wheel function with these named arguments.
+Wheel = Callable[..., Any]
+
+#: Seconds between two looks at the keys.
+_LOOK = 0.2
+
+#: Seconds that the master has for one answer.
+_PATIENCE = 15.0
+
+#: Lists of keys that a minion does not get out of by itself.
+_STUCK: Mapping[str, str] = {"minions_rejected": "rejected", "minions_denied": "denied"}
+
+
+@contextlib.contextmanager
+def master(paths: Paths) -> Iterator[ControlClient]:
+    """The lab's master, as salt-key speaks to it. Raises LabError for what goes wrong there while the block runs."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    client = None
+    try:
+        # The environment may speak of another master.
+        options = load_master(str(paths.etc), env={})
+        client = connect_control(options, config_dir=str(paths.etc), context=context)
+        yield client
+    except (ConfigError, ControlError, ControlTimeout) as error:
+        raise LabError(f"the lab's master: {error}") from error
+    finally:
+        if client is not None:
+            client.close()
+        context.term()
+
+
+def wheel_of(control: ControlClient) -> Wheel:
+    """The wheel behind a control connection."""
+    return lambda fun, **kwarg: control.call("wheel", timeout=_PATIENCE, fun=fun, kwarg=kwarg)
+
+
+def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:
+    """Accepts the keys of these minions as they come in, and no others; returns those that were not accepted before.
+
+    A key is accepted only if it is the one in the minion's own directory: the port is open to the whole machine.
+    Raises LabError for a key that was rejected or belongs to somebody else, and when the time is over.
+    """
+    deadline = time.monotonic() + seconds
+    accepted: list[str] = []
+    while True:
+        keys: dict[str, list[str]] = wheel("key.list_all")
+        for name, word in _STUCK.items():
+            for minion in set(minions) & set(keys.get(name, ())):
+                raise KeyStuckError(
+                    f"the key of {minion} is {word} at the master. `salt-key -d {minion}` (with {paths.env} sourced) "
+                    "forgets it; then `saltern lab up` again"
+                )
+        waiting = [minion for minion in minions if minion not in keys.get("minions", ())]
+        if not waiting:
+            return accepted
+        pending = [minion for minion in waiting if minion in keys.get("minions_pre", ())]
+        if pending:
+            _check_own(wheel, paths, pending)
+            wheel("key.accept", match=pending)
+            accepted += pending
+        elif time.monotonic() > deadline:
+            logs = ", ".join(str(paths.log_of(f"minion-{minion}")) for minion in waiting)
+            raise LabError(f"no key of {', '.join(waiting)} came to the master within {seconds:g} s; see {logs}")
+        else:
+            time.sleep(_LOOK)
+
+
+def _check_own(wheel: Wheel, paths: Paths, minions: Sequence[str]) -> None:
+    shown: dict[str, dict[str, str]] = wheel("key.key_str", match=list(minions))
+    for minion in minions:
+        sent = shown.get("minions_pre", {}).get(minion, "")
+        own = paths.pki_of(minion) / "minion.pub"
+        if sent.split() != own.read_text("utf-8").split():
+            raise LabError(
+                f"the key that waits for acceptance as {minion} is not the one in {own}: another minion calls itself "
+                f"{minion}. `salt-key -d {minion}` (with {paths.env} sourced) forgets it"
+            )

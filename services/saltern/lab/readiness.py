@@ -1,0 +1,98 @@
+"""Waits until the lab's programs say that they are ready, or says which do not, and why."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.store import Store
+from saltern.kit import probe
+from saltern.lab.errors import LabError
+from saltern.lab.plan import Paths, Program
+from saltern.lab.supervisor import Supervisor
+
+#: Seconds between two rounds of questions, and that each question may take.
+_ROUND = 0.1
+_QUESTION = 2.0
+
+#: Lines of a failed program's log that are shown.
+_TAIL_LINES = 8
+
+
+def log_sizes(paths: Paths, programs: Iterable[Program]) -> dict[str, int]:
+    """Where the logs end now: what programs said before is no reason of what happens next."""
+    return {one.name: _size(paths.log_of(one.name)) for one in programs}
+
+
+def why_not_ready(program: Program, store: Store) -> str | None:
+    """None when it is ready."""
+    if not program.health_port:
+        try:
+            store.ping()
+        except (StoreUnavailable, StoreError) as error:
+            return str(error)
+        return None
+    try:
+        return probe.ask(program.health_port, probe.READY, timeout=_QUESTION)
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer on its health port {program.health_port}: {error}"
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Waits for programs of one lab."""
+
+    supervisor: Supervisor
+    store: Store
+    paths: Paths
+    #: Where the logs ended before the start.
+    sizes: Mapping[str, int]
+    #: How long each wait may take.
+    seconds: float
+
+    def wait_for(self, programs: Iterable[Program]) -> None:
+        """Returns when all are ready. Raises LabError when one has ended for good, or when the time is over."""
+        deadline = time.monotonic() + self.seconds
+        waiting = list(programs)
+        while True:
+            reasons = {one.name: why for one in waiting if (why := why_not_ready(one, self.store))}
+            waiting = [one for one in waiting if one.name in reasons]
+            if not waiting:
+                return
+            ended = self._ended(reasons)
+            if ended:
+                raise LabError(self._report(ended, "does not stay up"))
+            if time.monotonic() > deadline:
+                raise LabError(self._report(reasons, f"is not ready after {self.seconds:g} s"))
+            time.sleep(_ROUND)
+
+    def _ended(self, names: Iterable[str]) -> dict[str, str]:
+        states = self.supervisor.states()
+        return {name: states[name].description for name in names if name in states and not states[name].under_way}
+
+    def _report(self, reasons: Mapping[str, str], what: str) -> str:
+        parts = []
+        for name, why in reasons.items():
+            log = self.paths.log_of(name)
+            tail = last_lines(log, self.sizes.get(name, 0))
+            parts.append(f"{name} {what}: {why}")
+            parts.append(f"  {log}" + (" ends:" if tail else " says nothing"))
+            parts += [f"  | {line}" for line in tail]
+        return "\n".join(parts)
+
+
+def last_lines(log: Path, start: int) -> list[str]:
+    """The last lines of what was written behind ``start``; of the whole file where it has been cut meanwhile."""
+    try:
+        content = log.read_bytes()
+    except OSError:
+        return []
+    return content[start if start <= len(content) else 0 :].decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

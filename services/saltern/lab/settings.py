@@ -1,0 +1,141 @@
+"""The settings of a lab: from the command line, else from the lab's last start, else the defaults."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saltern.lab.errors import LabError
+from saltern.lab.plan import PORTS, Settings, flag
+
+#: Both become names of files and of supervisord's programs.
+_MINION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+_DEFAULT_TREE = "examples/srv"
+_DEFAULT_MINIONS = ("web1", "web2")
+_DEFAULT_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line says; None where it says nothing."""
+
+    tree: Path | None = None
+    minions: tuple[str, ...] | None = None
+    workers: int | None = None
+    #: Added to every default port.
+    shift: int | None = None
+    ports: Mapping[str, int] | None = None
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The options of ``saltern lab up`` that become settings."""
+    parser.add_argument(
+        "--tree",
+        type=Path,
+        metavar="DIR",
+        help=f"directory with salt/, pillar/ and reactor/ (default: {_DEFAULT_TREE})",
+    )
+    parser.add_argument("--minions", metavar="IDS", help=f"separated by commas (default: {','.join(_DEFAULT_MINIONS)})")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"mworkers (default: {_DEFAULT_WORKERS})")
+    parser.add_argument("--shift", type=int, metavar="N", help="adds N to every default port")
+    for name, row in PORTS.items():
+        what = f"{row.meaning} {'each program, in a row' if not row.program else ''}".strip()
+        parser.add_argument(flag(name), type=int, metavar="PORT", help=f"{what} (default: {row.default})")
+
+
+def wishes(flags: argparse.Namespace) -> Wishes:
+    """What was given. Raises LabError for names that cannot be."""
+    return Wishes(
+        tree=flags.tree.absolute() if flags.tree else None,
+        minions=_minions(flags.minions) if flags.minions is not None else None,
+        workers=_workers(flags.workers) if flags.workers is not None else None,
+        shift=flags.shift,
+        ports={name: port for name in PORTS if (port := getattr(flags, name)) is not None},
+    )
+
+
+def settle(wanted: Wishes, last: Settings | None) -> Settings:
+    """The settings to start with; ``last`` are those of the lab's last start. Raises LabError for a tree that is none."""
+    shift = wanted.shift or 0
+    usual = {name: row.default + shift for name, row in PORTS.items()}
+    kept = last.ports if last is not None and wanted.shift is None else {}
+    tree = wanted.tree or (last.tree if last else Path(_DEFAULT_TREE).absolute())
+    if not (tree / "salt").is_dir():
+        raise LabError(f"{tree} holds no directory salt/: name a state tree with --tree DIR")
+    return Settings(
+        tree=tree,
+        minions=wanted.minions or (last.minions if last else _DEFAULT_MINIONS),
+        workers=wanted.workers or (last.workers if last else _DEFAULT_WORKERS),
+        ports={**usual, **kept, **(wanted.ports or {})},
+    )
+
+
+def dump(settings: Settings) -> str:
+    """Settings as JSON."""
+    values = {
+        "tree": str(settings.tree),
+        "minions": list(settings.minions),
+        "workers": settings.workers,
+        "ports": dict(settings.ports),
+    }
+    return json.dumps(values, indent=2) + "\n"
+
+
+def load(path: Path) -> Settings | None:
+    """The settings of the last start; None for a lab that never started. Raises LabError for a file that was spoilt."""
+    try:
+        values: Any = json.loads(path.read_text("utf-8"))
+        return Settings(
+            tree=Path(values["tree"]),
+            minions=_minions(",".join(values["minions"])),
+            workers=_workers(values["workers"]),
+            ports={name: int(values["ports"][name]) for name in PORTS},
+        )
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, LabError) as error:
+        raise LabError(
+            f"{path}: not the settings of a lab ({error!r}); remove it to start from the defaults"
+        ) from error
+
+
+def differences(running: Settings, wanted: Settings) -> list[str]:
+    """What is asked for and cannot be had while the lab runs with other settings."""
+    found = [
+        f"{name} {now}, not {then}"
+        for name, now, then in (
+            ("--tree", running.tree, wanted.tree),
+            ("--minions", ",".join(running.minions), ",".join(wanted.minions)),
+            ("--workers", running.workers, wanted.workers),
+        )
+        if now != then
+    ]
+    return found + [
+        f"{flag(name)} {running.ports[name]}, not {port}"
+        for name, port in wanted.ports.items()
+        if running.ports[name] != port
+    ]
+
+
+def _minions(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise LabError("--minions: name at least one, such as --minions web1,web2")
+    for name in names:
+        if not _MINION_NAME.fullmatch(name):
+            raise LabError(f"--minions: {name!r} is no name for a lab's minion: letters, digits, '.', '_' and '-'")
+    return names
+
+
+def _workers(number: int) -> int:
+    if not isinstance(number, int) or number < 1:
+        raise LabError(f"--workers: at least one is needed, not {number}")
+    return number

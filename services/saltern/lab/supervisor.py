@@ -1,0 +1,266 @@
+"""supervisord: its configuration, and how the lab speaks to it (XML-RPC on a Unix socket).
+
+The configuration holds no path but relative ones: supervisord reads ``%``, ``;``, ``#``, quotes and spaces in values in several
+ways, and a checkout's path may have any of them. It is started in the lab's directory instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import os
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+import xmlrpc.client
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.process import EX_CONFIG
+from saltern.lab.errors import LabError
+from saltern.lab.plan import Paths, Program
+
+#: Variable that marks every process of a lab with the lab's directory; its children inherit it.
+MARK = "SALTERN_LAB"
+
+#: A minion whose key was rejected, and a role that cannot use its configuration, do not come right by another start.
+_HOPELESS = (77, EX_CONFIG)
+
+#: Longest path of a Unix socket, less what supervisord puts behind it while it binds (a dot and its pid).
+_SOCKET_CHARS = 107 - 9
+
+#: Seconds that supervisord has to answer after its start.
+_START_SECONDS = 30.0
+
+#: Seconds between two looks at something that is waited for.
+_LOOK = 0.1
+
+#: States in which a program runs, or will by itself.
+_UNDER_WAY = frozenset({"RUNNING", "STARTING", "BACKOFF"})
+
+_NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
+
+
+@dataclass(frozen=True)
+class State:
+    """What supervisord says about a program."""
+
+    name: str
+    #: How its last end is described; means nothing for a program that is under way.
+    description: str
+
+    @property
+    def under_way(self) -> bool:
+        """False for a program that does not run and will not by itself."""
+        return self.name in _UNDER_WAY
+
+
+def render(programs: Iterable[Program], socket_path: str, health_host: str) -> str:
+    """supervisord.conf. ``socket_path`` is the one value that may be an absolute path."""
+    parts = [
+        "; Written by `saltern lab up`. Paths are relative to the lab's directory, in which supervisord is started.",
+        "[supervisord]",
+        "logfile=log/supervisord.log",
+        "logfile_maxbytes=5MB",
+        "logfile_backups=1",
+        "pidfile=run/supervisord.pid",
+        "childlogdir=log",
+        "",
+        "[unix_http_server]",
+        f"file={escape(socket_path)}",
+        "chmod=0700",
+        "",
+        "[rpcinterface:supervisor]",
+        "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
+    ]
+    groups: dict[str, list[str]] = {}
+    for priority, program in enumerate(programs, 1):
+        parts += ["", *_section(program, priority, health_host)]
+        groups.setdefault(program.group, []).append(program.name)
+    for priority, (group, names) in enumerate(groups.items(), 1):
+        parts += ["", f"[group:{group}]", f"programs={','.join(names)}", f"priority={priority}"]
+    return "\n".join(parts) + "\n"
+
+
+def _section(program: Program, priority: int, health_host: str) -> list[str]:
+    # Of minions alone: salt-call reads the same options and shows its log; the master's roles find it in etc/master.
+    environment = {"SALTERN_LOG_LEVEL": "info"} if program.minion else {}
+    if program.health_port:
+        environment |= {"SALTERN_HEALTH_HOST": health_host, "SALTERN_HEALTH_PORT": str(program.health_port)}
+    return [
+        f"[program:{program.name}]",
+        f"command={escape(' '.join(program.words))}",
+        f"priority={priority}",
+        "autorestart=unexpected",
+        f"exitcodes={','.join(str(code) for code in _HOPELESS)}",
+        "startsecs=1",
+        "startretries=3",
+        "stopwaitsecs=15",
+        # A minion's jobs are of its group.
+        "killasgroup=true",
+        "redirect_stderr=true",
+        f"stdout_logfile=log/{program.name}.log",
+        "stdout_logfile_maxbytes=5MB",
+        "stdout_logfile_backups=1",
+        *(
+            ["environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items())]
+            if environment
+            else []
+        ),
+    ]
+
+
+def escape(value: str) -> str:
+    """A value as supervisord's file takes it: it expands ``%``."""
+    return value.replace("%", "%%")
+
+
+def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dict[str, str]:
+    """What the lab's processes start with: nothing that a sourced ``.lab/env`` or the operator set for other masters."""
+    kept = {name: value for name, value in env.items() if not name.startswith(("SALTERN_", "SALT_", "SUPERVISOR_"))}
+    path = kept.get("PATH", os.defpath)
+    return kept | {MARK: str(root), "PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+
+
+def socket_path(paths: Paths) -> Path:
+    """Where supervisord listens: in the lab's directory, or, where that path is too long or not plain, in a short one."""
+    here = paths.run / "supervisor.sock"
+    # ';' and '#' begin comments; '%' can be escaped.
+    if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(mark in str(here) for mark in ";#\n"):
+        return here
+    digest = hashlib.sha256(os.fsencode(paths.root)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"saltern-lab-{os.geteuid()}-{digest}" / "supervisor.sock"
+
+
+def prepare_socket_directory(path: Path) -> None:
+    """Makes the directory of a socket that is not in the lab's own. Raises LabError where somebody else made it."""
+    directory = path.parent
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise LabError(
+            f"{directory} is not a directory of this user alone, and supervisord's socket must not be reached by "
+            "others: remove it, or put the lab elsewhere with --dir"
+        )
+
+
+class Supervisor:
+    """The supervisord of one lab, running or not."""
+
+    def __init__(self, paths: Paths, programs: Path) -> None:
+        """``programs``: the directory of ``saltern`` and ``supervisord``."""
+        self._paths = paths
+        self._programs = programs
+        self.socket = socket_path(paths)
+
+    def pid(self) -> int | None:
+        """Its process, None when it does not run."""
+        try:
+            return int(self._call("getPID"))
+        except _NO_ANSWER:
+            return None
+
+    def states(self) -> dict[str, State]:
+        """All programs by name. Raises LabError when supervisord does not answer."""
+        try:
+            found: list[dict[str, Any]] = self._call("getAllProcessInfo")
+        except _NO_ANSWER as error:
+            raise LabError(f"supervisord does not answer any more: {error}; see {self._log}") from error
+        return {
+            str(one["name"]): State(str(one["statename"]), str(one["spawnerr"] or f"exit status {one['exitstatus']}"))
+            for one in found
+        }
+
+    def start(self) -> None:
+        """Starts it with all programs. Raises LabError with what it said."""
+        program = self._programs / "supervisord"
+        if not program.exists():
+            raise LabError(f"no {program}: the package supervisor is missing; `make lab` installs what the lab needs")
+        prepare_socket_directory(self.socket)
+        command = [str(program), "-c", "run/supervisord.conf"]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self._paths.root,
+                env=clean_environment(os.environ, self._paths.root, self._programs),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_START_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"supervisord did not start within {_START_SECONDS:g} s; see {self._log}") from error
+        if done.returncode:
+            raise LabError(f"supervisord did not start: {done.stdout.strip()}")
+        if not wait_until(lambda: self.pid() is not None, _START_SECONDS):
+            raise LabError(f"supervisord did not answer within {_START_SECONDS:g} s; see {self._log}")
+
+    def start_program(self, program: Program) -> None:
+        """Starts one that does not run. Raises LabError."""
+        try:
+            self._call("startProcess", f"{program.group}:{program.name}", False)
+        except _NO_ANSWER as error:
+            raise LabError(f"{program.name} cannot be started: {error}; see {self._log}") from error
+
+    def forget_socket(self) -> None:
+        """Removes the directory that a socket outside of the lab's own had; call it when supervisord is gone."""
+        if self.socket.parent != self._paths.run:
+            self.socket.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                self.socket.parent.rmdir()
+
+    def shut_down(self) -> None:
+        """Asks it to stop all programs and to end; does not wait."""
+        try:
+            self._call("shutdown")
+        except _NO_ANSWER as error:
+            # It is down already, or on its way: the caller waits for its process.
+            if self.pid() is not None:
+                raise LabError(f"supervisord refuses to shut down: {error}; see {self._log}") from error
+
+    @property
+    def _log(self) -> Path:
+        return self._paths.log / "supervisord.log"
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(self.socket)) as proxy:
+            return getattr(proxy.supervisor, method)(*arguments)
+
+
+def wait_until(done: Callable[[], bool], seconds: float) -> bool:
+    """Whether ``done()`` became true in time."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK)
+    return True
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP on a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=10)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class _Transport(xmlrpc.client.Transport):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+        return _Connection(self._path)

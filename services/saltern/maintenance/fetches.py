@@ -1,0 +1,80 @@
+"""Fetches of Git remotes, and updates of users' backends, beside maintenance's loop: who is slow holds up neither the loop nor
+the lock of its replica."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from saltern.kit.tree_updates import Update, fetched
+from statecore.errors import StatecoreError
+from statecore.fileserver.users import UserFiles
+from statecore.gitrepos.mirror import Mirror
+
+_LOG = logging.getLogger("saltern.maintenance")
+
+
+@dataclass
+class Fetches:
+    """The remotes, when each is due, and the one round of fetches that may be going on."""
+
+    mirrors: Sequence[Mirror]
+    #: What fetches; it may take minutes.
+    fetch: Callable[[Sequence[Mirror]], list[Update]] = fetched
+    _due: dict[tuple[str, Path], float] = field(default_factory=dict)
+    _done: queue.SimpleQueue[list[Update]] = field(default_factory=queue.SimpleQueue)
+    _at_work: bool = False
+
+    def turn(self, now: float) -> list[Update]:
+        """What came of the last round, if it has ended; starts the next with remotes that are due. Seconds of one clock."""
+        ended: list[Update] = []
+        if self._at_work:
+            try:
+                ended = self._done.get_nowait()
+            except queue.Empty:
+                return []
+            self._at_work = False
+        due = [mirror for mirror in self.mirrors if self._due.get(_key(mirror), now) <= now]
+        if due:
+            for mirror in due:
+                self._due[_key(mirror)] = now + max(1, mirror.remote.update_interval)
+            self._at_work = True
+            # It ends with the process; git finishes by itself, and a mirror is as it was or as it is then.
+            threading.Thread(target=self._work, args=(due,), name="fetches", daemon=True).start()
+        return ended
+
+    def _work(self, due: Sequence[Mirror]) -> None:
+        ended: list[Update] = []
+        try:
+            ended = self.fetch(due)
+        finally:
+            self._done.put(ended)
+
+
+@dataclass
+class BackendUpdates:
+    """Users' backends of the file server, which are brought up to date in turn, one round at a time."""
+
+    backends: Sequence[UserFiles]
+    _round: threading.Thread | None = None
+
+    def turn(self) -> None:
+        """Starts a round, unless one goes on."""
+        if self.backends and (self._round is None or not self._round.is_alive()):
+            self._round = threading.Thread(target=self._work, name="backends", daemon=True)
+            self._round.start()
+
+    def _work(self) -> None:
+        for backend in self.backends:
+            try:
+                backend.update()
+            except StatecoreError as error:
+                _LOG.error("%s", error)
+
+
+def _key(mirror: Mirror) -> tuple[str, Path]:
+    return mirror.remote.role, mirror.place

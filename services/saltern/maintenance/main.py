@@ -1,0 +1,357 @@
+"""Maintenance: what has to happen by the clock. One row a task; of several replicas the one with the lock does the work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import zmq
+
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.events import EventKeeper
+from masterstore.keys import SCHEMA_VERSION
+from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
+from masterstore.store import Store
+from saltern.kit.bus import EventSender
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.links import LinkKeys
+from saltern.kit.reactor_rows import wanted_tags
+from saltern.kit.served_files import file_server
+from saltern.kit.service import Role, run_role, unusable
+from saltern.kit.tree_updates import mirrors, roots_changes, tidy
+from saltern.maintenance.fetches import BackendUpdates, Fetches
+from saltern.maintenance.scheduled import Due, ScheduledRunners
+from saltwire import tags
+from statecore.gitrepos.remotes import GITFS
+
+#: Seconds between looks at what is due; signals are noticed as often.
+_TICK = 0.5
+
+#: Milliseconds that the lock outlives its owner: another replica takes over after that.
+_LOCK_MS = 15_000
+
+_LOCK = "maintenance"
+
+#: The user that runners of the schedule are recorded under.
+_USER = "schedule"
+
+#: Seconds that the master has to take a runner of the schedule; less than the lock lasts.
+_PATIENCE = 5.0
+
+#: Seconds between changes of the counts of keys by state.
+_COUNT_EVERY = 15.0
+
+#: Seconds between looks at the schema of Redis.
+_LOOK_AT_SCHEMA_EVERY = 3600.0
+
+#: A minion that works on a job is lost after so many presence windows without a word, but not before so many seconds.
+_SILENCES, _SHORTEST_SILENCE = 3, 600
+
+#: Seconds between looks for what mirrors no longer need.
+_TIDY_EVERY = 3600.0
+
+#: Milliseconds for which a job that has ended is kept with ``job_cache: False``: `salt` looks once more before it ends.
+_UNCACHED_MS = 300_000
+
+
+@dataclass
+class Chores:
+    """What tasks work with."""
+
+    role: Role
+    store: Store
+    fire: Callable[[str, Mapping[str, object]], bool]
+    scheduled: ScheduledRunners
+    #: (runner, fields) -> the master's answer. Raises ControlError, ControlTimeout.
+    start: Callable[[Due], Mapping[str, Any]]
+    #: The token of the lock, while this replica has it.
+    token: int = 0
+    #: Minions that were present at the last round; None before the first.
+    present: frozenset[str] | None = None
+    #: JID -> last sign of life of runners that were silent at the last round.
+    silent: Mapping[str, int] = field(default_factory=dict)
+    fetches: Fetches = field(default_factory=lambda: Fetches(()))
+    backends: BackendUpdates = field(default_factory=lambda: BackendUpdates(()))
+    #: Remote -> why it could not be fetched last; said once.
+    unfetched: dict[str, str] = field(default_factory=dict)
+
+
+Work: TypeAlias = Callable[[Chores], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row of TASKS."""
+
+    #: Seconds between two runs.
+    period: Callable[[MasterOptions], float]
+    work: Work
+
+
+def rotate_keys(chores: Chores) -> None:
+    """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
+    options, now = chores.role.options, time.time()
+    epochs = chores.store.epochs.current()
+    fence = (_LOCK, chores.token)
+    # Whoever was paused in between and has lost the lock changes nothing.
+    overdue = now - epochs.aes_since >= options.aes_rotation_interval
+    if overdue and chores.store.epochs.rotate_aes(fence) != epochs.aes:
+        chores.role.metrics.aes_rotations.inc()
+        chores.fire("key", {"rotate_aes_key": True})
+        chores.role.log.info("the key of publications was rotated")
+    overdue = now - epochs.session_since >= options.publish_session
+    if overdue and chores.store.epochs.rotate_session(fence) != epochs.session:
+        chores.role.log.info("session keys were rotated")
+
+
+def expire_jobs(chores: Chores) -> None:
+    """Trims indexes of jobs whose time to live is over (Redis itself drops the jobs), and holds the cache to its budget."""
+    options, log, budget, now_ms = (
+        chores.role.options,
+        chores.role.log,
+        chores.store.job_budget,
+        int(time.time() * 1000),
+    )
+    trimmed = chores.store.jobs.expire(now_ms, options.keep_jobs_seconds)
+    if trimmed:
+        log.info("%d jobs left the job cache", trimmed)
+    budget.forget(now_ms, options.keep_jobs_seconds)
+    if not options.job_cache and (dropped := budget.drop_ended(now_ms - _UNCACHED_MS).jobs):
+        log.info("%d jobs that had ended were dropped (job_cache is off)", dropped)
+    if options.job_cache_bytes:
+        evicted = budget.evict(options.job_cache_bytes)
+        if evicted.jobs:
+            chores.role.metrics.jobs_evicted.inc(evicted.jobs)
+            log.warning("%d jobs were dropped, the oldest, for job_cache_bytes: %d bytes", evicted.jobs, evicted.bytes)
+    held = budget.bytes()
+    chores.role.metrics.jobs_bytes.set(held)
+    if 0 < options.job_cache_bytes < held:
+        log.error(
+            "the job cache has %d bytes, more than job_cache_bytes: what is left is waited for, or the next round's",
+            held,
+        )
+
+
+def look_at_schema(chores: Chores) -> None:
+    """Says which version of the keys Redis is of, and what to do about another than this."""
+    said = chores.store.schema.begin()
+    if said < SCHEMA_VERSION:
+        text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"
+        chores.role.log.warning(text, said, SCHEMA_VERSION)
+    elif said > SCHEMA_VERSION:
+        chores.role.log.error(
+            "Redis is of schema %d, and this version knows %d: use the newer one", said, SCHEMA_VERSION
+        )
+
+
+def settle_jobs(chores: Chores) -> None:
+    """Gives up minions whose time for a job is over, and those that fell silent over one."""
+    now_ms = int(time.time() * 1000)
+    settled = chores.store.jobs.settle(now_ms, now_ms - _silence_ms(chores.role.options))
+    for state, count in (("expired", settled.expired), ("lost", settled.lost)):
+        if count:
+            chores.role.metrics.lives_ended.labels(state).inc(count)
+            chores.role.log.info("%d minions are %s to their jobs", count, state)
+
+
+def _silence_ms(options: MasterOptions) -> int:
+    """Milliseconds of silence after which a minion that works on a job is lost: several of its signs would have come."""
+    return max(_SILENCES * options.presence_window, _SHORTEST_SILENCE) * 1000
+
+
+def end_lost_runners(chores: Chores) -> None:
+    """Ends jobs of runners that died with their worker. Twice silent: while Redis was away nobody could give a sign."""
+    now = chores.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
+    before, chores.silent = chores.silent, now
+    why = f"nothing was heard of it for more than {SILENT_AFTER:g} seconds; its process was killed, or its machine is gone"
+    for jid in [jid for jid, sign in now.items() if before.get(jid) == sign]:
+        lost = chores.store.runner_jobs.lose(jid, why, ttl=chores.role.options.keep_jobs_seconds)
+        if lost is not None:
+            chores.fire(tags.run_ret(jid), lost)
+            chores.role.log.error("a runner was lost", extra={"jid": jid})
+
+
+def start_scheduled(chores: Chores, due: Sequence[Due]) -> None:
+    """Starts runners whose time has come."""
+    for each in due:
+        if chores.store.locks.newest(_LOCK) != chores.token:
+            chores.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
+            continue
+        try:
+            job = chores.start(each)
+        except (ControlError, ControlTimeout) as error:
+            chores.role.log.error("the job %s of the schedule was not started: %s", each.name, error)
+            continue
+        chores.scheduled.began(each, str(job["jid"]))
+        chores.role.log.info("%s, as the schedule's job %s asks", each.fun, each.name, extra={"jid": job["jid"]})
+
+
+def presence(chores: Chores) -> None:
+    """Fires who is present, and who came or went since the last round (protocol section 10.2)."""
+    options = chores.role.options
+    now = frozenset(chores.store.presence.present(int((time.time() - options.presence_window) * 1000)))
+    before, chores.present = chores.present, now
+    chores.role.metrics.minions_present.set(len(now))
+    if not options.presence_events:
+        return
+    if before is not None and before != now:
+        chores.fire(tags.PRESENCE_CHANGE, {"new": sorted(now - before), "lost": sorted(before - now)})
+    chores.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
+
+
+def fetch_remotes(chores: Chores) -> None:
+    """Tells what came of fetches of Git remotes, and starts those that are due."""
+    log = chores.role.log
+    updates = chores.fetches.turn(time.monotonic())
+    for update in updates:
+        name = update.mirror.remote.id
+        if update.error and chores.unfetched.get(name) != update.error:
+            log.error("%s; what was fetched before stays", update.error)
+        elif not update.error and name in chores.unfetched:
+            log.warning("%s can be fetched again", update.mirror.remote.shown)
+        if update.changed:
+            log.info("%s was fetched: it is another", update.mirror.remote.shown)
+        chores.unfetched.pop(name, None)
+        if update.error:
+            chores.unfetched[name] = update.error
+    served = [update for update in updates if update.mirror.remote.role == GITFS]
+    if served and chores.role.options.fileserver_events:
+        changed = any(update.changed for update in served)
+        chores.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
+
+
+def look_at_roots(chores: Chores) -> None:
+    """Fires what changed in file_roots, where somebody wants to know."""
+    options = chores.role.options
+    if not options.fileserver_events or "roots" not in options.fileserver_backend:
+        return
+    try:
+        chores.fire(tags.fileserver_update("roots"), roots_changes(options))
+    except OSError as error:
+        chores.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
+
+
+def update_backends(chores: Chores) -> None:
+    """Has users' backends of the file server bring themselves up to date."""
+    chores.backends.turn()
+
+
+def tidy_mirrors(chores: Chores) -> None:
+    """Removes what mirrors no longer need."""
+    tidy(chores.role.options)
+
+
+def count_keys(chores: Chores) -> None:
+    """Measures minion keys by state."""
+    for state, ids in chores.store.minion_keys.all().items():
+        chores.role.metrics.minions.labels(state).set(len(ids))
+
+
+TASKS: Mapping[str, Task] = {
+    "fetch_remotes": Task(lambda options: _TICK, fetch_remotes),
+    "look_at_roots": Task(lambda options: options.roots_update_interval, look_at_roots),
+    "update_backends": Task(lambda options: options.fileserver_users_interval, update_backends),
+    "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
+    "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
+    "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
+    "look_at_schema": Task(lambda options: _LOOK_AT_SCHEMA_EVERY, look_at_schema),
+    "settle_jobs": Task(lambda options: options.loop_interval, settle_jobs),
+    "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
+    "presence": Task(lambda options: options.loop_interval, presence),
+    "count_keys": Task(lambda options: _COUNT_EVERY, count_keys),
+}
+
+
+@dataclass
+class Schedule:
+    """When each task is due; all times are of one monotonic clock."""
+
+    options: MasterOptions
+    due: dict[str, float] = field(default_factory=dict)
+
+    def take(self, now: float) -> list[str]:
+        """Names of the tasks that are due; each is due again a period later."""
+        names = [name for name in TASKS if self.due.get(name, now) <= now]
+        for name in names:
+            self.due[name] = now + TASKS[name].period(self.options)
+        return names
+
+
+def turn(chores: Chores, schedule: Schedule, owner: str) -> None:
+    """One look at the clock: what is due is done by the replica that has the lock. Raises StoreError."""
+    store = chores.store
+    token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
+    due = list(chores.scheduled.due(store.runner_jobs.running() if chores.role.options.schedule else ()))
+    if token is None:
+        return
+    chores.token = token
+    start_scheduled(chores, due)
+    for name in schedule.take(time.monotonic()):
+        try:
+            TASKS[name].work(chores)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            # What one task cannot read does not stop the others.
+            chores.role.log.error("%s: %s", name, error)
+
+
+def _loop(role: Role) -> None:
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="maintenance")
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    keys = LinkKeys.load(role.keys)
+    keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
+    sender = EventSender(context, role.options, keys, keeper)
+    control = ControlClient(context, role.options, keys)
+
+    def start(due: Due) -> Mapping[str, Any]:
+        job: Mapping[str, Any] = control.call(
+            "runner",
+            timeout=_PATIENCE,
+            fun=due.fun,
+            arg=due.arg,
+            kwarg=due.kwarg,
+            request_id=due.request_id,
+            user=_USER,
+        )
+        return job
+
+    chores = Chores(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
+    chores.fetches = Fetches(mirrors(role.options))
+    chores.backends = BackendUpdates(file_server(role.options).users)
+    schedule = Schedule(role.options)
+    owner = f"{socket.gethostname()}-{os.getpid()}"
+    role.watch_redis(store.unready)
+    role.watch_faults(store.faults)
+    away = False
+    try:
+        while role.running():
+            try:
+                turn(chores, schedule, owner)
+                away = False
+            except StoreError as error:
+                # A key that another hand made something else of is waited for, too: nothing else would mend it.
+                if not away:
+                    role.log.error("%s; tasks wait until it is back", error)
+                away = True
+            time.sleep(_TICK)
+        if not away:
+            with contextlib.suppress(StoreError):
+                # It ends by itself, too.
+                store.locks.release(_LOCK, owner)
+    finally:
+        sender.close()
+        control.close()
+        context.term()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern maintenance``."""
+    return run_role("maintenance", _loop, argv)

@@ -1,0 +1,133 @@
+"""Signing in until the master says yes, or it is clear that it will not."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from saltern.kit.health import Health
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.process import Stop
+from saltern.minion.channel import sign_in_once
+from saltern.minion.identity import Identity
+from saltern.minion.masters import address
+from saltwire.handshake import Answer, Credentials, Outcome
+from saltwire.zmq.req import RequestSocket
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds of a pause between two looks at whether the minion is to end.
+_TICK = 0.25
+
+
+class Ended(Exception):
+    """The minion was asked to end while it waited."""
+
+
+class Rejected(Exception):
+    """The master does not want this minion."""
+
+
+class NoMaster(Exception):
+    """This master does not let the minion in now: another one may. str() says why."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What every wait of the main process looks at."""
+
+    stop: Stop
+    health: Health
+
+    def ended(self) -> bool:
+        """Whether the minion is to end. Counts as a sign of life."""
+        self.health.turn()
+        return self.stop.requested
+
+    def wait(self, seconds: float) -> None:
+        """Raises Ended when the minion is asked to end meanwhile."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self.ended():
+                raise Ended
+            time.sleep(min(left, _TICK))
+
+
+class Admission:
+    """Signs in at one master."""
+
+    def __init__(
+        self, requests: RequestSocket, options: MinionOptions, identity: Identity, turn: Turn, *, patient: bool
+    ) -> None:
+        """``patient``: there is no other master, so this one is waited for."""
+        self._requests = requests
+        self._options = options
+        self._identity = identity
+        self._turn = turn
+        self._patient = patient
+
+    def sign_in(self) -> Credentials:
+        """Tries until the master says yes. Raises Rejected, Ended; NoMaster at the first other answer if there are more masters."""
+        self._resolve()
+        pause = float(self._options.acceptance_wait_time)
+        told = None
+        while True:
+            self._identity.renew()
+            answer = sign_in_once(
+                self._requests, self._options, self._identity, self._options.grains, self._waits(), self._turn.wait
+            )
+            if answer.credentials is not None:
+                _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
+                return answer.credentials
+            self._give_up(answer)
+            if told != answer.outcome:
+                told = answer.outcome
+                _LOG.log(_severity(answer), "no sign-in yet: %s", answer.reason, extra={"minion": self._identity.id})
+            self._turn.wait(pause)
+            if self._options.acceptance_wait_time_max:
+                pause = min(pause * 1.5, float(self._options.acceptance_wait_time_max))
+
+    def _give_up(self, answer: Answer) -> None:
+        if not self._patient:
+            raise NoMaster(answer.reason)
+        if answer.outcome is Outcome.REJECTED and not self._options.rejected_retry:
+            raise Rejected(answer.reason)
+        if answer.outcome is Outcome.WRONG_MASTER:
+            raise Rejected(f"{answer.reason}; remove minion_master.pub from pki_dir if the new master is the right one")
+
+    def _waits(self) -> Iterator[float]:
+        """Seconds before a sign-in is sent again. The minion is asked to end, and is known to live, between two of them too."""
+        for _ in range(self._options.auth_tries if self._patient else 1):
+            if self._turn.ended():
+                raise Ended
+            yield float(self._options.auth_timeout)
+
+    def _resolve(self) -> None:
+        """Waits for the master's name to have an address. Raises NoMaster, Rejected."""
+        host = address(str(self._options.master), self._options.master_port)[0].strip("[]")
+        tries = 0
+        while why := _unknown(host):
+            tries += 1
+            said = f"the master '{host}' has no address: {why}"
+            if not self._patient:
+                raise NoMaster(said)
+            if not self._options.retry_dns or tries == self._options.retry_dns_count:
+                raise Rejected(f"{said}; set master in the minion's configuration")
+            _LOG.error("%s; looked for again in %g seconds", said, self._options.retry_dns)
+            self._turn.wait(float(self._options.retry_dns))
+
+
+def _unknown(host: str) -> str:
+    """Why a name has no address; empty where it has one."""
+    try:
+        socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        return str(getattr(error, "strerror", None) or error)
+    return ""
+
+
+def _severity(answer: Answer) -> int:
+    return logging.WARNING if answer.outcome is Outcome.PENDING else logging.ERROR

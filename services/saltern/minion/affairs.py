@@ -1,0 +1,154 @@
+"""What a minion has once, however many masters: its schedule, its beacons, its socket for jobs and salt-call.
+
+Where a minion is connected to several masters at once, each by a process of its own, the process that holds a lock has these;
+when it ends, or its master is away, another one takes them over: scheduled states would wait for a master that is gone.
+Source: salt/minion.py, whose schedule is one for all masters, and whose beacons have a leader.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion.control import ControlSocket
+from saltern.minion.duties import Duties
+
+_LOG = logging.getLogger("saltern.minion")
+
+_LOCK = "leader.lock"
+
+#: Seconds between two tries to become the process that has them.
+_EVERY = 1.0
+
+#: Seconds that the master of the process that has them may be away before others get their turn, and for how long they have it.
+#: Where all masters are away the turns grow.
+PATIENCE, _MOST_PATIENCE, _OTHERS_TURN = 5.0, 80.0, 3.0
+
+Send = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+class Affairs:
+    """Lives as long as the process, whichever master it speaks to."""
+
+    def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:
+        """``shared``: other processes of this minion want them, too. ``start``: a word that each start of the minion has anew."""
+        self._options = options
+        self._start = start
+        self._patience = PATIENCE
+        self._deaf_since: float | None = None
+        #: What this process had of them before: a schedule goes on where it was.
+        self._former: Duties | None = None
+        self._lock = -1
+        self._next_try = 0.0 if shared else None
+        self._send: Send = _nobody
+        self._control: ControlSocket | None = None
+        self.duties: Duties | None = None
+        if not shared:
+            self._take()
+
+    def speak_through(self, send: Send) -> None:
+        """Events go this way from now on. Who says so has a preloaded process of its own: that of the master before is gone."""
+        self._send = send
+        if self.duties is not None:
+            self.duties.lost()
+
+    def claim(self) -> bool:
+        """Takes them if nobody has them; True when they became ours just now."""
+        if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
+            return False
+        self._next_try = time.monotonic() + _EVERY
+        if not self._locked():
+            return False
+        self._take()
+        return True
+
+    def give_up(self, *, hears: bool, now: float) -> bool:
+        """Leaves them to others where the master has been away for a while; True when it did so just now.
+
+        ``hears``: whether there is a connection to the master. ``now``: monotonic seconds.
+        """
+        if self.duties is None or self._next_try is None:
+            return False
+        if hears:
+            self._deaf_since, self._patience = None, PATIENCE
+            return False
+        if self._deaf_since is None:
+            self._deaf_since = now
+        if now - self._deaf_since < self._patience:
+            return False
+        self._patience = min(2 * self._patience, _MOST_PATIENCE)
+        self._deaf_since, self._next_try = None, now + _OTHERS_TURN
+        self.duties.lost()
+        self.duties = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        return True
+
+    def register(self, poller: zmq.Poller) -> None:
+        """What ``serve`` wants to know of."""
+        if self._control is not None:
+            self._control.register(poller)
+
+    def serve(self, ready: Mapping[Any, int]) -> None:
+        """Answers jobs and salt-call."""
+        if self._control is not None and self.duties is not None:
+            self._control.serve(ready, self.duties.answer)
+
+    def close(self) -> None:
+        """Leaves them to others."""
+        if self._control is not None:
+            self._control.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+
+    def _locked(self) -> bool:
+        if self._lock < 0:
+            Path(self._options.cachedir).mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(Path(self._options.cachedir) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _led_before(self) -> bool:
+        """Whether some process of this start had them already; from now on one has."""
+        if self._lock < 0:
+            return False
+        mark = self._start.encode()
+        known = os.pread(self._lock, len(mark) + 1, 0)
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, mark, 0)
+        return bool(mark) and known == mark
+
+    def _take(self) -> None:
+        led = self._led_before()
+        if self._former is None:
+            self._former = Duties(self._options, lambda events: self._send(events))
+        if led:
+            self._former.go_on()
+        self.duties = self._former
+        directory = Path(self._options.cachedir)
+        try:
+            self._control = ControlSocket(directory)
+        except OSError as error:
+            # A file system that takes no sockets: the minion works without.
+            _LOG.error(
+                "no socket in cachedir: %s: %s; schedule.*, beacons.* and beacons do not work",
+                directory,
+                error.strerror,
+            )
+
+
+def _nobody(events: Sequence[Mapping[str, Any]]) -> None:
+    _LOG.warning("%d events are lost: no master is spoken to", len(events))

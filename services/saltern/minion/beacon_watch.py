@@ -1,0 +1,63 @@
+"""The process that beacons look in: forked from the preloaded one when there is a beacon, gone when there is none.
+
+Once a second it goes to the main process with what was seen, and learns what to look at.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.minion.control import NobodyThere, ask
+from statecore.beacon_runs import BeaconRuns
+from statecore.running_jobs import ProcDirectory
+from statecore.runtime import Runtime
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds between two looks: Salt's loop_interval.
+_LOOK = 1.0
+
+#: Seconds that the main process has to answer; it may be signing in.
+_PATIENCE = 300.0
+
+_STATE_RUN = re.compile(r"state\b")
+
+
+def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
+    """Looks until there is no beacon any more, or the minion that it looks for is gone."""
+    runs = BeaconRuns(runtime.loader, runtime.context)
+    procs = ProcDirectory(cachedir / "proc")
+    turn(runs, lambda request: ask(cachedir, request, _PATIENCE), lambda: _states_run(procs), parent)
+
+
+def turn(
+    runs: BeaconRuns,
+    ask_minion: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    states_run: Callable[[], bool],
+    parent: int,
+) -> None:
+    """The loop of ``watch``: asks, looks, waits."""
+    events: list[dict[str, Any]] = []
+    done: list[str] = []
+    while os.getppid() == parent:
+        try:
+            beacons = ask_minion({"area": "beacons", "verb": "look", "events": events, "done": done})["beacons"]
+        except NobodyThere as error:
+            _LOG.info("beacons end: %s", error)
+            return
+        if not any(name != "enabled" for name in beacons):
+            return
+        began = time.monotonic()
+        events, done = runs.turn(beacons, began, states_run)
+        if not done:
+            time.sleep(max(0.0, began + _LOOK - time.monotonic()))
+
+
+def _states_run(procs: ProcDirectory) -> bool:
+    return any(_STATE_RUN.match(str(job.get("fun"))) for job in procs.running())

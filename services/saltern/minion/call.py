@@ -1,0 +1,228 @@
+"""``salt-call``: runs a function on this host, with the master's files and pillar or (``--local``) without a master."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.arguments import parse_arguments, value_of
+from saltern.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, run_command
+from saltern.kit.documentation import documentation
+from saltern.kit.executors import add_executor_flags, executors
+from saltern.kit.logs import configure
+from saltern.kit.minion_options import MinionOptions, extension_directory, load_minion
+from saltern.kit.options_reading import as_opts
+from saltern.kit.output.flags import Printer, add_output_flags
+from saltwire.jid import new_jid
+from statecore.calls import Returned
+from statecore.errors import StatecoreError
+from statecore.return_delivery import named
+from statecore.runtime import Runtime, local_runtime
+
+#: What speaks to the master: sockets and cryptography, which --local need not load.
+_REMOTE = "saltern.minion.call_remote"
+
+#: What asks the minion that runs on this host.
+_MINION = "saltern.minion.remote"
+
+#: What knows the jobs of this host, and the functions that without a master are not worth loading it for: they run nothing that
+#: others would have to know of.
+_PROCS = "saltern.minion.call_jobs"
+_ALONE = ("test.", "grains.", "config.", "pillar.", "match.", "sys.")
+
+_USAGE = "salt-call [options] <function> [arguments]"
+
+#: Exit code of salt-call for a function that does not exist, as Salt's.
+_EX_UNKNOWN_FUNCTION = 255
+
+
+def main() -> int:
+    """Entry point of ``salt-call``; returns the exit code, which is Salt's."""
+    return run_command(lambda: run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str]) -> int:
+    """The exit code. Raises CommandError, ConfigError."""
+    made = parser()
+    flags = made.parse(argv)
+    options = _options(flags)
+    configure("salt-call", flags.log_level or options.log_level, options.log_format)
+    printer = Printer(flags, options)
+    if not flags.words and not flags.grains and not flags.doc:
+        made.error("a function is missing, such as test.ping or state.apply")
+    fun, *words = _words(flags)
+    positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
+    printer.heed([{"__kwarg__": True, **keywords}])
+    local = flags.local or options.file_client == "local" or options.master_type == "disable"
+    remote = None if local else importlib.import_module(_REMOTE)
+    procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
+    configured = options if remote is None else remote.evaluated(options)
+    options = configured if remote is None else remote.with_master(configured)
+    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
+    arguments = [*positional, *([keywords] if keywords else [])]
+    jid = new_jid(time.time())
+    told = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
+    try:
+        with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():
+            returned = runtime.call(fun, positional, {**keywords, **told}, executors(flags) or None)
+    except StatecoreError as error:
+        raise CommandError(str(error)) from error
+    load = _load(options, fun, arguments, returned, flags.metadata)
+    if remote is not None and not flags.no_return and not flags.doc:
+        remote.report(options, load | {"success": returned.success, "own_jid": jid})
+    if not flags.doc:
+        returners = named(flags.returner or options.return_)
+        runtime.deliver(returners, load | {"success": returned.success, "jid": jid})
+    if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
+        raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
+    if flags.doc:
+        return _show_documentation(returned, printer)
+    if flags.print_metadata:
+        printer.show({"local": load | {"jid": jid}}, retcode=returned.retcode)
+    else:
+        printer.show({"local": returned.value}, returned.out, retcode=returned.retcode, fun=fun)
+    if flags.retcode_passthrough:
+        return returned.retcode
+    return Exit.GENERIC if returned.retcode else Exit.OK
+
+
+def parser() -> CommandParser:
+    """The options of ``salt-call``."""
+    made = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
+    made.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
+    made.add_argument("--master", help="host name or address of the master")
+    made.add_argument("--id", help="minion id")
+    made.add_argument("--file-root", help="directory of the state tree (with --local)")
+    made.add_argument("--pillar-root", help="directory of the pillar (with --local)")
+    made.add_argument("--host-root", help="root of the managed host")
+    made.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
+    made.add_argument(
+        "--no-return", "--no-return-event", action="store_true", help="do not tell the master what was returned"
+    )
+    made.add_argument(
+        "--return", dest="returner", default="", metavar="NAME", help="returners that have the result too"
+    )
+    made.add_argument(
+        "--metadata",
+        dest="print_metadata",
+        action="store_true",
+        help="show what comes with the return: jid, retcode, ...",
+    )
+    made.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
+    add_executor_flags(made)
+    made.add_argument("-g", "--grains", action="store_true", help="show the grains")
+    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
+    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument("--cachedir", metavar="DIR", help="where files, pillar and users' modules are kept")
+    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds that the master has for a sign-in")
+    for names, dest, meaning in (
+        (("-m", "--module-dirs"), "module_dirs", "directory of more execution modules; may be said again"),
+        (("--states-dir",), "states_dirs", "directory of more state modules"),
+    ):
+        made.add_argument(*names, dest=dest, action="append", default=[], metavar="DIR", help=meaning)
+    # They are gathered at each call.
+    made.add_argument("--refresh-grains-cache", action="store_true", help=argparse.SUPPRESS)
+    made.read_stdin()
+    made.refuse([*PROFILING, *_NOT_HERE])
+    add_output_flags(made)
+    return made
+
+
+#: Options of Salt's salt-call that are not here.
+_NOT_HERE = (
+    Refused(("--proxyid",), True, "there are no proxy minions here"),
+    Refused(("--skip-grains",), False, "targets and templates need them"),
+    Refused(("--priv",), True, "run salt-call as that user"),
+    Refused(("-r", "--resources"), False, "there are no resources here"),
+    Refused(("--tgt",), True, "there are no resources here"),
+    Refused(("--tgt-type",), True, "there are no resources here"),
+)
+
+
+def _words(flags: Any) -> list[str]:
+    """Function and arguments; ``-g`` and ``-d`` are functions, too."""
+    if flags.doc:
+        return ["sys.doc", *(f"{start}*" for start in flags.words)]
+    return ["grains.items"] if flags.grains else flags.words
+
+
+def _show_documentation(returned: Returned, printer: Printer) -> int:
+    if not isinstance(returned.value, Mapping):
+        raise CommandError(str(returned.value))
+    for fun in sorted(returned.value):
+        if returned.value[fun]:
+            printer.say(documentation(fun, str(returned.value[fun])))
+    return Exit.OK
+
+
+def _options(flags: Any) -> MinionOptions:
+    options = load_minion(flags.config_dir)
+    given: dict[str, Any] = {
+        # One that is named is the only one.
+        "master": flags.master,
+        "master_type": "str" if flags.master else None,
+        "id": flags.id,
+        "host_root": flags.host_root,
+        "cachedir": flags.cachedir,
+        "auth_timeout": flags.timeout,
+        "module_dirs": [*flags.module_dirs, *options.module_dirs] if flags.module_dirs else None,
+        "states_dirs": [*flags.states_dirs, *options.states_dirs] if flags.states_dirs else None,
+        "file_roots": {"base": [str(Path(flags.file_root).absolute())]} if flags.file_root else None,
+        "pillar_roots": {"base": [str(Path(flags.pillar_root).absolute())]} if flags.pillar_root else None,
+    }
+    return dataclasses.replace(options, **{name: value for name, value in given.items() if value is not None})
+
+
+def _local(options: MinionOptions, procs: Any) -> Runtime:
+    return local_runtime(
+        as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
+        jobs=procs,
+        manage=partial(_manage, Path(options.cachedir)),
+        fetches=True,
+        refreshed=partial(_refreshed, Path(options.cachedir)) if options.master_type == "disable" else None,
+    )
+
+
+def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Asks the minion that runs on this host, if one does."""
+    answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
+    return answer
+
+
+def _refreshed(cachedir: Path, what: str) -> bool:
+    """Tells the minion that runs on this host, if one does."""
+    told: bool = importlib.import_module(_MINION).leave_refresh([cachedir], what)
+    return told
+
+
+def _load(
+    options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
+) -> dict[str, Any]:
+    """What is kept of a job, without its jid."""
+    load = {
+        "id": options.id,
+        "fun": fun,
+        "fun_args": list(arguments),
+        "return": returned.value,
+        "retcode": returned.retcode,
+    }
+    if metadata:
+        load["metadata"] = value_of(metadata)
+    return load | ({"out": returned.out} if returned.out else {})
+
+
+def _unknown(returned: Returned, fun: str) -> bool:
+    return (
+        not returned.success
+        and isinstance(returned.value, str)
+        and returned.value.startswith(f"'{fun}' is not available.")
+    )

@@ -1,0 +1,78 @@
+"""``salt-call`` with a master: its files, its pillar, its job cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.commandline import CommandError
+from saltern.kit.minion_options import MinionOptions, extension_directory
+from saltern.kit.options_reading import as_opts
+from saltern.minion.channel import Channel, ChannelError
+from saltern.minion.identity import Identity
+from saltern.minion.master_function import evaluated as evaluated
+from saltern.minion.masters import Masters, at_once, in_order
+from saltern.minion.remote import RemoteFiles, RemoteMinion
+from statecore.running_jobs import ProcDirectory
+from statecore.runtime import Runtime
+
+
+def with_master(options: MinionOptions) -> MinionOptions:
+    """The options with one master: of several the first that lets this minion in. Raises CommandError, ConfigError."""
+    order = in_order(options)
+    if len(order) == 1:
+        return dataclasses.replace(options, master=order[0])
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    tries = itertools.count(1) if options.master_tries < 0 else range(1, max(1, options.master_tries) + 1)
+    why: list[str] = []
+    for attempt in tries:
+        if attempt > 1:
+            time.sleep(options.acceptance_wait_time)
+        for name in order:
+            one = dataclasses.replace(options, master=name, auth_tries=1)
+            try:
+                with Channel(one, identity, None) as channel:
+                    channel.sign_in()
+                return dataclasses.replace(options, master=name)
+            except ChannelError as error:
+                why.append(str(error))
+    raise CommandError("no master lets this minion in: " + "; ".join(dict.fromkeys(why)))
+
+
+def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
+    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host, None where they cannot be known.
+
+    ``configured`` names all masters.
+    """
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    masters = Masters(str(options.master), at_once(configured))
+    files = RemoteFiles(options, identity, lambda: None)
+    held: list[Runtime] = []
+    minion = RemoteMinion(options, masters, identity, lambda: None, lambda: held[0].grains)
+    runtime = Runtime(
+        as_opts(options),
+        files=files,
+        minion=minion,
+        events=minion,
+        jobs=procs,
+        extension_dir=extension_directory(options),
+    )
+    held.append(runtime)
+    return runtime
+
+
+def report(options: MinionOptions, job: Mapping[str, Any]) -> None:
+    """Puts a result into the master's job cache, as a job that the minion started itself. Without an answer it is logged."""
+    load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
+    identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    try:
+        with Channel(options, identity, None) as channel:
+            channel.ask(load)
+    except ChannelError as error:
+        logging.getLogger("saltern.minion").warning("the result is not in the master's job cache: %s", error)

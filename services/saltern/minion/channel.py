@@ -1,0 +1,269 @@
+"""A minion's conversation with the master on 4506: sign in, ask, sign in again when keys have changed (protocol section 4.5)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import zmq
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.options_reading import ConfigError
+from saltern.minion.identity import Identity
+from saltern.minion.masters import address
+from saltwire.busy import Busy, check_busy
+from saltwire.crypticle import Crypticle
+from saltwire.envelope import ClientSession
+from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault, SignatureError
+from saltwire.handshake import Answer, Credentials, Outcome, SignIn
+from saltwire.keys import PublicKey
+from saltwire.pillar_transfer import open_pillar
+from saltwire.zmq.req import NoAnswer, RequestSocket
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds after which a request is sent again on the same connection; a killed reqserver forgot it, a slow one answers once.
+_RESEND_AFTER = (4.0, 8.0, 16.0)
+
+
+class ChannelError(Exception):
+    """The master cannot be asked, or does not answer as the protocol wants. str() says what was asked and what came."""
+
+
+def endpoint(options: MinionOptions) -> str:
+    """Where requests go to the one master that is named. Raises ConfigError."""
+    host, port = address(str(options.master), options.master_port)
+    return f"tcp://{host}:{port}"
+
+
+def sign_in_once(
+    socket: RequestSocket,
+    options: MinionOptions,
+    identity: Identity,
+    grains: Mapping[str, Any],
+    waits: Iterator[float] | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Answer:
+    """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned.
+
+    ``waits``: the seconds after which it is sent again, where the caller has something to look at in between; ``pause``: waits
+    where the master is busy and says for how long.
+
+    Raises ConfigError for options that no sign-in can be made of.
+    """
+    try:
+        machine = SignIn(
+            identity.id,
+            identity.private,
+            identity.master(),
+            enc_algo=options.encryption_algorithm,
+            sig_algo=options.signing_algorithm,
+            master_finger=options.master_finger,
+            hash_type=options.hash_type,
+            open_mode=options.open_mode,
+            autosign_grains={name: grains.get(name) for name in options.autosign_grains},
+            token=False,
+        )
+    except OwnFault as error:
+        raise ConfigError(str(error)) from error
+    found: list[Answer] = []
+
+    def ours(reply: bytes) -> bool:
+        """An answer to another request on this socket has another nonce, or is no sign-in's at all: it is passed over."""
+        check_busy(reply)
+        answer = machine.feed(reply)
+        if answer.outcome is Outcome.BAD:
+            refused.append(answer)
+            return False
+        found.append(answer)
+        return True
+
+    refused: list[Answer] = []
+    try:
+        each = iter([float(options.auth_timeout)] * options.auth_tries)
+        _patiently(lambda: socket.ask(machine.request(), waits or each, ours), pause)
+    except NoAnswer as error:
+        return refused[-1] if refused else Answer(Outcome.BAD, str(error))
+    answer = found[0]
+    if answer.credentials is not None:
+        identity.trust(answer.credentials.master_pub)
+    return answer
+
+
+def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sleep) -> None:
+    """Asks until there is an answer other than that the master is busy. Raises what ``ask`` raises, NoAnswer at last."""
+    while True:
+        try:
+            ask()
+            return
+        except Busy as busy:
+            # All who were refused together do not come back together.
+            pause(busy.retry_after * random.uniform(1.0, 2.0))
+
+
+def session_of(options: MinionOptions, identity: Identity, credentials: Credentials) -> ClientSession:
+    """What requests are sealed with; a master without sessions is spoken to in version 2 (protocol section 12)."""
+    version = 3 if credentials.session else 2
+    return ClientSession(
+        identity.id,
+        Crypticle(credentials.session or credentials.aes),
+        identity.private,
+        options.encryption_algorithm,
+        options.signing_algorithm,
+        version,
+    )
+
+
+class Channel:
+    """Requests of one process: a connection of its own, closed at the end of the ``with`` block."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Credentials | None,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Without credentials the first request signs in. ``given_up``: whether an answer is waited for no longer."""
+        self._options = options
+        self._given_up = given_up
+        # Jobs are forked from a process that may be older than the minion's pair.
+        identity.reread()
+        self._identity = identity
+        self.credentials = credentials
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = RequestSocket(self._context, endpoint(options))
+        self._session = session_of(options, identity, credentials) if credentials else None
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+        self._context.term()
+
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
+        """The answer's value; ``once``: the request is not sent again while none comes. Raises ChannelError."""
+
+        def attempt(session: ClientSession) -> Any:
+            payload, nonce = session.seal(load, time.time())
+            return self._opened(payload, lambda reply: session.open(reply, nonce, raw=raw), once=once)
+
+        return self._with_session(str(load.get("cmd")), attempt)
+
+    def pillar(
+        self,
+        grains: Mapping[str, Any],
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+        *,
+        clean_cache: bool = False,
+    ) -> dict[str, Any]:
+        """Pillar as the master compiles it; ``clean_cache``: now, whatever it keeps. Raises ChannelError."""
+        load: dict[str, Any] = {
+            "cmd": "_pillar",
+            "id": self._identity.id,
+            "grains": dict(grains),
+            "saltenv": saltenv,
+            "pillarenv": pillarenv,
+            "pillar_override": dict(override or {}),
+            "extra_minion_data": {},
+            "ver": "2",
+        }
+        load |= {"ext": dict(on_demand)} if on_demand else {}
+        load |= {"clean_cache": True} if clean_cache else {}
+
+        def attempt(session: ClientSession) -> Any:
+            payload, nonce = session.seal(load, time.time())
+            return self._opened(payload, lambda reply: self._open_pillar(reply, nonce))
+
+        answer: dict[str, Any] = self._with_session("_pillar", attempt)
+        return answer
+
+    def _open_pillar(self, reply: bytes, nonce: str) -> dict[str, Any]:
+        assert self.credentials is not None
+        try:
+            pillar: dict[str, Any] = open_pillar(
+                reply,
+                private_key=self._identity.private,
+                master_pub=PublicKey.from_pem(self.credentials.master_pub),
+                nonce=nonce,
+                enc_algo=self._options.encryption_algorithm,
+                sig_algo=self._options.signing_algorithm,
+            )
+            return pillar
+        except (NonceError, AuthenticationError):
+            raise
+        except (PeerFault, SignatureError) as error:
+            # Whatever is no pillar ("bad load", {}) is the master's way to say: sign in again (section 7.2).
+            raise AuthenticationError(str(error)) from error
+
+    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Any]) -> Any:
+        """Runs ``attempt``; after a MAC that does not fit, signs in again and runs it once more."""
+        try:
+            for last in (False, True):
+                session = self._session or self.sign_in()
+                try:
+                    return attempt(session)
+                except AuthenticationError as error:
+                    if last:
+                        raise ChannelError(f"the master refuses {cmd} even after a new sign-in: {error}") from error
+                    self._session = None
+        except NoAnswer as error:
+            raise ChannelError(f"{cmd}: {error}") from error
+        except PeerFault as error:
+            raise ChannelError(f"{cmd}: the master's answer is not of the protocol: {error}") from error
+        raise AssertionError("unreachable")
+
+    def sign_in(self) -> ClientSession:
+        """A session with the master. Raises ChannelError."""
+        answer = sign_in_once(self._socket, self._options, self._identity, {})
+        if answer.credentials is None:
+            raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")
+        self.credentials = answer.credentials
+        self._session = session_of(self._options, self._identity, answer.credentials)
+        return self._session
+
+    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any], *, once: bool = False) -> Any:
+        """Sends, waits, opens; answers to earlier questions are passed over."""
+        box: list[Any] = []
+
+        def wanted(reply: bytes) -> bool:
+            check_busy(reply)
+            with contextlib.suppress(NonceError):
+                box.append(open_reply(reply))
+                return True
+            return False
+
+        waits = self._once() if once else self._waits()
+        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._given_up))
+        return box[0]
+
+    def _waits(self) -> Iterator[float]:
+        """Pauses between sends, up to request_channel_timeout, request_channel_tries times, from now."""
+        ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
+        for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
+            left = ends - time.monotonic()
+            if left <= 0:
+                return
+            yield min(wait * random.uniform(0.9, 1.1), left)
+
+    def _once(self) -> Iterator[float]:
+        """The same time without another send, but where a busy master has not taken the first."""
+        ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
+        while (left := ends - time.monotonic()) > 0:
+            yield left

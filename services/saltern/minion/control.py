@@ -1,0 +1,161 @@
+"""The minion's own door: a socket in its cache directory, where jobs and salt-call ask the running minion to change what it does by
+itself (schedule, beacons).
+
+A request is one msgpack map ``{"area": "schedule", ...}``, the answer another: ``{"error": text}`` where it is refused. Who may
+open the socket (mode 0600) may ask; nothing on it comes from the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from saltern.minion.pair import Pair
+
+_LOG = logging.getLogger("saltern.minion")
+
+_NAME = "minion.sock"
+
+#: Who connects and says nothing holds a place of these.
+_BACKLOG = 32
+
+#: Seconds that a running minion has to answer; it may be signing in.
+_PATIENCE = 30.0
+
+Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class NobodyThere(Exception):
+    """No minion answers. str() says where it was looked for, and why."""
+
+
+class ControlSocket:
+    """The minion's end. It never waits for who asks."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises OSError where the directory cannot be written to."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self._path = directory / _NAME
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.setblocking(False)
+        self._open: dict[int, Pair] = {}
+        self._path.unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            with _address(directory) as address:
+                self._listener.bind(address)
+        finally:
+            os.umask(before)
+        self._listener.listen(_BACKLOG)
+        self._file = _file(self._path)
+
+    def register(self, poller: zmq.Poller) -> None:
+        """What ``serve`` wants to know of."""
+        poller.register(self._listener.fileno(), zmq.POLLIN)
+        for number, pair in self._open.items():
+            poller.register(number, zmq.POLLIN | (zmq.POLLOUT if pair.pending else 0))
+
+    def serve(self, ready: Mapping[Any, int], answer: Answer) -> None:
+        """Takes what came, answers what is whole."""
+        for number, pair in list(self._open.items()):
+            if number in ready and not self._served(pair, ready[number], answer):
+                del self._open[number]
+                pair.close()
+        if self._listener.fileno() in ready:
+            with contextlib.suppress(BlockingIOError):
+                connection, _ = self._listener.accept()
+                if len(self._open) >= _BACKLOG:
+                    connection.close()
+                else:
+                    self._open[connection.fileno()] = Pair(connection)
+
+    def _served(self, pair: Pair, happened: int, answer: Answer) -> bool:
+        """False when the conversation is over."""
+        try:
+            if happened & zmq.POLLOUT:
+                pair.flush()
+            if not happened & ~zmq.POLLOUT:
+                return True
+            message = pair.receive()
+            if message == b"":
+                return False
+            if message is not None:
+                pair.put(msgpack.packb(_answered(message, answer), default=str))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Nobody is there any more."""
+        for pair in self._open.values():
+            pair.close()
+        # One that lets its last jobs finish may see its successor begin, whose socket it is by then. The number of a file
+        # is given to no other one while the socket is open.
+        if _file(self._path) == self._file:
+            self._path.unlink(missing_ok=True)
+        self._listener.close()
+
+
+def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
+    """The answer of the minion whose cache directory this is. Raises NobodyThere."""
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end.settimeout(patience)
+    pair = Pair(end)
+    deadline = time.monotonic() + patience
+    try:
+        with _address(directory) as address:
+            end.connect(address)
+        pair.send(msgpack.packb(dict(request), default=str))
+        while (message := pair.receive()) is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        if not message:
+            raise NobodyThere(f"the minion of {directory} ended before it answered")
+    except TimeoutError as error:
+        raise NobodyThere(f"the minion of {directory} does not answer within {patience:g} seconds") from error
+    except OSError as error:
+        raise NobodyThere(f"no minion runs with the cache directory {directory}: {error.strerror or error}") from error
+    finally:
+        pair.close()
+    answer = msgpack.unpackb(message, strict_map_key=False)
+    return dict(answer)
+
+
+def _answered(message: bytes, answer: Answer) -> Mapping[str, Any]:
+    try:
+        request = msgpack.unpackb(message, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        return {"error": f"the request is not msgpack: {error}"}
+    if not isinstance(request, dict):
+        return {"error": "the request is no map"}
+    try:
+        return answer(request)
+    except ValueError as error:
+        return {"error": str(error)}
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """What tells a file from others of its name."""
+    with contextlib.suppress(OSError):
+        status = path.lstat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+@contextlib.contextmanager
+def _address(directory: Path) -> Iterator[str]:
+    """The socket's path in a form that is short enough wherever the directory is (a socket's path has 107 bytes)."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{handle}/{_NAME}"
+    finally:
+        os.close(handle)

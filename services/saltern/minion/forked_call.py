@@ -1,0 +1,112 @@
+"""A function's value, worked out in a fork of this process: what it loads and touches on the way is gone with the fork.
+
+To gather grains and to ask for pillar is most of what a minion's preloaded process ever does itself. It left 4 MB behind of which
+no job needs a byte: modules that look at hardware, a connection, copies of pages that would else be the main process's, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import marshal
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from saltern.minion.pair import Pair
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: How what a fork says begins: a value; the words of an error that was foreseen; that its value cannot travel.
+_VALUE, _ERROR, _STAYS = b"v", b"e", b"s"
+
+_BLOCK = 1024 * 1024
+
+
+class ForkEnded(Exception):
+    """The fork ended without a word. str() says how."""
+
+
+class ForkedCalls:
+    """Calls of one process, which has a single thread."""
+
+    def __init__(self, foreseen: type[Exception], pair: Pair) -> None:
+        """``foreseen``: what a call may raise, made of words alone, and raises here too. ``pair``: when its other end is gone,
+        nobody waits for a value any more."""
+        self._foreseen = foreseen
+        self._pair = pair
+        self._travels = True
+
+    def call(self, work: Callable[[], Any]) -> Any:
+        """The value of ``work()``. Raises what was foreseen; ForkEnded.
+
+        Plain data travels. After the first value that is none (a user's grain may be anything) calls are made here.
+        """
+        if self._travels:
+            said = self._forked(work)
+            if said[:1] == _VALUE:
+                return marshal.loads(said[1:])
+            if said[:1] == _ERROR:
+                raise self._foreseen(said[1:].decode())
+            self._travels = False
+        return work()
+
+    def _forked(self, work: Callable[[], Any]) -> bytes:
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(reader)
+            self._say(work, writer)
+        os.close(writer)
+        said = self._heard(reader)
+        os.close(reader)
+        if said is None:
+            os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if said is None:
+            raise ForkEnded("nobody waits for it")
+        if code:
+            raise ForkEnded(f"its process ended with {code}; see the log")
+        return said
+
+    def _heard(self, reader: int) -> bytes | None:
+        """All that it says; None when the other end of the pair goes first."""
+        poll = select.poll()
+        poll.register(reader, select.POLLIN)
+        # No event is asked for: that it was closed is told all the same, and messages wait.
+        poll.register(self._pair, 0)
+        blocks: list[bytes] = []
+        while True:
+            happened = dict(poll.poll())
+            if reader not in happened:
+                return None
+            block = os.read(reader, _BLOCK)
+            if not block:
+                return b"".join(blocks)
+            blocks.append(block)
+
+    def _say(self, work: Callable[[], Any], writer: int) -> None:
+        code = 1
+        try:
+            self._pair.close()
+            # Whoever asked may have been killed meanwhile.
+            with contextlib.suppress(BrokenPipeError), open(writer, "wb") as end:
+                end.write(self._said(work))
+            code = 0
+        except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+            _LOG.exception("a fork of the preloaded process failed")
+        finally:
+            logging.shutdown()
+            os._exit(code)
+
+    def _said(self, work: Callable[[], Any]) -> bytes:
+        try:
+            value = work()
+        except self._foreseen as error:
+            return _ERROR + str(error).encode("utf-8", "replace")
+        try:
+            return _VALUE + marshal.dumps(value)
+        except ValueError:
+            return _STAYS

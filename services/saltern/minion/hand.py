@@ -1,0 +1,137 @@
+"""The jobs that the minion has in hand: taken once, handed on to the preloaded process, followed until each has an end.
+
+Belongs to the main process. What it decides by is in the journal, so that it goes on where a killed one stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion import endings
+from saltern.minion.journal import Entry, Journal, Step, may_still_run
+from saltern.minion.spool import Spool
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Milliseconds after which a job that runs is one that the master is told about. A shorter one tells by its return.
+_WORTH_A_SIGN = 1000
+
+#: Milliseconds after which a job that still works is told of again: a minion that falls silent over a job is taken for lost.
+_SIGN_AGAIN = 120_000
+
+#: Seconds between two looks at jobs in hand.
+_EVERY = 0.5
+
+#: Bytes above ``spool_max_bytes`` that are for the words why jobs were refused.
+_FOR_REFUSALS = 1024 * 1024
+
+
+class JobsInHand:
+    """Takes jobs in, and says what to tell the preloaded process and the master."""
+
+    def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:
+        self._options = options
+        self._journal = journal
+        self._spool = spool
+        self._next_look = 0.0
+        #: JID -> when the master was told last that the job works, milliseconds since 1970.
+        self._told: dict[str, int] = {}
+        #: Jobs whose jobber was gone at the last look: between its death and the word of it there is a moment.
+        self._gone: set[str] = set()
+        #: jid -> how its process ended, as far as the preloaded process saw it.
+        self._how: dict[str, str] = {}
+
+    def __contains__(self, jid: str) -> bool:
+        return jid in self._journal
+
+    def take(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What to tell the preloaded process, so that it runs this publication; None: it is refused, and returns that."""
+        jid = str(job["jid"])
+        if not self.room(jid):
+            self._journal.remember(jid)
+            waiting = self._spool.size()
+            if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
+                self._put(endings.ending(job, jid, endings.refused(waiting, self._options.spool_max_bytes)))
+            return None
+        return {"journalled" if self._journal.receive(job) else "job": dict(job)}
+
+    def room(self, jid: str) -> bool:
+        """Whether a job may begin: with ``spool_policy: drop_oldest`` room is made for what it will return."""
+        most = self._options.spool_max_bytes
+        if self._spool.size() <= most:
+            return True
+        if self._options.spool_policy == "drop_oldest":
+            self._spool.shed(most)
+            return True
+        _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
+        return False
+
+    def resume(self) -> Iterator[dict[str, Any]]:
+        """What to tell a new preloaded process: jobs that nobody has begun. Those whose time is over end."""
+        for entry in self._journal.look():
+            if entry.step is not Step.RECEIVED:
+                continue
+            load, received = self._journal.load(entry), entry.since_ms()
+            if load is None:
+                continue
+            if may_still_run(load, received, int(time.time() * 1000), self._options.replay_window):
+                _LOG.info("goes on with %s, which nobody has begun", load["fun"], extra={"jid": entry.jid})
+                yield {"journalled": load}
+            elif self._put(endings.ending(load, entry.jid, endings.too_late(received))):
+                self._journal.end(entry)
+
+    def ended_badly(self, jid: str, code: int) -> None:
+        """The preloaded process saw a jobber end with this code, other than 0."""
+        self._how[jid] = endings.how_it_ended(code)
+        self._next_look = 0.0
+
+    def look(self, now: float) -> list[dict[str, Any]]:
+        """Gives jobs an end whose jobber is gone; signs for the master of those that still run. ``now``: monotonic seconds."""
+        if now < self._next_look:
+            return []
+        self._next_look = now + _EVERY
+        if self._options.spool_policy == "drop_oldest" and self._spool.size() > self._options.spool_max_bytes:
+            self._spool.shed(self._options.spool_max_bytes)
+        if not self._journal:
+            return []
+        running = [entry for entry in self._journal.look() if entry.step is Step.BEGAN]
+        gone = {entry.jid for entry in running if not entry.alive()}
+        for entry in running:
+            if entry.jid in gone and (entry.jid in self._gone or entry.jid in self._how):
+                self._bury(entry)
+        self._gone = gone
+        self._how = {jid: how for jid, how in self._how.items() if jid in gone}
+        alive = [entry for entry in running if entry.jid not in gone]
+        self._told = {entry.jid: self._told[entry.jid] for entry in alive if entry.jid in self._told}
+        return list(self._signs(alive))
+
+    def _bury(self, entry: Entry) -> None:
+        """The job ends with a failed return, unless its result came to the spool after all."""
+        how = self._how.pop(entry.jid, "")
+        if not self._spool.holds(entry.jid):
+            load = self._journal.load(entry) or {}
+            _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
+            if not self._put(endings.ending(load, entry.jid, endings.killed(entry.since_ms(), how))):
+                return
+        self._journal.end(entry)
+
+    def _signs(self, running: list[Entry]) -> Iterator[dict[str, Any]]:
+        now_ms = int(time.time() * 1000)
+        for entry in running:
+            began = entry.since_ms()
+            told = self._told.get(entry.jid)
+            if began and (now_ms - told >= _SIGN_AGAIN if told else now_ms - began >= _WORTH_A_SIGN):
+                self._told[entry.jid] = now_ms
+                yield {"jid": entry.jid, "sign": "started", "ms": began}
+
+    def _put(self, ret: Mapping[str, Any]) -> bool:
+        try:
+            self._spool.put(ret)
+        except OSError as error:
+            _LOG.error("the end of a job cannot be written: %s; tried again", error, extra={"jid": ret["jid"]})
+            return False
+        return True

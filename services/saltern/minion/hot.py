@@ -1,0 +1,181 @@
+"""A minion that is connected to several masters at once: a process for each, so that one that is away holds up no other.
+
+This process starts them, starts one again that died, and answers the probes. A word of shared memory for each says whether it is
+ready. They end with this process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import mmap
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saltern.kit.health import Health
+from saltern.kit.metrics import new_metrics
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.options_reading import ConfigError
+from saltern.kit.process import EX_CONFIG, Stop
+from saltern.minion.admission import Ended, Rejected, Turn
+from saltern.minion.affairs import Affairs
+from saltern.minion.identity import Identity
+from saltern.minion.masters import Masters
+from saltern.minion.minion import Minion
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Exit code of a process whose master does not want the minion.
+_EX_REJECTED = 77
+
+#: Seconds before a process is started again that died.
+_PAUSE = 2.0
+
+#: Seconds between two looks at the processes.
+_TICK = 0.2
+
+#: Seconds that they have to end: longer than each waits for its jobs.
+_GRACE = 8.0
+
+_READY = 1
+
+
+class _Board:
+    """A byte for each process, which it sets when it is ready."""
+
+    def __init__(self, size: int) -> None:
+        self._memory = mmap.mmap(-1, max(size, 1))
+
+    def put(self, index: int, value: int) -> None:
+        self._memory[index] = value
+
+    def ready(self, index: int) -> bool:
+        return self._memory[index] == _READY
+
+
+@dataclass(frozen=True)
+class _ChildTurn(Turn):
+    """Ends with the parent, too."""
+
+    parent: int
+
+    def ended(self) -> bool:
+        return super().ended() or os.getppid() != self.parent
+
+
+class _BoardHealth(Health):
+    """A child's: its loop tells whether it is ready, and nobody asks it over HTTP."""
+
+    def __init__(self, board: _Board, index: int) -> None:
+        super().__init__("minion", new_metrics("minion").registry)
+        self._board = board
+        self._index = index
+
+    def turn(self) -> None:
+        super().turn()
+        self._board.put(self._index, 0 if self.unready() else _READY)
+
+
+def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Turn) -> None:
+    """Until told to end. Raises Rejected when no master wants this minion; ConfigError."""
+    # Before there are several that would each make a key pair.
+    Identity.load(options.id, Path(options.pki_dir), options.keysize)
+    board, start = _Board(len(masters)), os.urandom(8).hex()
+    turn.health.check("master", lambda: _unready(board, masters))
+    running: dict[int, int] = {}
+    due = dict.fromkeys(range(len(masters)), 0.0)
+    try:
+        while not turn.ended():
+            now = time.monotonic()
+            for index in [one for one, when in due.items() if when <= now]:
+                del due[index]
+                running[_start(options, masters, index, board, start)] = index
+            for index, code in _ended(running):
+                board.put(index, 0)
+                if code == _EX_REJECTED:
+                    continue
+                if code == EX_CONFIG:
+                    raise ConfigError(f"master {masters[index]}: the configuration cannot be used; see the log")
+                _LOG.error("the process of the master %s ended with %d; it is started again", masters[index], code)
+                due[index] = now + _PAUSE
+            if not running and not due:
+                raise Rejected("no master wants this minion")
+            time.sleep(_TICK)
+    finally:
+        _end(running)
+
+
+def _unready(board: _Board, masters: Sequence[str]) -> str | None:
+    """Ready is who takes jobs of any master."""
+    if any(board.ready(index) for index in range(len(masters))):
+        return None
+    return f"not signed in at any of {', '.join(masters)}, or no pillar yet"
+
+
+def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
+    """(index, exit code) of those that ended."""
+    found = []
+    for pid in list(running):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            found.append((running.pop(pid), os.waitstatus_to_exitcode(status)))
+    return found
+
+
+def _end(running: dict[int, int]) -> None:
+    for pid in running:
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE
+    while running and time.monotonic() < deadline:
+        _ended(running)
+        time.sleep(0.02)
+    for pid in running:
+        _LOG.warning("process %d did not end within %g s", pid, _GRACE)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _Board, start: str) -> int:
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        # The probes' sockets are the parent's.
+        os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65536))
+        own = dataclasses.replace(options, master=masters[index])
+        code = _child(own, masters, index, board, parent, Affairs(own, shared=True, start=start))
+    except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+        _LOG.exception("the process of the master %s failed", masters[index])
+    finally:
+        logging.shutdown()
+        os._exit(code)
+
+
+def _child(
+    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, affairs: Affairs
+) -> int:
+    stop = Stop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop.request)
+    turn = _ChildTurn(stop, _BoardHealth(board, index), parent)
+    minion = Minion(options, Masters(masters[index], tuple(masters)), affairs, turn)
+    try:
+        minion.run()
+    except Ended:
+        pass
+    except Rejected as error:
+        _LOG.critical("the master %s: %s", masters[index], error)
+        return _EX_REJECTED
+    except ConfigError as error:
+        _LOG.critical("%s", error)
+        return EX_CONFIG
+    finally:
+        minion.close()
+        affairs.close()
+    return 0

@@ -1,0 +1,225 @@
+"""One job, in a process of its own: run, spool the result, say so, end.
+
+The process was forked from the zygote, so the state engine is loaded already. What it opens (channel to the master, proc
+file, spool file) is its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from saltern.kit.tracing import Tracing
+from saltern.minion.journal import JobSteps
+from saltern.minion.pair import Pair
+from saltern.minion.spool import Spool
+from statecore import kept_files
+from statecore.calls import Returned
+from statecore.errors import CommandError
+from statecore.return_delivery import named
+from statecore.running_jobs import ProcDirectory
+from statecore.runtime import Runtime
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: ``name=value``, but not ``name==value``.
+_KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
+
+#: Begins the names by which functions with ``**kwargs`` know their publication; ``__pub_id`` is the minion that published it.
+_PUBLICATION = "__pub_"
+
+#: What they know of it. Source: salt/minion.py (load_args_and_kwargs); of jobs of the schedule, salt/utils/schedule.py.
+_TOLD = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
+_TOLD_OF_OWN = ("fun", "jid", "metadata", "schedule")
+
+#: Ends of a minion's messages to its main process: a result is in the spool.
+SPOOLED = b"spooled"
+
+
+def work(
+    runtime: Runtime,
+    load: Mapping[str, Any],
+    procs: ProcDirectory,
+    spool: Spool,
+    notify: Pair,
+    others: Callable[[Mapping[str, Any]], None],
+    steps: JobSteps | None = None,
+    at_once: Callable[[Mapping[str, Any]], None] | None = None,
+    tracing: Tracing | None = None,
+) -> None:
+    """Runs the job of a publication and spools its return. To be called in the jobber's process.
+
+    ``others`` takes what other masters of the minion are to have, too: returns of its own jobs. ``steps``: the job is in the
+    journal, where it has begun before it executes, or does not execute here. ``at_once`` sends a result to the master that
+    cannot be spooled: a minion with a full disk is one to be helped.
+    """
+    # A group of its own: a signal to the job reaches the commands that it started.
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    begun = steps.begin(load["jid"]) if steps else None
+    if steps and begun is None:
+        _LOG.warning("the job was begun before; it is not run again", extra={"jid": load["jid"]})
+        return
+    # A job of the schedule may ask not to be seen among those that run.
+    with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
+        result = _traced(runtime, load, tracing)
+        if load.get("return_job", True):
+            _leave(result, spool, at_once)
+            if steps and begun:
+                steps.end(begun, load["jid"])
+            if load.get("own"):
+                others(result)
+            # Without a main process to tell, the result waits for the next one's look into the spool.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                notify.send(SPOOLED)
+        told = {
+            **{name: value for name, value in result.items() if name != "cmd"},
+            "id": runtime.opts["id"],
+            "jid": load["jid"],
+        }
+        if runtime.opts.get("cache_jobs"):
+            _keep(runtime, load["jid"], told)
+        # After the master's: a returner may take long, or fail.
+        if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
+            runtime.deliver(names, told)
+
+
+def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) -> dict[str, Any]:
+    """What the job returns; of one that is traced a piece of its trace."""
+    if tracing is None or load.get("own"):
+        return run(runtime, load)
+    traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}
+    with tracing.of_peer("salt.minion.exec", load, "SERVER", **traced) as span:
+        result = run(runtime, load)
+        if not result["success"]:
+            span.fail(f"retcode {result['retcode']}")
+        return span.marked(result)
+
+
+def _leave(result: Mapping[str, Any], spool: Spool, at_once: Callable[[Mapping[str, Any]], None] | None) -> None:
+    try:
+        spool.put(result)
+    except OSError as error:
+        if at_once is None:
+            raise
+        _LOG.error("the return is sent without having been spooled: %s", error, extra={"jid": result.get("jid")})
+        at_once(msgpack.unpackb(spool.packed(result), strict_map_key=False))
+
+
+def _keep(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
+    """What saltutil.find_cached_job tells. A full disk must not end the job."""
+    try:
+        kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
+    except CommandError as error:
+        _LOG.error("the return of %s is not kept: %s", jid, error)
+
+
+def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``_return`` load of a job (protocol section 7.3); a multi-function job gets maps by function."""
+    fun = load["fun"]
+    if load.get("own"):
+        return _run_own(runtime, load)
+    base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
+    base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
+    if isinstance(fun, str):
+        return base | _shape(_call(runtime, fun, load["arg"], load))
+    parts = {name: _shape(_call(runtime, name, args, load)) for name, args in zip(fun, load["arg"], strict=False)}
+    return base | {
+        "return": {name: part["return"] for name, part in parts.items()},
+        "retcode": {name: part["retcode"] for name, part in parts.items()},
+        "success": {name: part["success"] for name, part in parts.items()},
+        "out": "nested",
+    }
+
+
+def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+    """The return of a job that the minion began itself: the master gives it a JID (``req``), or is asked to keep nothing of it.
+
+    Source: salt/utils/schedule.py.
+    """
+    positional = [one for one in load["arg"] if not _is_keywords(one)]
+    keywords = {
+        name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
+    }
+    told = _publication(load, _TOLD_OF_OWN) | _publication({"fun_args": positional, "pid": os.getpid()})
+    # Salt's rule: what the schedule holds by names that begin so is the minion's own wish.
+    own = str(load.get("schedule", "")).startswith("__")
+    returned = _guarded(runtime, load["fun"], positional, {**keywords, **told}, load, trusted=own)
+    kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
+    more = {name: load[name] for name in ("schedule", "metadata", "ret_config", "ret_kwargs") if name in load}
+    return {
+        "cmd": "_return",
+        "jid": kept_as,
+        # By it our master knows a return that comes again; others pass it over.
+        **({} if kept_as == load["jid"] else {"own_jid": load["jid"]}),
+        "fun": load["fun"],
+        "fun_args": [*positional, *([keywords] if keywords else [])],
+        "pid": os.getpid(),
+        **more,
+        **_shape(returned),
+    }
+
+
+def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
+    positional, keywords = split_arguments(args)
+    # Only the master can say it: who signs certificates goes by the id.
+    keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
+    return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _TOLD)}, load)
+
+
+def _publication(load: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+    return {f"{_PUBLICATION}{name}": load[name] for name in (load if names is None else names) if name in load}
+
+
+def _guarded(
+    runtime: Runtime,
+    fun: str,
+    positional: Sequence[Any],
+    keywords: Mapping[str, Any],
+    load: Mapping[str, Any],
+    *,
+    trusted: bool = False,
+) -> Returned:
+    try:
+        return runtime.call(fun, positional, keywords, load, trusted=trusted)
+    except SystemExit as error:
+        # A user's module that calls sys.exit: the job has an end all the same.
+        return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)
+
+
+def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of a publication: a map with ``__kwarg__`` carries keywords (protocol section 6)."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for argument in args:
+        if _is_keywords(argument):
+            keywords |= {str(name): value for name, value in argument.items() if name != "__kwarg__"}
+        elif isinstance(argument, str) and (pair := _keyword(argument)):
+            keywords[pair[0]] = pair[1]
+        else:
+            positional.append(argument)
+    return positional, keywords
+
+
+def _is_keywords(argument: Any) -> bool:
+    return isinstance(argument, Mapping) and bool(argument.get("__kwarg__"))
+
+
+def _keyword(text: str) -> tuple[str, str] | None:
+    """``key=value`` of callers that do not parse arguments themselves (the stock CLI does, publish.publish does not)."""
+    match = _KEYWORD.match(text)
+    return (match[1], match[2]) if match else None
+
+
+def _shape(returned: Returned) -> dict[str, Any]:
+    shape = {"return": returned.value, "retcode": returned.retcode, "success": returned.success}
+    return shape | ({"out": returned.out} if returned.out else {})

@@ -1,0 +1,216 @@
+"""What this minion knows of the jobs that it was handed: it runs each at most once, and each has an end, whatever is killed.
+
+A job in hand is a file of ``<state>/journal`` that holds its load; its name is the step that it has reached:
+
+    <jid>.received               the main process has it; nobody runs it yet
+    <jid>.began.<pid>.<birth>    a jobber runs it: its process, and when that began
+    <jid>.ended                  its result is in the spool
+
+A step is a rename, so that it is taken by one process or not at all: of two jobbers that want to begin one job the second finds
+no file. ``began`` is on the disk before the job executes: after a power cut too it is not run again. Jobs that ended are the
+last lines of ``<state>/jids``; the file of the job goes when its line is there. ``<state>/asked`` is the moment until which the
+minion knows what was published.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from saltern.minion.seen import SeenJobs
+from saltwire.jid import is_jid
+from statecore.running_jobs import birth, is_alive, still_runs
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: JIDs that are remembered at least: a publisher that comes back sends up to so many jobs again.
+_AT_LEAST = 1000
+
+
+class Step(Enum):
+    """How far a job has come."""
+
+    RECEIVED = "received"
+    BEGAN = "began"
+    ENDED = "ended"
+
+
+_NAME = re.compile(r"(?P<jid>.+)\.(?:(?P<step>received|ended)|began\.(?P<pid>\d+)\.(?P<born>\d*))")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A job in hand."""
+
+    jid: str
+    step: Step
+    path: Path
+    #: Of one that began: the jobber's process, and ``running_jobs.birth`` of it.
+    pid: int = 0
+    born: str = ""
+
+    def alive(self) -> bool:
+        """Whether its jobber runs."""
+        return still_runs(self.pid, self.born)
+
+    def since_ms(self) -> int:
+        """When it took this step, milliseconds since 1970 by this host's clock; 0: the file is gone."""
+        try:
+            return self.path.stat().st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return 0
+
+
+def entry_of(path: Path) -> Entry | None:
+    """The entry that a file of the journal is; None for another file."""
+    found = _NAME.fullmatch(path.name)
+    if found is None:
+        return None
+    if found["step"]:
+        return Entry(found["jid"], Step(found["step"]), path)
+    return Entry(found["jid"], Step.BEGAN, path, int(found["pid"]), found["born"])
+
+
+def may_still_run(load: Mapping[str, Any], received_ms: int, now_ms: int, window: float) -> bool:
+    """Whether a job that waited may run now: until ``replay_until`` (milliseconds); ``window`` seconds where the load has none."""
+    until = load.get("replay_until")
+    if isinstance(until, int | float) and not isinstance(until, bool):
+        return now_ms <= until
+    return now_ms - received_ms <= window * 1000
+
+
+class Journal:
+    """The main process's view: one in a state directory."""
+
+    def __init__(self, state: Path, remembered: int) -> None:
+        """``remembered``: how many JIDs (option minion_jid_queue_hwm); at least as many as a publisher may send again."""
+        self._directory = state / "journal"
+        self._asked = state / "asked"
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in self._directory.glob(".*"):
+            writer = path.name.rpartition(".")[2]
+            if not writer.isdecimal() or not is_alive(int(writer)):
+                path.unlink(missing_ok=True)
+        self._seen = SeenJobs(state / "jids", max(remembered, _AT_LEAST))
+        self._in_hand: set[str] = set()
+        self.look()
+
+    def __contains__(self, jid: str) -> bool:
+        return jid in self._in_hand or jid in self._seen
+
+    def __bool__(self) -> bool:
+        """Whether a job is in hand."""
+        return bool(self._in_hand)
+
+    def asked_until(self) -> int:
+        """Until when it is known what was published, milliseconds since 1970 by the master's clock; 0: not at all."""
+        try:
+            return int(self._asked.read_text("ascii"))
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            _LOG.warning("%s cannot be read: %s; the master is asked for all that may still run", self._asked, error)
+            return 0
+
+    def keep_asked_until(self, ms: int) -> None:
+        """Remembers it over restarts. What cannot be written is asked for once more."""
+        temporary = self._asked.with_name(f".{self._asked.name}")
+        try:
+            temporary.write_text(f"{ms}\n", "ascii")
+            temporary.replace(self._asked)
+        except OSError as error:
+            _LOG.debug("%s: %s", self._asked, error.strerror)
+
+    def receive(self, load: Mapping[str, Any]) -> bool:
+        """The job is in hand. False where it cannot be written down: it is remembered, and may be run without a journal."""
+        jid = str(load["jid"])
+        if is_jid(jid):
+            temporary = self._directory / f".{jid}.{os.getpid()}"
+            try:
+                temporary.write_bytes(msgpack.packb(load, default=str, unicode_errors="surrogateescape"))
+                temporary.rename(self._directory / f"{jid}.{Step.RECEIVED.value}")
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+                _LOG.warning(
+                    "%s: %s; the job runs without a journal", self._directory, error.strerror, extra={"jid": jid}
+                )
+            else:
+                self._in_hand.add(jid)
+                return True
+        self._seen.add(jid)
+        return False
+
+    def remember(self, jid: str) -> None:
+        """The job is over without ever having been in hand."""
+        self._seen.add(jid)
+
+    def look(self) -> list[Entry]:
+        """Jobs in hand, in order of their JIDs. Those that ended are only remembered from now on."""
+        found = []
+        for path in sorted(self._directory.iterdir()):
+            entry = entry_of(path)
+            if entry is None:
+                continue
+            if entry.step is Step.ENDED:
+                self.end(entry)
+            else:
+                found.append(entry)
+        self._in_hand = {entry.jid for entry in found}
+        return found
+
+    def end(self, entry: Entry) -> None:
+        """The job is over: its result is in the spool. Where no line can be written about it, its file is kept."""
+        self._in_hand.discard(entry.jid)
+        if self._seen.add(entry.jid):
+            entry.path.unlink(missing_ok=True)
+        elif entry.step is not Step.ENDED:
+            with contextlib.suppress(OSError):
+                entry.path.rename(self._directory / f"{entry.jid}.{Step.ENDED.value}")
+
+    def load(self, entry: Entry) -> dict[str, Any] | None:
+        """What was published; None where the file is gone or damaged (then it says so)."""
+        try:
+            load = msgpack.unpackb(entry.path.read_bytes(), strict_map_key=False, unicode_errors="surrogateescape")
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            _LOG.error("%s cannot be read: %s", entry.path, error, extra={"jid": entry.jid})
+            return None
+        return load if isinstance(load, dict) else None
+
+
+class JobSteps:
+    """The jobber's view of the same directory."""
+
+    def __init__(self, state: Path) -> None:
+        self._directory = state / "journal"
+
+    def begin(self, jid: str) -> Path | None:
+        """This process runs the job: its file from now on. None: another process has begun it, or it has ended."""
+        path = self._directory / f"{jid}.{Step.BEGAN.value}.{os.getpid()}.{birth(os.getpid())}"
+        try:
+            (self._directory / f"{jid}.{Step.RECEIVED.value}").rename(path)
+        except FileNotFoundError:
+            return None
+        os.utime(path)
+        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+        return path
+
+    def end(self, begun: Path, jid: str) -> None:
+        """The result is in the spool."""
+        with contextlib.suppress(FileNotFoundError):
+            begun.rename(self._directory / f"{jid}.{Step.ENDED.value}")

@@ -1,0 +1,146 @@
+"""The minion: one process for each master that it is connected to at once, else one that goes from master to master.
+
+A process that speaks to a master (``minion``) has two kinds of others behind it: the zygote (state engine, no sockets), and a
+jobber for each job, forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master
+has it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import random
+import sys
+import time
+from collections.abc import Sequence
+
+from saltern.kit.logs import configure
+from saltern.kit.minion_options import MinionOptions, load_minion
+from saltern.kit.options_reading import ConfigError
+from saltern.kit.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
+from saltern.kit.tracing import checked
+from saltern.minion.admission import Ended, NoMaster, Rejected, Turn
+from saltern.minion.affairs import Affairs
+from saltern.minion.alone import Alone
+from saltern.minion.channel import endpoint
+from saltern.minion.hot import run_at_once
+from saltern.minion.lookout import Failback, Lookout, MasterLost
+from saltern.minion.master_function import evaluated
+from saltern.minion.masters import DISABLE, FUNC, Masters, after_loss, at_once, in_order
+from saltern.minion.minion import Minion
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Exit code of a minion whose key was rejected: a supervisor should not start it again and again (as Salt's).
+_EX_REJECTED = 77
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern minion``. Exit code: 0 ended, 77 rejected, 78 configuration unusable."""
+    arguments = role_arguments("minion", argv)
+    try:
+        try:
+            options = load_minion(arguments.config_dir)
+            configure("minion", arguments.log_level or options.log_level, options.log_format)
+            several = () if options.master_type in (DISABLE, FUNC) else at_once(options)
+        except ConfigError as error:
+            explain("minion", "minion", arguments.config_dir, error)
+            raise
+        with open_probes("minion", options) as (health, _):
+            health.check("master", lambda: "not signed in")
+            stop = catch_signals()
+            turn = Turn(stop, health)
+            if options.random_startup_delay:
+                turn.wait(random.randint(0, options.random_startup_delay))
+            try:
+                checked(options.tracing)
+                if options.master_type == DISABLE:
+                    _run_alone(options, turn)
+                    return 0
+                if options.master_type == FUNC:
+                    options = evaluated(options, turn)
+                    several = at_once(options)
+                if several:
+                    run_at_once(options, several, turn)
+                else:
+                    _run_one_by_one(options, turn)
+            except ConfigError as error:
+                hold(health, stop, _LOG, error, options.config_error_pause)
+                raise
+    except Ended:
+        _LOG.info("ends")
+    except ConfigError as error:
+        sys.stderr.write(f"saltern minion: {error}\n")
+        return EX_CONFIG
+    except Rejected as error:
+        _LOG.critical("%s", error)
+        return _EX_REJECTED
+    return 0
+
+
+def _run_alone(options: MinionOptions, turn: Turn) -> None:
+    """Without a master. Raises Ended."""
+    minion = Alone(options, turn)
+    try:
+        minion.run()
+    finally:
+        minion.close()
+
+
+def _run_one_by_one(options: MinionOptions, turn: Turn) -> None:
+    """At one master, or at one after the other. Raises Rejected, Ended, ConfigError."""
+    order = masters = in_order(options)
+    affairs = Affairs(options, shared=False)
+    pause = float(options.acceptance_wait_time)
+    failback = Failback(options.master_failback_interval or options.master_alive_interval)
+    try:
+        while not turn.ended():
+            for master in order:
+                try:
+                    _run_at(dataclasses.replace(options, master=master), masters, affairs, turn, failback.interval)
+                    return
+                except NoMaster as error:
+                    _note(failback, master == masters[0])
+                    _LOG.error("no sign-in at the master %s: %s", master, error)
+                except MasterLost as lost:
+                    _note(failback, master == masters[0], back=lost.back)
+                    _LOG.warning("leaves the master %s: %s", master, lost)
+                    order = masters if lost.back else after_loss(order, master)
+                    break
+            else:
+                _LOG.error("no master lets this minion in; tried again in %g seconds", pause)
+                turn.wait(pause)
+                if options.acceptance_wait_time_max:
+                    pause = min(pause * 1.5, float(options.acceptance_wait_time_max))
+    finally:
+        affairs.close()
+
+
+def _note(failback: Failback, first: bool, *, back: bool = False) -> None:
+    if back:
+        failback.went(time.monotonic())
+    elif first:
+        failback.lost(time.monotonic())
+
+
+def _run_at(
+    options: MinionOptions, masters: Sequence[str], affairs: Affairs, turn: Turn, failback_interval: float
+) -> None:
+    """Until the minion is to end, or to leave this master. Raises NoMaster, MasterLost, Rejected, Ended, ConfigError."""
+    current = str(options.master)
+    lookout = None
+    if len(masters) > 1:
+        goes_back = options.master_failback and current != masters[0]
+        lookout = Lookout(
+            current,
+            endpoint(options),
+            options.master_alive_interval,
+            endpoint(dataclasses.replace(options, master=masters[0])) if goes_back else "",
+            failback_interval,
+            options.auth_timeout,
+        )
+    minion = Minion(options, Masters(current), affairs, turn, lookout)
+    try:
+        minion.run()
+    finally:
+        minion.close()

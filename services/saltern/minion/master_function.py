@@ -1,0 +1,104 @@
+"""``master_type: func``: the address of the master is what a function of a module returns, asked once.
+
+Source: salt/minion.py (eval_master_func).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import select
+import signal
+import time
+from typing import Any
+
+import msgpack
+
+from saltern.kit.minion_options import MinionOptions, extension_directory
+from saltern.kit.options_reading import ConfigError, as_opts
+from saltern.minion.admission import Ended, Turn
+from saltern.minion.masters import FUNC
+from statecore.runtime import local_runtime
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds that the function may take.
+_PATIENCE = 60.0
+
+#: Seconds between two looks whether the minion is to end.
+_TICK = 0.25
+
+
+def evaluated(options: MinionOptions, turn: Turn | None = None) -> MinionOptions:
+    """The options with the master, or masters, that the function names; as they are with another ``master_type``.
+
+    Raises ConfigError where there is no such function, it fails, or returns neither text nor a list of texts; Ended where
+    ``turn`` says that the minion is to end.
+    """
+    if options.master_type != FUNC:
+        return options
+    name = options.master
+    if not isinstance(name, str) or name.count(".") != 1:
+        raise ConfigError(f"master: {name!r}: with master_type func it must name a function: module.function")
+    answer = _called(options, name, turn)
+    if not answer["success"]:
+        raise ConfigError(f"master: the function {name} of master_type func failed: {answer['value']}")
+    found = answer["value"]
+    if not found or not (
+        isinstance(found, str) or (isinstance(found, list) and all(isinstance(n, str) for n in found))
+    ):
+        raise ConfigError(
+            f"master: the function {name} returned {found!r}, which is no address and no list of addresses"
+        )
+    _LOG.info("the master is %s, says %s", found, name)
+    return dataclasses.replace(options, master=found, master_type="str")
+
+
+def _called(options: MinionOptions, name: str, turn: Turn | None) -> dict[str, Any]:
+    """What a process of its own returns: modules that it loads cost the minion nothing."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(reading)
+        _answer(options, name, writing)
+    os.close(writing)
+    deadline = time.monotonic() + _PATIENCE
+    told = b""
+    try:
+        while True:
+            if turn is not None and turn.ended():
+                raise Ended
+            if time.monotonic() > deadline:
+                raise ConfigError(f"master: the function {name} did not return within {_PATIENCE:g} seconds")
+            if select.select([reading], [], [], _TICK)[0]:
+                part = os.read(reading, 65536)
+                if not part:
+                    return _opened(told, name)
+                told += part
+    finally:
+        os.close(reading)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _opened(told: bytes, name: str) -> dict[str, Any]:
+    if not told:
+        raise ConfigError(f"master: the process of the function {name} died; see the log")
+    answer: dict[str, Any] = msgpack.unpackb(told, strict_map_key=False)
+    return answer
+
+
+def _answer(options: MinionOptions, name: str, writing: int) -> None:
+    """Never returns."""
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        opts = as_opts(options, file_client="local", extension_modules=str(extension_directory(options)))
+        returned = local_runtime(opts, pillar={}).call(name)
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(msgpack.packb({"success": returned.success, "value": returned.value}, default=str))
+    except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+        _LOG.exception("the function %s failed", name)
+    finally:
+        logging.shutdown()
+        os._exit(0)

@@ -1,0 +1,111 @@
+"""Which masters a minion has, in which order they are tried, and where what belongs to one of them is kept. Decided without I/O.
+
+``master`` is one address, or a list: then the minion is connected to all of them at once, unless ``master_type`` lets it have
+one at a time (``failover``, ``distributed``). Source: salt/minion.py (eval_master, MinionManager).
+"""
+
+from __future__ import annotations
+
+import binascii
+import ipaddress
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.options_reading import ConfigError
+
+#: What ``master_type`` may say: whether a list of masters is used one at a time.
+_ONE_AT_A_TIME = {"str": False, "failover": True, "distributed": True}
+
+#: There is no master; its address is what a function returns (``master_function``).
+DISABLE, FUNC = "disable", "func"
+
+#: ``[2001:db8::1]:4506``, ``host:4506``.
+_WITH_PORT = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]]+):(?P<port>\d{1,5})")
+
+Shuffle = Callable[[list[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Masters:
+    """The master that a process speaks to, and those that other processes of this minion speak to."""
+
+    current: str
+    #: All of a minion that is connected to several at once; else empty.
+    at_once: tuple[str, ...] = ()
+
+    def state(self, cachedir: str) -> Path:
+        """Where returns that wait for this master are kept, and the jobs that were had from it."""
+        return _state(cachedir, self.current) if self.at_once else Path(cachedir)
+
+    def other_states(self, cachedir: str) -> list[Path]:
+        """The same of the others."""
+        return [_state(cachedir, name) for name in self.at_once if name != self.current]
+
+
+def _state(cachedir: str, master: str) -> Path:
+    return Path(cachedir) / "masters" / re.sub(r"[^\w.-]", "_", master)
+
+
+def listed(options: MinionOptions) -> list[str]:
+    """The masters as they are configured. Raises ConfigError where there are none, or ``master_type`` is unknown."""
+    if options.master_type not in _ONE_AT_A_TIME:
+        known = ", ".join((*_ONE_AT_A_TIME, FUNC, DISABLE))
+        raise ConfigError(f"master_type: {options.master_type!r} is not supported; there are {known}")
+    given = [options.master] if isinstance(options.master, str) else options.master
+    found = list(dict.fromkeys(name.strip() for name in given if name.strip()))
+    if not found:
+        raise ConfigError("master: no master is named")
+    for name in found:
+        address(name, options.master_port)
+    return found
+
+
+def at_once(options: MinionOptions) -> tuple[str, ...]:
+    """Those that the minion is connected to at once; empty where it has one, or one at a time."""
+    found = listed(options)
+    return tuple(found) if len(found) > 1 and not _ONE_AT_A_TIME[options.master_type] else ()
+
+
+def in_order(options: MinionOptions, shuffle: Shuffle = random.shuffle) -> list[str]:
+    """The order in which masters are tried that are used one at a time: as listed, or at random (``random_master``).
+
+    The first one keeps its place where the minion goes back to it (``master_failback``). ``distributed`` begins with one by the id.
+    """
+    found = listed(options)
+    if options.master_type == "distributed":
+        first = found[binascii.crc32(options.id.encode()) % len(found)]
+        found = [first, *(name for name in found if name != first)]
+    if options.random_master or options.master_shuffle:
+        kept = 1 if options.master_failback and _ONE_AT_A_TIME[options.master_type] else 0
+        rest = found[kept:]
+        shuffle(rest)
+        found = [*found[:kept], *rest]
+    return found
+
+
+def after_loss(order: Sequence[str], lost: str) -> list[str]:
+    """The order to go on in: whom we lost comes last."""
+    return [*(name for name in order if name != lost), *([lost] if lost in order else [])]
+
+
+def address(master: str, port: int) -> tuple[str, int]:
+    """Host, as an endpoint names it, and port of a master; ``port`` where the name has none. Raises ConfigError."""
+    found = _WITH_PORT.fullmatch(master)
+    if found is not None:
+        if not 0 < int(found["port"]) < 65536:
+            raise ConfigError(f"master: {master!r}: there is no port {found['port']}")
+        return found["host"], int(found["port"])
+    if not {":", "/", "["} & {*master}:
+        # Most names are no addresses of IPv6: what reads those is not loaded for them.
+        return master, port
+    bare = master.strip("[]")
+    try:
+        return (f"[{bare}]" if ipaddress.ip_address(bare).version == 6 else bare), port
+    except ValueError:
+        if ":" in master or "/" in master:
+            raise ConfigError(f"master: {master!r} is neither a host nor host:port") from None
+        return master, port

@@ -1,0 +1,390 @@
+"""A minion at one master: signs in, listens on 4505, hands jobs to the preloaded process, returns results.
+
+Three processes: this one (sockets, no state engine), the zygote (state engine, no sockets), and a jobber for each job,
+forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master has it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.minion import zygote
+from saltern.minion.absence import Absence
+from saltern.minion.addressed import is_for
+from saltern.minion.admission import Admission, Turn
+from saltern.minion.affairs import Affairs
+from saltern.minion.channel import endpoint, session_of
+from saltern.minion.hand import JobsInHand
+from saltern.minion.identity import Identity
+from saltern.minion.jobber import SPOOLED
+from saltern.minion.journal import Journal
+from saltern.minion.lookout import Lookout
+from saltern.minion.masters import Masters, address
+from saltern.minion.missed import COMMAND as MISSED
+from saltern.minion.missed import Missed
+from saltern.minion.other_masters import OtherMasters
+from saltern.minion.preloaded import GONE, Preloaded
+from saltern.minion.returns import Outbox
+from saltern.minion.spool import Spool
+from saltern.minion.start_events import job_started, start_events
+from saltwire.busy import Busy
+from saltwire.crypticle import Crypticle, SerialGate
+from saltwire.envelope import ClientSession
+from saltwire.errors import AuthenticationError, NonceError, PeerFault
+from saltwire.handshake import Credentials
+from saltwire.keys import PublicKey
+from saltwire.publication import open_job
+from saltwire.zmq.connection import Connection
+from saltwire.zmq.req import RequestSocket
+from saltwire.zmq.sub import subscribe
+from statecore.match import Subject
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Milliseconds between looks at the clock when nothing happens.
+_TICK = 250
+
+#: Seconds between looks into the spool without being told: a jobber outlives the process that would tell of its result.
+_SPOOL_LOOK = 2.0
+
+#: Seconds that jobs in hand have to finish when the minion is told to end.
+_DRAIN_SECONDS = 5.0
+
+#: Batches of events that wait for the master; more, and the oldest are lost.
+_MOST_EVENTS = 1000
+
+
+class Minion:
+    """The main process, as long as it speaks to one master."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        masters: Masters,
+        affairs: Affairs,
+        turn: Turn,
+        lookout: Lookout | None = None,
+    ) -> None:
+        """``options`` name the one master. ``lookout`` tells when to leave it for another one."""
+        self._options = options
+        self._masters = masters
+        self._affairs = affairs
+        self._turns = turn
+        self._lookout = lookout
+        self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        several = bool(masters.at_once)
+        self._requests = RequestSocket(self._context, endpoint(options), watched=several)
+        state = masters.state(options.cachedir)
+        self._spool = Spool(state / "spool")
+        self._absence = Absence(state, several=several)
+        self._others = OtherMasters(masters, options)
+        self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
+        self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
+        self._journal = Journal(state, options.minion_jid_queue_hwm)
+        self._jobs = JobsInHand(options, self._journal, self._spool)
+        self._missed = Missed(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
+        self._connection: Connection | None = None
+        self._connected = 0
+        affairs.speak_through(self._send_events)
+        self._subject: Subject | None = None
+        self._sub: zmq.Socket[bytes] | None = None
+        self._engine = Preloaded(lambda: zygote.start(options, masters, self._identity, self._credentials))
+        self._nonce = ""
+        self._looked = 0.0
+        turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
+
+    def run(self) -> None:
+        """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
+        self._take(self._admission.sign_in())
+        self._engine.start()
+        self._resume()
+        while not self._turns.ended():
+            self._turn()
+            if self._lookout is not None:
+                self._lookout.look(time.monotonic())
+        self._drain()
+
+    def close(self) -> None:
+        """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
+        self._engine.close()
+        if self._lookout is not None:
+            self._lookout.close()
+        if self._connection is not None:
+            self._connection.close()
+        if self._sub is not None:
+            self._sub.close()
+        self._requests.close()
+        self._context.term()
+
+    def _take(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._session: ClientSession = session_of(self._options, self._identity, credentials)
+        self._aes = Crypticle(credentials.aes)
+        self._gate = SerialGate()
+        self._master = PublicKey.from_pem(credentials.master_pub)
+        if self._sub is None:
+            port = self._options.publish_port or credentials.publish_port
+            self._sub = subscribe(
+                self._context,
+                f"tcp://{address(self._masters.current, 0)[0]}:{port}",
+                self._identity.id,
+                recon_default=self._options.recon_default,
+                recon_max=self._options.recon_max,
+                randomize=self._options.recon_randomize,
+                before=self._watch,
+            )
+        self._missed.deaf(time.monotonic())
+        if self._engine.started:
+            self._engine.tell({"credentials": dataclasses.asdict(credentials)})
+
+    def _watch(self, subscription: zmq.Socket[bytes]) -> None:
+        self._connection = Connection(subscription)
+        if self._lookout is not None:
+            self._lookout.begin(self._context, self._connection, time.monotonic())
+
+    def _sign_in_again(self) -> None:
+        _LOG.info("the master's keys have changed; signing in again")
+        self._turns.wait(random.uniform(0, self._options.random_reauth_delay))
+        self._take(self._admission.sign_in())
+
+    # -------------------------------------------------------------------------------------------------------------- the loop
+
+    def _turn(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        engine = self._engine
+        poller.register(engine.fileno(), zmq.POLLIN | (zmq.POLLOUT if engine.pending else 0))
+        # Jobs are taken only when the state engine has its pillar.
+        if self._subject is not None and self._sub is not None:
+            poller.register(self._sub, zmq.POLLIN)
+        self._affairs.register(poller)
+        ready = dict(poller.poll(_TICK))
+        happened = ready.get(engine.fileno(), 0)
+        if happened & zmq.POLLOUT:
+            engine.flush()
+        if happened & ~zmq.POLLOUT:
+            self._hear_engine()
+        elif engine.ended():
+            self._engine_gone(b"")
+        if self._requests.socket in ready:
+            self._hear_master()
+        if self._sub is not None and self._sub in ready:
+            self._hear_publication()
+        self._affairs.serve(ready)
+        self._run_due()
+        self._look_after_jobs(time.monotonic())
+        self._send_outbox()
+
+    def _hear_publication(self) -> None:
+        assert self._sub is not None
+        frames = self._sub.recv_multipart()
+        # A filtering master puts a topic before the payload.
+        job = self._opened(frames[-1])
+        if job is not None:
+            self._take_job(job)
+
+    def _take_job(self, job: Mapping[str, Any]) -> None:
+        """Runs it, if it is for this minion, and for the first time."""
+        if self._wanted(job) and (message := self._jobs.take(job)) is not None:
+            _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+            if (told := job_started(job, self._identity.id)) is not None:
+                self._outbox.events.append(told)
+            self._engine.tell(message)
+
+    def _look_after_jobs(self, now: float) -> None:
+        """Those in hand, and those that it may have missed."""
+        signs = self._jobs.look(now)
+        ours = self._credentials.own > 0
+        if signs and ours:
+            self._outbox.events.append({"cmd": "_job_signs", "signs": signs})
+        if self._connection is not None and (times := self._connection.times()) != self._connected:
+            self._connected = times
+            self._missed.deaf(now)
+        if ours and self._subject is not None and self._missed.wants(now):
+            self._outbox.events.append(self._missed.question())
+
+    def _take_missed(self, answer: Any) -> None:
+        for job in self._missed.answered(answer, time.monotonic()):
+            if str(job["jid"]) not in self._jobs:
+                _LOG.info("missed a job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+                self._take_job(job)
+        self._journal.keep_asked_until(self._missed.known_until)
+
+    def _run_due(self) -> None:
+        """Jobs of the minion's own, which need its pillar like all others."""
+        if self._subject is None:
+            return
+        # Both: of a master whose requests go nowhere publications may still come.
+        hears = self._requests.connected() and (self._connection is None or self._connection.up())
+        now = time.monotonic()
+        self._absence.look(hears=hears, now=now)
+        if self._affairs.give_up(hears=hears, now=now):
+            _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
+            self._engine.tell({"watch": False})
+        elif self._affairs.claim():
+            self._know()
+        duties = self._affairs.duties
+        if duties is None:
+            return
+        for job in duties.due():
+            if self._jobs.room(str(job["jid"])):
+                self._engine.tell({"job": job})
+            else:
+                duties.ended(str(job["jid"]))
+        if duties.watch_wanted():
+            self._engine.tell({"watch": True})
+
+    def _know(self) -> None:
+        if self._affairs.duties is not None and self._subject is not None:
+            self._affairs.duties.know(self._subject.pillar, self._subject.grains)
+
+    def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        waiting = self._outbox.events
+        if len(waiting) >= _MOST_EVENTS:
+            _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
+            # The first may be on its way; what the minion asks is answered.
+            del waiting[1 if waiting[1]["cmd"] != MISSED else 2]
+        load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
+        waiting.append(load)
+        self._others.send(load)
+
+    def _opened(self, payload: bytes) -> dict[str, Any] | None:
+        for last in (False, True):
+            try:
+                return open_job(
+                    payload, self._aes, gate=self._gate, master_pub=self._master, verify=self._options.sign_pub_messages
+                )
+            except AuthenticationError as error:
+                if last:
+                    _LOG.error("a publication cannot be opened even after a new sign-in: %s", error)
+                    return None
+                self._sign_in_again()
+            except PeerFault as error:
+                _LOG.warning("a publication was dropped: %s", error)
+                return None
+        return None
+
+    def _wanted(self, job: Mapping[str, Any]) -> bool:
+        if str(job["jid"]) in self._jobs or self._subject is None:
+            return False
+        return is_for(job, self._subject, self._options.nodegroups)
+
+    def _hear_master(self) -> None:
+        reply = self._requests.receive(0.001)
+        if reply is None or self._outbox.in_flight is None:
+            return
+        now = time.monotonic()
+        try:
+            answer = self._session.open(reply, self._nonce)
+        except NonceError:
+            return
+        except Busy as busy:
+            _LOG.info("a return was not taken: %s", busy)
+            self._outbox.refused(now, busy.retry_after)
+            return
+        except AuthenticationError as error:
+            _LOG.info("a return was not taken: %s", error)
+            self._outbox.failed(now)
+            if "bad load" in str(error) or "authentication code" in str(error):
+                self._sign_in_again()
+            return
+        except PeerFault as error:
+            _LOG.warning("the answer to a return is not of the protocol: %s", error)
+            self._outbox.failed(now)
+            return
+        asked = self._outbox.in_flight
+        self._outbox.answered()
+        if isinstance(asked, Mapping) and asked.get("cmd") == MISSED:
+            self._take_missed(answer)
+        elif answer is False:
+            _LOG.error("the master dropped a return as malformed")
+
+    def _send_outbox(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _SPOOL_LOOK:
+            self._looked = now
+            self._outbox.spooled()
+        if self._outbox.overdue(now):
+            _LOG.info("no answer to a return; it is sent again")
+            self._outbox.unanswered(now)
+        load = self._outbox.next_request(now)
+        if load is not None:
+            payload, self._nonce = self._session.seal(load, time.time())
+            self._requests.send(payload)
+
+    # ------------------------------------------------------------------------------------------------- the preloaded process
+
+    def _hear_engine(self) -> None:
+        handlers: Mapping[bytes, Callable[[bytes], None]] = {
+            SPOOLED: lambda _: self._outbox.spooled(),
+            zygote.DIED: self._job_died,
+            zygote.ENDED: self._own_job_ended,
+            zygote.UNWATCHED: self._unwatched,
+            zygote.READY: self._engine_ready,
+            GONE: self._engine_gone,
+        }
+        heard = self._engine.receive()
+        if heard is not None:
+            kind, content = heard
+            handlers[kind](content)
+
+    def _job_died(self, content: bytes) -> None:
+        code, _, jid = content.decode().partition(" ")
+        self._jobs.ended_badly(jid, int(code))
+
+    def _own_job_ended(self, content: bytes) -> None:
+        if self._affairs.duties is not None:
+            self._affairs.duties.ended(content.decode())
+
+    def _unwatched(self, _: bytes) -> None:
+        if self._affairs.duties is not None:
+            self._affairs.duties.unwatched()
+
+    def _engine_ready(self, content: bytes) -> None:
+        known = msgpack.unpackb(content, strict_map_key=False)
+        first = self._subject is None
+        self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
+        self._know()
+        if first:
+            self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
+            _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
+
+    def _engine_gone(self, _: bytes) -> None:
+        _LOG.error("the preloaded process ended; a new one is started")
+        if self._affairs.duties is not None:
+            self._affairs.duties.lost()
+        self._engine.start()
+        self._resume()
+
+    def _resume(self) -> None:
+        for message in self._jobs.resume():
+            self._engine.tell(message)
+
+    def _drain(self) -> None:
+        """Lets jobs in hand finish and sends what they return, for a few seconds."""
+        self._subject = None
+        self._engine.tell({"end": _DRAIN_SECONDS})
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        poller = zmq.Poller()
+        poller.register(self._requests.socket, zmq.POLLIN)
+        while time.monotonic() < deadline:
+            self._engine.flush()
+            self._outbox.spooled()
+            self._send_outbox()
+            if self._engine.ended() and self._outbox.in_flight is None and not self._spool.waiting():
+                break
+            if dict(poller.poll(_TICK // 5)):
+                self._hear_master()
+        if waiting := len(self._spool.waiting()):
+            _LOG.warning("%d returns stay in the spool until the next start", waiting)

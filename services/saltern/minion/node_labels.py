@@ -1,0 +1,55 @@
+"""``saltern node-labels``: writes the labels of this pod's node as grains of its minion (k8s/components/node-labels).
+
+The grain ``kubernetes`` has ``node``, ``labels`` (label -> value) and ``version`` of the kubelet. It is read once, before the
+minion starts: a changed label is seen by the next pod.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from saltern.kit.kubernetes import Cluster, ClusterError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0; 1 when the API does not answer, or the file cannot be written."""
+    parser = argparse.ArgumentParser(
+        prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file of the minion's configuration")
+    parser.add_argument("--node", default=os.environ.get("NODE_NAME", ""), help="its name (default: NODE_NAME)")
+    arguments = parser.parse_args(argv)
+    try:
+        if not arguments.node:
+            raise ClusterError("no node: give --node, or NODE_NAME")
+        node = Cluster.of_this_pod().get(f"/api/v1/nodes/{arguments.node}")
+        if node is None:
+            raise ClusterError(f"the cluster has no node {arguments.node}")
+        arguments.out.write_text(yaml.safe_dump({"grains": grains_of(node)}), "utf-8")
+    except ClusterError as error:
+        sys.stderr.write(f"saltern node-labels: {error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"saltern node-labels: {error.filename}: {error.strerror}\n")
+        return 1
+    return 0
+
+
+def grains_of(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The grains of a Node as the API has it."""
+    metadata = node.get("metadata") or {}
+    info = (node.get("status") or {}).get("nodeInfo") or {}
+    return {
+        "kubernetes": {
+            "node": metadata.get("name", ""),
+            "labels": dict(metadata.get("labels") or {}),
+            "version": info.get("kubeletVersion", ""),
+        }
+    }

@@ -1,0 +1,100 @@
+"""The preloaded process (``zygote``) as the main process has it: started, told, heard, and started again when it died."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgpack
+
+from saltern.minion import zygote
+from saltern.minion.jobber import SPOOLED
+from saltern.minion.pair import Pair
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: What ``receive`` says when the process is gone; no message of its own begins so.
+GONE = b"gone"
+
+#: How the messages begin that it sends.
+_KINDS = (SPOOLED, zygote.DIED, zygote.UNWATCHED, zygote.ENDED, zygote.READY)
+
+
+class Preloaded:
+    """There is one at a time, from ``start`` to ``close``."""
+
+    def __init__(self, fork: Callable[[], tuple[int, Pair]]) -> None:
+        """``fork`` starts one: its pid, and our end of the pair."""
+        self._fork = fork
+        self._pair: Pair | None = None
+        #: 0: it ended, and is not started again.
+        self._pid = 0
+
+    def start(self) -> None:
+        """Forks it; of one that died the end is kept no longer."""
+        if self._pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+        if self._pair is not None:
+            self._pair.close()
+        self._pid, self._pair = self._fork()
+
+    @property
+    def started(self) -> bool:
+        """Whether it was."""
+        return self._pair is not None
+
+    @property
+    def pending(self) -> bool:
+        """Whether something waits for ``flush``."""
+        return self._here.pending
+
+    def fileno(self) -> int:
+        """The number of our end."""
+        return self._here.fileno()
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Sends one of its messages. Never waits: it may be waiting for us to read."""
+        try:
+            self._here.put(msgpack.packb(message, default=str))
+        except OSError as error:
+            _LOG.error("the preloaded process does not take a message: %s", error)
+
+    def flush(self) -> None:
+        """Sends on what waited."""
+        try:
+            self._here.flush()
+        except OSError as error:
+            _LOG.error("the preloaded process does not take what waited for it: %s", error)
+
+    def receive(self) -> tuple[bytes, bytes] | None:
+        """(kind, content) of a message: one of the constants of ``zygote``, SPOOLED or GONE; None when it is not whole."""
+        try:
+            message = self._here.receive()
+        except OSError:
+            message = b""
+        if message is None:
+            return None
+        kind = next((each for each in _KINDS if message.startswith(each)), GONE) if message else GONE
+        return kind, message[len(kind) :]
+
+    def ended(self) -> bool:
+        """Whether it ended just now. Jobbers hold the other end of the pair, too: it does not close while one of them works."""
+        if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
+            self._pid = 0
+        return not self._pid
+
+    def close(self) -> None:
+        """Ends it, if it was started."""
+        if self._pair is not None:
+            self._pair.close()
+        if self._pid:
+            zygote.end_zygote(self._pid)
+
+    @property
+    def _here(self) -> Pair:
+        assert self._pair is not None, "it is told something before it was started"
+        return self._pair

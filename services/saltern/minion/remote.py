@@ -1,0 +1,312 @@
+"""The master as statecore's ports see it: its file server behind a cache, its pillar, its bus."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.options_reading import as_opts
+from saltern.minion.channel import Channel, ChannelError
+from saltern.minion.control import NobodyThere, ask
+from saltern.minion.identity import Identity
+from saltern.minion.masters import Masters, address
+from saltern.minion.other_masters import OtherMasters
+from saltwire.errors import PeerFault
+from saltwire.file_transfer import Download, MissingFile, is_inside
+from saltwire.handshake import Credentials
+from statecore.errors import CommandError
+from statecore.ports import FileHash
+
+#: What a minion tells each of its masters.
+_FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})
+
+#: Bytes read at a time for a digest.
+_BLOCK = 1024 * 1024
+
+#: Events of a state run: their loads name its job.
+_OF_JOB = re.compile(r"salt/(?:job|state_result)/(?P<jid>[^/]+)/(?!ret/)")
+
+Give = Callable[[], Credentials | None]
+
+
+class _Master:
+    """A channel that is opened when it is needed first and belongs to the process that opened it."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Give,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._options, self._identity, self._credentials, self._given_up = options, identity, credentials, given_up
+        self._channel: Channel | None = None
+        self._owner = 0
+
+    def channel(self) -> Channel:
+        """The process's channel. A forked child opens its own and never touches its parent's."""
+        if self._channel is None or self._owner != os.getpid():
+            self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
+            self._owner = os.getpid()
+        return self._channel
+
+    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
+        """An answer of the master. Raises CommandError, so that a state or function that needs it fails with words."""
+        try:
+            return self.channel().ask(load, raw=raw, once=once)
+        except ChannelError as error:
+            raise CommandError(str(error)) from error
+
+    @contextmanager
+    def failing_clearly(self) -> Iterator[None]:
+        """Turns a channel's errors into CommandError."""
+        try:
+            yield
+        except ChannelError as error:
+            raise CommandError(str(error)) from error
+
+
+#: How often a file that changes on the master while it is fetched is fetched anew.
+_FETCH_TRIES = 3
+
+
+class RemoteFiles(_Master):
+    """Implements ports.Files over 4506. A file is fetched when its digest is not the cached one's."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        identity: Identity,
+        credentials: Give,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(options, identity, credentials, given_up)
+        self._cache = Path(options.cachedir) / "files"
+        #: Answers of this process: a run asks for the same lists and digests many times.
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._known_by = 0
+
+    def envs(self) -> list[str]:
+        """Environments of the master."""
+        return [str(name) for name in self._list("_file_envs", "", "")]
+
+    def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Files that start with ``prefix``, sorted."""
+        return [path for path in self._list("_file_list", saltenv, "") if path.startswith(prefix)]
+
+    def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories."""
+        return [path for path in self._list("_dir_list", saltenv, "") if path.startswith(prefix)]
+
+    def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Directories that hold nothing."""
+        return [path for path in self._list("_file_list_emptydirs", saltenv, "") if path.startswith(prefix)]
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Links of the tree."""
+        answer = self._once(("_symlink_list", saltenv), {"cmd": "_symlink_list", "saltenv": saltenv, "prefix": prefix})
+        return {str(path): str(target) for path, target in answer.items()} if isinstance(answer, dict) else {}
+
+    def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
+        """Digest of a file, None when there is none."""
+        answer = self._once(("_file_hash", saltenv, path), {"cmd": "_file_hash", "path": path, "saltenv": saltenv})
+        if not isinstance(answer, dict) or "hsum" not in answer:
+            return None
+        return FileHash(str(answer["hash_type"]), str(answer["hsum"]))
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of the file on the master."""
+        load = {"cmd": "_file_hash_and_stat", "path": path, "saltenv": saltenv}
+        answer = self._once(("_file_hash_and_stat", saltenv, path), load)
+        stat = answer[1] if isinstance(answer, list) and len(answer) == 2 else None
+        return int(stat[0]) & 0o7777 if isinstance(stat, list) and stat else None
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        """The cached file, brought up to date; None when the master has none."""
+        if not is_inside(path):
+            return None
+        place = self._cache / saltenv.replace("/", "_") / path
+        for _ in range(_FETCH_TRIES):
+            wanted = self.hash(path, saltenv)
+            if wanted is None:
+                return None
+            if place.is_file() and _digest(place, wanted.hash_type) == wanted.hsum:
+                return place
+            self._download(path, saltenv, place)
+            if _digest(place, wanted.hash_type) == wanted.hsum:
+                return place
+            # It was changed on the master between question and answer.
+            self._known.pop(("_file_hash", saltenv, path), None)
+        raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
+
+    def shown(self, fetched: Path) -> str:
+        """The URL: the cache is nothing that people edit."""
+        if not fetched.is_relative_to(self._cache):
+            return str(fetched)
+        saltenv, *path = fetched.relative_to(self._cache).parts
+        return f"salt://{'/'.join(path)}" + (f"?saltenv={saltenv}" if saltenv != "base" else "")
+
+    def _download(self, path: str, saltenv: str, place: Path) -> None:
+        temporary = place.with_name(f".{place.name}.{os.getpid()}")
+        download = Download(path, saltenv)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                while not download.done:
+                    file.write(download.feed(self.ask(download.request(), raw=True)))
+            temporary.replace(place)
+        except MissingFile as error:
+            raise CommandError(f"salt://{path} went away on the master while it was fetched") from error
+        except PeerFault as error:
+            raise CommandError(f"salt://{path}: {error}") from error
+        except OSError as error:
+            where = error.filename or place
+            raise CommandError(f"salt://{path} cannot be kept in cachedir: {where}: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:
+        load = {"cmd": cmd} if not saltenv else {"cmd": cmd, "saltenv": saltenv, "prefix": prefix}
+        answer = self._once((cmd, saltenv), load)
+        return [str(path) for path in answer] if isinstance(answer, list) else []
+
+    def _once(self, key: tuple[Any, ...], load: Mapping[str, Any]) -> Any:
+        if self._known_by != os.getpid():
+            self._known, self._known_by = {}, os.getpid()
+        if key not in self._known:
+            self._known[key] = self.ask(load)
+        return self._known[key]
+
+
+class RemoteMinion(_Master):
+    """Implements ports.MinionControl and ports.Events. Refreshes are left as files for the preloaded process."""
+
+    def __init__(
+        self,
+        options: MinionOptions,
+        masters: Masters,
+        identity: Identity,
+        credentials: Give,
+        grains: Callable[[], Mapping[str, Any]],
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(options, identity, credentials, given_up)
+        self._masters = masters
+        self._grains = grains
+
+    def refresh_pillar(self) -> bool:
+        """The next job sees freshly compiled pillar."""
+        return self._leave("pillar")
+
+    def refresh_modules(self) -> bool:
+        """The next job sees the modules that are on disk now."""
+        return self._leave("modules")
+
+    def refresh_grains(self) -> bool:
+        """The next job sees freshly gathered grains."""
+        return self._leave("grains")
+
+    def compile_pillar(
+        self,
+        saltenv: str | None,
+        pillarenv: str | None,
+        override: Mapping[str, Any] | None,
+        on_demand: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Pillar as the master compiles it now."""
+        with self.failing_clearly():
+            return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
+
+    def master_tops(self) -> dict[str, list[str]]:
+        """What the master's tops interface assigns."""
+        load = {
+            "cmd": "_master_tops",
+            "id": self._identity.id,
+            # Tops modules look at any of them.
+            "opts": as_opts(self._options, id=self._identity.id, grains=dict(self._grains())),
+        }
+        answer = self.ask(load)
+        if not isinstance(answer, dict):
+            return {}
+        return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
+
+    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+        """The master's answer. What must reach each of several is left for the others."""
+        load = {"cmd": cmd, "id": self._identity.id, **fields}
+        if master is not None and master != self._masters.current:
+            return self._ask_other(master, load, once=once)
+        answer = self.ask(load, once=once)
+        if cmd in _FOR_ALL:
+            OtherMasters(self._masters, self._options).send(load)
+        return answer
+
+    def _ask_other(self, name: str, load: Mapping[str, Any], *, once: bool) -> Any:
+        """Of several masters the one with this address, with or without its port."""
+        found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
+        if not found:
+            known = ", ".join(self._masters.at_once) or self._masters.current
+            raise CommandError(f"there is no master {name} in this minion's list: {known}")
+        with self.failing_clearly(), Channel(replace(self._options, master=found[0]), self._identity, None) as channel:
+            return channel.ask(load, once=once)
+
+    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What the running minion answers."""
+        return manage(Path(self._options.cachedir), area, request)
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """Sends an event to the master's bus, where it carries this minion's id beside ``data`` (reactions look at it)."""
+        load = {
+            "cmd": "_minion_event",
+            "tag": tag,
+            "data": data if not isinstance(data, Mapping) else dict(data),
+            "pretag": None,
+        }
+        if about := _OF_JOB.match(tag):
+            # As Salt's minions send them.
+            load["jid"] = about["jid"]
+        self.ask(load)
+        OtherMasters(self._masters, self._options).send(load)
+        return True
+
+    def _leave(self, what: str) -> bool:
+        cachedir = self._options.cachedir
+        return leave_refresh([self._masters.state(cachedir), *self._masters.other_states(cachedir)], what)
+
+
+def leave_refresh(states: Sequence[Path], what: str) -> bool:
+    """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True. Raises CommandError."""
+    try:
+        for directory in states:
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / f"refresh-{what}").touch()
+    except OSError as error:
+        raise CommandError(f"the minion cannot be told to refresh: {error.filename}: {error.strerror}") from error
+    return True
+
+
+def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of the minion with this cache directory. Raises CommandError."""
+    try:
+        answer = ask(cachedir, {**request, "area": area})
+    except NobodyThere as error:
+        raise CommandError(str(error)) from error
+    if "error" in answer:
+        raise CommandError(str(answer["error"]))
+    return answer
+
+
+def _digest(path: Path, hash_type: str) -> str:
+    digest = hashlib.new(hash_type)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

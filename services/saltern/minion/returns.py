@@ -1,0 +1,162 @@
+"""What the main process sends to the master by itself: spooled returns and start events, one at a time, until acknowledged.
+
+A pure machine: ``next_request`` gives what to send now, ``answered``, ``failed`` and ``tick`` tell it what happened. Nothing
+waits here; the loop in ``main`` owns the socket and the clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from saltern.minion.spool import Spool
+
+#: Every failed try in a row doubles the pause, up to this many times.
+_MAX_DOUBLINGS = 4
+
+#: Every one behind the second also doubles how long an answer is waited for, up to this many times: a master that is slower than
+#: that all the time would never be heard, and would do everything in vain.
+_MAX_PATIENCE_DOUBLINGS = 2
+
+#: A return of more bytes than this may be one that the master does not read: it closes the connection, and says nothing.
+_LARGE = 64 * 1024
+
+#: Bytes a second that the way to the master has at least: a large return has so much longer for its answer.
+_SLOWEST = 1024 * 1024
+
+#: So often the master is silent on a large return, and then answers something small, until that return is given up.
+_SILENCES = 3
+
+#: Any master answers it, and nothing comes of it.
+_PROBE: Mapping[str, Any] = {"cmd": "_file_envs"}
+
+
+@dataclass
+class Outbox:
+    """The queue of the main process. Times are seconds of one monotonic clock."""
+
+    spool: Spool
+    shortest: float
+    longest: float
+    #: Events that are sent once and not kept over a restart.
+    events: deque[dict[str, Any]] = field(default_factory=deque)
+    in_flight: Path | Mapping[str, Any] | None = None
+    _due: float = 0.0
+    _deadline: float = 0.0
+    _failures: int = 0
+    _waiting: bool = True
+    #: Returns that the master did not take when they were sent last: the others go first.
+    _refused: set[Path] = field(default_factory=set)
+    _returns_first: bool = False
+    #: A large return that was not answered when it was sent last: the next question is whether the master is there at all.
+    _doubted: Path | None = None
+    _silences: dict[Path, int] = field(default_factory=dict)
+
+    def spooled(self) -> None:
+        """Something may have come into the spool."""
+        self._waiting = True
+
+    def next_request(self, now: float) -> dict[str, Any] | None:
+        """The load to send now, None when there is nothing, or not yet, or another one is on its way."""
+        if self.in_flight is not None or now < self._due:
+            return None
+        if self._doubted is not None:
+            self.in_flight = _PROBE
+            self._deadline = now + self._patience()
+            return dict(_PROBE)
+        sources = (
+            (self._next_return, self._next_event) if self._returns_first else (self._next_event, self._next_return)
+        )
+        for source in sources:
+            load = source()
+            if load is not None:
+                self._deadline = now + self._patience() + self._size() / _SLOWEST
+                return load
+        return None
+
+    def _patience(self) -> float:
+        doublings: int = min(max(self._failures - 1, 0), _MAX_PATIENCE_DOUBLINGS)
+        return random.uniform(self.shortest, self.longest) * float(2**doublings)
+
+    def _size(self) -> int:
+        try:
+            return self.in_flight.stat().st_size if isinstance(self.in_flight, Path) else 0
+        except FileNotFoundError:
+            return 0
+
+    def _next_event(self) -> dict[str, Any] | None:
+        if not self.events:
+            return None
+        self.in_flight = self.events[0]
+        return self.events[0]
+
+    def _next_return(self) -> dict[str, Any] | None:
+        if not self._waiting:
+            return None
+        for path in sorted(self.spool.waiting(), key=self._refused.__contains__):
+            load = self.spool.read(path)
+            if load is not None:
+                self.in_flight = path
+                return load
+        self._waiting = False
+        return None
+
+    def answered(self) -> None:
+        """The master has it."""
+        if isinstance(self.in_flight, Path):
+            self.spool.acknowledged(self.in_flight)
+            self._refused.discard(self.in_flight)
+            self._silences.pop(self.in_flight, None)
+        elif self.in_flight is _PROBE:
+            self._count_silence()
+        elif self.in_flight is not None:
+            self.events.popleft()
+        self.in_flight = None
+        self._failures = 0
+        self._due = 0.0
+
+    def _count_silence(self) -> None:
+        """The master is there: it was silent on the return before."""
+        path, self._doubted = self._doubted, None
+        if path is None:
+            return
+        self._silences[path] = self._silences.get(path, 0) + 1
+        if self._silences[path] >= _SILENCES:
+            del self._silences[path]
+            self.spool.give_up(path, "more than the master reads at once")
+            self._waiting = True
+
+    def unanswered(self, now: float) -> None:
+        """No answer came in time: as ``failed``; of a large return it is asked whether the master is there."""
+        asked = self.in_flight is _PROBE
+        large = isinstance(self.in_flight, Path) and self._size() > _LARGE
+        self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
+        if asked:
+            # It is away, and who waits for it waits.
+            self._silences.clear()
+        self.failed(now)
+
+    def failed(self, now: float) -> None:
+        """It was refused, or no answer came: again after a pause that grows, and after whatever else waits."""
+        self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
+        if isinstance(self.in_flight, Path):
+            # Each has its turn: when all were refused, a new round begins.
+            everything = self._refused >= set(self.spool.waiting())
+            self._refused = {self.in_flight} if everything else {*self._refused, self.in_flight}
+        self.in_flight = None
+        pause = random.uniform(self.shortest, self.longest) * 2 ** min(self._failures, _MAX_DOUBLINGS) / 4
+        self._failures += 1
+        self._due = now + pause
+
+    def refused(self, now: float, retry_after: float) -> None:
+        """The master is full and says after how many seconds to ask again: nothing else goes out before, either."""
+        self.in_flight = None
+        self._due = now + retry_after * random.uniform(1.0, 2.0)
+
+    def overdue(self, now: float) -> bool:
+        """Whether the answer to what is in flight is no longer waited for."""
+        return self.in_flight is not None and now > self._deadline

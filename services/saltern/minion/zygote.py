@@ -1,0 +1,374 @@
+"""The process that jobbers are forked from: the state engine is loaded here as jobs need it, with grains and pillar.
+
+It has one thread and, between requests of its own, no socket but the pair that joins it to the main process, so that a
+fork of it is safe. The main process sends msgpack maps with one key:
+
+    {"journalled": load}   fork a jobber, for a job that is in the journal
+    {"job": load}          fork a jobber, for one that is not: one of the minion's own, or the disk is full
+    {"credentials": ...}   from now on these
+    {"watch": True}        start the process that beacons look in; False: end it
+    {"end": seconds}       wait so long for jobbers, then end
+
+and receives ``SPOOLED`` (a result waits in the spool), ``ENDED`` plus a JID (a job of the schedule is over), ``DIED`` plus an
+exit code, a space and a JID (a jobber did not end by itself), ``UNWATCHED`` (the process of the beacons is over), ``READY``
+plus msgpack (grains and pillar for targeting: at the start and after each refresh).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import logging
+import os
+import select
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from saltern.kit.minion_options import MinionOptions
+from saltern.kit.tracing import Tracing
+from saltern.minion import jobber
+from saltern.minion.channel import ChannelError
+from saltern.minion.forked_call import ForkedCalls, ForkEnded
+from saltern.minion.homes import AtMaster, Home
+from saltern.minion.identity import Identity
+from saltern.minion.journal import JobSteps
+from saltern.minion.learned import Learned, share
+from saltern.minion.masters import Masters
+from saltern.minion.other_masters import OtherMasters
+from saltern.minion.pair import Pair
+from saltern.minion.spool import Spool
+from saltwire.handshake import Credentials
+from statecore.running_jobs import ProcDirectory
+from statecore.runtime import Runtime
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: What runs beacons; not loaded before there is one.
+_WATCH = "saltern.minion.beacon_watch"
+
+#: Marks a message with grains and pillar.
+READY = b"ready"
+
+#: Marks a message with how a jobber ended, other than well, and the JID of its job.
+DIED = b"died"
+
+#: Marks a message with the JID of a job of the minion's own whose process is gone.
+ENDED = b"ended"
+
+#: Functions that look at jobs or end them: they must not wait behind the jobs that they are about.
+_NEVER_WAIT = frozenset(
+    f"saltutil.{name}" for name in ("find_job", "running", "is_running", "signal_job", "term_job", "kill_job")
+)
+
+#: Says that the process of the beacons ended.
+UNWATCHED = b"unwatched"
+
+#: Seconds between tries to get what a minion needs before it takes jobs.
+_RETRY = 5.0
+
+
+#: Seconds that it has to notice that nobody needs it any more.
+_PATIENCE = 2.0
+
+
+@dataclass
+class Refreshes:
+    """What a job asked to be read anew; carried out before the next job. Jobbers report through files (see RemoteMinion)."""
+
+    directory: Path
+
+    def take(self) -> set[str]:
+        """Names of what is to be refreshed; each is reported once."""
+        taken = set()
+        for path in self.directory.glob("refresh-*"):
+            path.unlink(missing_ok=True)
+            taken.add(path.name.removeprefix("refresh-"))
+        return taken
+
+
+class Zygote:
+    """The loop of the preloaded process."""
+
+    def __init__(self, options: MinionOptions, masters: Masters, home: Home, pair: Pair) -> None:
+        self._options = options
+        self._home = home
+        self._pair = pair
+        cachedir = Path(options.cachedir)
+        self._procs = ProcDirectory(cachedir / "proc")
+        state = masters.state(options.cachedir)
+        self._spool = Spool(state / "spool", options.max_return_bytes)
+        self._others = OtherMasters(masters, options)
+        self._refreshes = Refreshes(state)
+        self._learned = Learned()
+        self._tracing = Tracing(options.tracing, "saltern-minion")
+        self._steps = JobSteps(state)
+        self._calls = ForkedCalls(ChannelError, pair)
+        self._grains: Mapping[str, Any] | None = None
+        self._pillar: Mapping[str, Any] = {}
+        self._runtime = self._made_runtime(None)
+        #: Process -> load of its job.
+        self._jobbers: dict[int, Mapping[str, Any]] = {}
+        #: Jobs for which there is no place yet.
+        self._waiting: deque[tuple[Mapping[str, Any], JobSteps | None]] = deque()
+        #: The process that beacons look in; 0: there is none.
+        self._watcher = 0
+        self._ending = 0.0
+
+    def run(self) -> None:
+        """Serves until told to end, or until the main process is gone."""
+        self._refreshes.take()
+        self._refresh_grains()
+        if self._grains is not None:
+            self._refresh_pillar()
+        ends: list[Pair | Learned] = [self._pair, self._learned]
+        while not self._ending:
+            readable, _, _ = select.select(ends, [], [], 0 if self._learned.waiting else 0.5)
+            if self._learned in readable:
+                self._learned.hear()
+            elif self._learned.waiting and not readable:
+                self._learned.load_one()
+            if self._pair in readable:
+                message = self._received()
+                if message == b"":
+                    self._stop_watcher()
+                    return
+                if message:
+                    self._handle(msgpack.unpackb(message, strict_map_key=False))
+            self._reap()
+            self._refresh()
+        self._stop_watcher()
+        deadline = time.monotonic() + self._ending
+        while self._jobbers and time.monotonic() < deadline:
+            self._reap()
+            select.select([], [], [], 0.02)
+
+    def _received(self) -> bytes | None:
+        """A message of the main process, None when only a part of one came; empty when that is gone."""
+        try:
+            return self._pair.receive()
+        except ConnectionResetError:
+            # It was killed with messages of ours unread; what it sent before is still there.
+            return self._pair.receive()
+
+    def _say(self, message: bytes) -> None:
+        """Tells the main process; one that is gone is noticed by the loop."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._pair.send(message)
+
+    def _handle(self, message: Mapping[str, Any]) -> None:
+        handlers: Mapping[str, Callable[[Any], None]] = {
+            "job": self._fork,
+            "journalled": lambda load: self._fork(load, self._steps),
+            "credentials": self._take_credentials,
+            "watch": self._watch,
+            "end": self._end,
+        }
+        for name, value in message.items():
+            handlers[name](value)
+
+    def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
+        most = self._options.process_count_max
+        if 0 < most <= len(self._jobbers) and _may_wait(load["fun"]):
+            _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
+            self._waiting.append((load, steps))
+            return
+        self._refresh()
+        self._learned.remember()
+        pid = os.fork()
+        if pid:
+            # Its arguments may be large, and are the jobber's now.
+            self._jobbers[pid] = {"jid": str(load["jid"]), "own": load.get("own")}
+            return
+        code = 1
+        try:
+            self._home.before_job(self._runtime, load)
+            ways = (self._others.send, steps, self._home.send, self._tracing)
+            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, *ways)
+            self._learned.tell()
+            self._tracing.close()
+            code = 0
+        except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+            _LOG.exception("the jobber of %s failed", load.get("fun"), extra={"jid": load.get("jid")})
+        finally:
+            logging.shutdown()
+            os._exit(code)
+
+    def _watch(self, wanted: bool) -> None:
+        if not wanted:
+            self._stop_watcher()
+        if not wanted or self._watcher:
+            return
+        parent = os.getpid()
+        self._watcher = os.fork()
+        if self._watcher:
+            return
+        code = 1
+        try:
+            self._pair.close()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            watch = importlib.import_module(_WATCH).watch
+            watch(self._runtime, Path(self._options.cachedir), parent)
+            code = 0
+        except Exception:  # noqa: BLE001 - the process ends here, whatever happened
+            _LOG.exception("the process of the beacons failed")
+        finally:
+            logging.shutdown()
+            os._exit(code)
+
+    def _stop_watcher(self) -> bool:
+        """Whether there was one."""
+        if not self._watcher:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._watcher, signal.SIGTERM)
+        os.waitpid(self._watcher, 0)
+        self._watcher = 0
+        return True
+
+    def _reap(self) -> None:
+        if self._watcher and os.waitpid(self._watcher, os.WNOHANG)[0]:
+            self._watcher = 0
+            self._say(UNWATCHED)
+        for pid in list(self._jobbers):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                job = self._jobbers.pop(pid)
+                if job["own"]:
+                    self._say(ENDED + job["jid"].encode())
+                elif code := os.waitstatus_to_exitcode(status):
+                    self._say(DIED + f"{code} {job['jid']}".encode())
+        while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
+            self._fork(*self._waiting.popleft())
+
+    def _take_credentials(self, value: Mapping[str, Any]) -> None:
+        self._home.take(Credentials(**value))
+        self._renew_runtime(self._grains)
+
+    def _end(self, seconds: float) -> None:
+        self._ending = max(0.01, seconds)
+
+    def _refresh(self) -> None:
+        wanted = self._refreshes.take()
+        if not wanted:
+            return
+        # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
+        self._refresh_grains(tries=1)
+        if wanted != {"pillar"}:
+            # The main process knows them before the master does, so that both choose by the same.
+            self._announce()
+        if "pillar" in wanted:
+            self._refresh_pillar(tries=1, clean_cache=True)
+        # Beacons see what jobs see, and forget what they saw, as in Salt.
+        if self._stop_watcher():
+            self._watch(wanted=True)
+
+    def _refresh_grains(self, tries: int = 0) -> None:
+        """Has the grains gathered: without them each job would gather its own, which takes longer than most."""
+        self._renew_runtime(None)
+        grains = self._obtained("grains", lambda: dict(self._runtime.grains), tries)
+        if grains is not None:
+            self._grains = grains
+        self._renew_runtime(self._grains)
+
+    def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
+        """Has the pillar compiled and announces it."""
+        pillar = self._obtained("pillar", lambda: self._home.pillar(self._runtime, clean_cache=clean_cache), tries)
+        if pillar is not None:
+            self._pillar = pillar
+            # First: the master chooses by this pillar from now on.
+            self._announce()
+            self._renew_runtime(self._grains)
+
+    def _obtained(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
+        """The value of ``work()``, tried until it succeeds, or at most ``tries`` times; None when there is none."""
+        for attempt in itertools.count(1):
+            try:
+                return self._calls.call(work)
+            except (ChannelError, ForkEnded) as error:
+                _LOG.error("no %s: %s", what, error)
+            if attempt == tries or (select.select([self._pair], [], [], _RETRY)[0] and self._told_to_end()):
+                break
+        return None
+
+    def _told_to_end(self) -> bool:
+        message = self._received()
+        if message:
+            self._handle(msgpack.unpackb(message, strict_map_key=False))
+        return message == b"" or bool(self._ending)
+
+    def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
+        """Credentials, grains, pillar or modules are others. ``grains`` None: it gathers its own."""
+        old, self._runtime = self._runtime, self._made_runtime(grains)
+        # What is frozen is never collected.
+        old.close()
+
+    def _made_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
+        runtime = self._home.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
+        share()
+        return runtime
+
+    def _announce(self) -> None:
+        """Tells the main process what targets are matched with."""
+        message = msgpack.packb({"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}, default=str)
+        self._say(READY + message)
+
+
+def _may_wait(fun: str | list[str]) -> bool:
+    return not _NEVER_WAIT.issuperset(fun if isinstance(fun, list) else [fun])
+
+
+def _close_all_but(keep: int) -> None:
+    """The main process's connections are its own: held open here, the master would never see them end."""
+    highest = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, keep)
+    os.closerange(keep + 1, min(highest, 65536))
+
+
+def end_zygote(pid: int) -> None:
+    """Ends a preloaded process whose pair is closed. Jobbers go on, and leave their results in the spool."""
+    deadline = time.monotonic() + _PATIENCE
+    with contextlib.suppress(ChildProcessError):
+        while not os.waitpid(pid, os.WNOHANG)[0]:
+            if time.monotonic() > deadline:
+                # It waits for a master that is gone.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return
+            time.sleep(0.02)
+
+
+def start(options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
+    """Forks the zygote of a minion at a master; returns its pid and the main process's end of the pair."""
+    return fork(options, masters, AtMaster(options, masters, identity, credentials))
+
+
+def fork(options: MinionOptions, masters: Masters, home: Home) -> tuple[int, Pair]:
+    """The same, wherever it has files and pillar from."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    share()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return pid, Pair(ours)
+    code = 1
+    try:
+        _close_all_but(theirs.fileno())
+        # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        Zygote(options, masters, home, Pair(theirs)).run()
+        code = 0
+    except Exception:  # noqa: BLE001 - as above
+        _LOG.exception("the preloaded process failed")
+    finally:
+        logging.shutdown()
+        os._exit(code)

@@ -1,0 +1,97 @@
+"""The files of a stock master's configuration, each option with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from saltern.kit.commandline import CommandError, Exit
+from statecore.named_tuple import NamedTuple
+
+
+class Option(NamedTuple):
+    """One option as a file says it."""
+
+    path: Path
+    line: int
+    name: str
+    value: Any
+    #: Of a map: its keys, and the lines that they are in.
+    lines: Mapping[str, int] = {}
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return f"{self.path}:{self.line}"
+
+
+def read_options(directory: Path, name: str) -> list[Option]:
+    """Options of ``<directory>/<name>``, of what it includes, and of ``<name>.d/*.conf``, in the order in which they count.
+
+    Raises CommandError with the place of what is no YAML, or is no map of options.
+    """
+    main = directory / name
+    try:
+        there = main.is_file()
+        more = sorted((directory / f"{name}.d").glob("*.conf"))
+    except OSError as error:
+        raise CommandError(f"{main}: cannot be read: {error.strerror}") from error
+    if not there:
+        raise CommandError(f"{main}: is not there; name the directory of the master's configuration", Exit.USAGE)
+    found = list(_options(main))
+    for option in list(found):
+        if option.name == "include":
+            found += _included(directory, option)
+    for path in more:
+        found += _options(path)
+    return found
+
+
+def _included(directory: Path, option: Option) -> Iterator[Option]:
+    patterns = option.value if isinstance(option.value, list) else [option.value]
+    for pattern in map(str, patterns):
+        base = Path("/") if pattern.startswith("/") else directory
+        paths = sorted(base.glob(pattern.lstrip("/")))
+        if not paths:
+            raise CommandError(f"{option.place}: include: no file is {pattern}", Exit.CONFIG)
+        for path in paths:
+            yield from _options(path)
+
+
+def _options(path: Path) -> Iterator[Option]:
+    try:
+        text = path.read_bytes()
+        root, data = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise CommandError(f"{path}: not valid YAML: {error}", Exit.CONFIG) from error
+    if data is None:
+        return
+    if not isinstance(data, dict) or root is None:
+        raise CommandError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}", Exit.CONFIG)
+    lines, below = _lines(root), {str(key.value): _lines(node) for key, node in root.value}
+    for name, value in data.items():
+        yield Option(path, lines.get(str(name), 1), str(name), value, below.get(str(name), {}))
+
+
+def _lines(node: yaml.Node) -> dict[str, int]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
+
+
+def joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Options of several files as one: a later one counts, maps are joined (Salt's utils/dictupdate.py)."""
+    result: dict[str, Any] = {}
+    for one in values:
+        for name, value in one.items():
+            before = result.get(name)
+            if isinstance(before, dict) and isinstance(value, dict):
+                result[name] = joined([before, value])
+            else:
+                result[name] = value
+    return result

@@ -1,0 +1,109 @@
+"""The master's own keys: from Salt's ``pki_dir`` to the directories of the roles, and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from saltern.kit.commandline import CommandError
+from saltern.kit.config import ConfigError
+from saltern.kit.keygen import make_keys
+from saltwire.errors import OwnFault, PeerFault
+from saltwire.keys import PrivateKey, PublicKey
+
+#: Roles whose directory holds the master's key.
+ROLES = ("publisher", "mworker")
+
+
+def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
+    """Files of the master's keys by their names in ``pki_dir``: its own pair, and those it signs its public key with.
+
+    Raises CommandError: there is no key, it cannot be read, or the pair is none.
+    """
+    names = ("master.pem", "master.pub", f"{sign_name}.pem", f"{sign_name}.pub", signature)
+    found = {name: _content(path) for name in names if (path := _place(pki, name)).exists()}
+    if "master.pem" not in found:
+        raise CommandError(f"{pki / 'master.pem'}: is not there; name the master's directory of keys by --pki")
+    for name in ("master", sign_name):
+        if f"{name}.pem" not in found:
+            continue
+        try:
+            private = PrivateKey.from_pem(found[f"{name}.pem"])
+            public = PublicKey.from_pem(found.get(f"{name}.pub") or private.public.pem)
+        except OwnFault as error:
+            hint = "; take its passphrase away first: openssl rsa -in OLD -out NEW"
+            raise CommandError(
+                f"{pki / name}.pem: {error}{hint if 'password' in str(error).lower() else ''}"
+            ) from error
+        except PeerFault as error:
+            raise CommandError(f"{pki / name}.pub: {error}") from error
+        if public.pem != private.public.pem:
+            raise CommandError(f"{pki / name}.pub: does not belong to {pki / name}.pem")
+    return found
+
+
+def _place(pki: Path, name: str) -> Path:
+    """Where a key lies. Salt 3008 keeps the pair by the master's id, and makes ``master.pem`` a link with the whole path of that:
+    in a copy of the directory it leads nowhere."""
+    path = pki / name
+    return pki / path.readlink().name if path.is_symlink() and not path.exists() else path
+
+
+def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
+    """Raises CommandError where the roles have another master's key already."""
+    for role in ROLES:
+        path = keys / role / "master.pem"
+        if path.exists() and _number(path.read_bytes()) != _number(found["master.pem"]):
+            raise CommandError(f"{path}: is the key of another master; name another directory by --keys")
+
+
+def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
+    """Gives the roles the master's keys, and makes all others as ``saltern keygen`` does; what was written.
+
+    Raises OSError, ConfigError.
+    """
+    written = []
+    for role in ROLES:
+        for name, content in found.items():
+            # Public keys and the pair of the signature are of use to who answers sign-ins alone.
+            if name == "master.pub" or (role != "mworker" and name != "master.pem"):
+                continue
+            path = keys / role / name
+            if not path.exists() or path.read_bytes() != content:
+                put(path, content, 0o600)
+                written.append(path)
+    return [*written, *make_keys(keys)]
+
+
+def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
+    """The master's keys of the roles under the names of a ``pki_dir``. Raises CommandError."""
+    place = keys / "mworker"
+    if not (place / "master.pem").exists():
+        raise CommandError(f"{place / 'master.pem'}: is not there; name the directory that keygen filled by --keys")
+    return taken(place, sign_name, signature)
+
+
+def put(path: Path, content: bytes, mode: int) -> None:
+    """Writes a file whole: its owner's alone from the first byte on, then with ``mode``."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        os.fchmod(file.fileno(), mode)
+    temporary.replace(path)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror}; run as the user who owns the keys") from error
+
+
+def _number(pem: bytes) -> str:
+    try:
+        return PrivateKey.from_pem(pem).public.pem
+    except OwnFault as error:
+        raise ConfigError(f"a master.pem of the roles: {error}") from error

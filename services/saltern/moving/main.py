@@ -1,0 +1,203 @@
+"""``saltern import`` and ``saltern export``: a stock Salt master becomes one of ours on the same address, and back.
+
+Nothing is keyed anew: the master keeps its key pair, so minions know it; their own keys go by ``salt-key --import`` once the
+roles run. What every option becomes is told with its file and line. All is looked at before anything is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from saltern.kit.commandline import CommandError, Exit, run_command
+from saltern.kit.config import ConfigError, load_master
+from saltern.kit.interrupts import INTERRUPTED
+from saltern.moving import keys
+from saltern.moving.files import Option, joined, read_options
+from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
+
+_SALTS = "/etc/salt"
+
+#: Kind of fate -> heading of its rows in the report.
+_HEADINGS: Mapping[str, str] = {
+    "carries": "Carries over:",
+    "not needed": "Not needed here:",
+    "not supported": "Not supported:",
+}
+
+_SIGNS = ("master_sign", "master_pubkey_signature")
+
+
+def import_main(argv: Sequence[str]) -> int:
+    """Exit code 0; 1 with ``--check`` where something is not supported, or where something cannot be read or written."""
+    return run_command(lambda: _import(argv), INTERRUPTED)
+
+
+def export_main(argv: Sequence[str]) -> int:
+    """Exit code 0; 1 where something cannot be read or written."""
+    return run_command(lambda: _export(argv), INTERRUPTED)
+
+
+def _import(argv: Sequence[str]) -> int:
+    parser = _parser("import", "Takes the configuration and the keys of a stock Salt master.", _SALTS)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 where something is not supported"
+    )
+    flags = parser.parse_args(argv)
+    options = read_options(flags.config, "master")
+    fates = _fates(options)
+    config = joined([fate.here for _, fate in fates])
+    pki = flags.pki or _pki(options, flags.config)
+    found = keys.taken(pki, *_sign_names(config))
+    keys.check_empty(flags.keys, found)
+    content = _file(config, f"Imported from {flags.config}")
+    _check_new(flags.out / "master", content)
+    _check_whole(content)
+    _report(fates)
+    if flags.check:
+        return Exit.GENERIC if any(fate.kind == "not supported" for _, fate in fates) else Exit.OK
+    written = _written(
+        lambda: keys.lay_down(flags.keys, found), {flags.out / "master": (content.encode(), 0o644)} if content else {}
+    )
+    minions = [
+        name for name in ("minions", "minions_pre", "minions_rejected", "minions_denied") if (pki / name).is_dir()
+    ]
+    count = sum(1 for name in minions for path in (pki / name).iterdir() if not path.name.startswith("."))
+    _say(flags.keys, written)
+    if count:
+        sys.stdout.write(f"\n{count} keys of minions are in {pki}. When the roles run:\n  salt-key --import {pki}\n")
+    return Exit.OK
+
+
+def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
+    """What becomes of each option; of node groups, which may be in several files and name each other, of each that has a fault."""
+    every = joined([{option.name: option.value} for option in options if option.name == "nodegroups"]).get("nodegroups")
+    faults = group_faults(every) if isinstance(every, dict) else {}
+    fates: list[tuple[Option, Fate]] = []
+    for option in options:
+        if option.name != "nodegroups" or not isinstance(option.value, dict):
+            fates.append((option, fate_of(option.name, option.value)))
+            continue
+        good = {name: group for name, group in option.value.items() if name not in faults}
+        if good or not option.value:
+            fates.append((option, fate_of(option.name, good)))
+        for name in (name for name in option.value if name in faults):
+            place = option._replace(line=option.lines.get(str(name), option.line))
+            fates.append((place, Fate("not supported", f"the group '{name}': {faults[name]}")))
+    return fates
+
+
+def _export(argv: Sequence[str]) -> int:
+    parser = _parser("export", "Writes configuration and keys as a stock Salt master reads them.", _SALTS)
+    flags = parser.parse_args(argv)
+    options = read_options(flags.config, "master")
+    fates = [(option, _back(option)) for option in options]
+    config = joined([fate.here for _, fate in fates])
+    found = keys.held(flags.keys, *_sign_names(config))
+    content = _file(config, f"Exported from {flags.config}")
+    pki = flags.pki or flags.out / "pki" / "master"
+    files = {pki / name: (data, 0o400 if name.endswith(".pem") else 0o644) for name, data in found.items()}
+    for path, (data, _) in files.items():
+        if path.exists() and path.read_bytes() != data:
+            raise CommandError(f"{path}: is there already and another; export to an empty directory")
+    _check_new(flags.out / "master", content)
+    _report(fates)
+    _say(flags.keys, _written(list, files | {flags.out / "master": (content.encode(), 0o644)}))
+    sys.stdout.write(f"\nThe keys of minions are in the master. While the roles run:\n  salt-key --export {pki}\n")
+    return Exit.OK
+
+
+def _back(option: Option) -> Fate:
+    if option.name == "module_settings" and isinstance(option.value, dict):
+        return Fate("carries", "", option.value)
+    if option.name == "out_table" and isinstance(option.value, dict):
+        return Fate("carries", "", {f"out.table.{name}": value for name, value in option.value.items()})
+    if is_salts(option.name):
+        return Fate("carries", "", {option.name: option.value})
+    return Fate("not needed", "a stock master has no such option")
+
+
+def _sign_names(config: Mapping[str, Any]) -> tuple[str, str]:
+    name, signature = _SIGNS
+    return str(config.get("master_sign_key_name", name)), str(config.get(signature, signature))
+
+
+def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=description)
+    there = "the master's configuration" if name == "import" else "the configuration of our roles"
+    parser.add_argument("--config", type=Path, default=Path(config), metavar="DIR", help=f"{there} (default: {config})")
+    parser.add_argument("--pki", type=Path, metavar="DIR", help="its pki_dir (default: what the configuration says)")
+    parser.add_argument(
+        "--keys", type=Path, required=True, metavar="DIR", help="keys of the roles, as keygen makes them"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory that `master` is written to")
+    return parser
+
+
+def _pki(options: Sequence[Option], config: Path) -> Path:
+    """Where Salt has its keys: absolute, and yet below ``root_dir`` (Salt's config/__init__.py, prepend_root_dir)."""
+    named, root = _last(options, "pki_dir"), str(_last(options, "root_dir") or "/")
+    if named is None:
+        return config / "pki" / "master"
+    path = Path(str(named))
+    return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
+
+
+def _last(options: Sequence[Option], name: str) -> Any:
+    return next((option.value for option in reversed(options) if option.name == name), None)
+
+
+def _file(config: Mapping[str, Any], comment: str) -> str:
+    return f"# {comment}\n" + (yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "")
+
+
+def _check_new(path: Path, content: str) -> None:
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != content:
+        raise CommandError(f"{path}: is there already and another; name another directory by --out")
+
+
+def _check_whole(content: str) -> None:
+    """Whether the roles take the options together. Raises CommandError."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "master").write_text(content, encoding="utf-8")
+        try:
+            load_master(place, env={})
+        except ConfigError as error:
+            raise CommandError(f"what would be written is no configuration: {error}", Exit.CONFIG) from error
+
+
+def _written(first: Callable[[], list[Path]], files: Mapping[Path, tuple[bytes, int]]) -> list[Path]:
+    try:
+        written = first()
+        for path, (content, mode) in files.items():
+            if not path.exists():
+                keys.put(path, content, mode)
+                written.append(path)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    except ConfigError as error:
+        raise CommandError(str(error)) from error
+    return written
+
+
+def _report(fates: Sequence[tuple[Option, Fate]]) -> None:
+    for kind, heading in _HEADINGS.items():
+        rows = [(option, fate) for option, fate in fates if fate.kind == kind]
+        if rows:
+            sys.stdout.write(f"{heading}\n")
+        for option, fate in rows:
+            sys.stdout.write(f"  {option.place}: {option.name}{f': {fate.why}' if fate.why else ''}\n")
+
+
+def _say(keys_of_roles: Path, written: Sequence[Path]) -> None:
+    made = [path for path in written if path.is_relative_to(keys_of_roles)]
+    lines = [f"written {path}" for path in written if path not in made]
+    if made:
+        lines.append(f"written {len(made)} files below {keys_of_roles}: the keys of the roles")
+    sys.stdout.write("\n" + "\n".join(lines or ["Everything was there already."]) + "\n")

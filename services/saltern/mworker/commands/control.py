@@ -1,0 +1,296 @@
+"""Commands of operators: publish a job, ask for its returns, start a runner."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from masterstore.errors import JidTaken, StoreError, StoreUnavailable
+from masterstore.jobs import Published
+from saltern.kit.arguments import off_the_wire
+from saltern.kit.control import ControlError
+from saltern.kit.durations import seconds_of
+from saltern.mworker.desk import Desk
+from saltern.mworker.peer_rules import Call
+from saltern.mworker.processes import TooManyRunners
+from saltern.mworker.runners import RUNNERS, users
+from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
+from saltern.mworker.targets import Resolved, resolve, spelled
+from saltwire import tags
+from saltwire.jid import is_jid, next_jid
+from statecore.errors import TargetError
+from statecore.nearest import close_matches
+
+#: Keyword arguments of publish that travel with the job (protocol section 6).
+_PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
+
+Kind = TypeVar("Kind", list[Any], dict[str, Any])
+
+#: Questions of who waits for a job: a minion that comes back later has no use for them, and would have one for each wait.
+_OF_THE_MOMENT = frozenset(f"saltutil.{name}" for name in ("find_job", "running", "is_running"))
+
+#: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
+_JID_TRIES = 100
+
+#: Seconds that a job may wait for minions: it is kept as long.
+_LONGEST_WAIT = 30 * 86400
+
+
+def ping(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What this master is."""
+    return {"id": desk.options.id}
+
+
+def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
+
+    ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
+    hear it now run it. The answer has ``offline``, minions that are away, where there are any, and of a job that waits
+    ``when_back_until`` (milliseconds since 1970). Asked twice with one ``request_id`` it answers the same JID and publishes once.
+    Refuses with TargetError, InvocationError or JidError.
+    """
+    with desk.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
+        answer = published(desk, client, fields, span.marked({}))
+        span.note(**{"salt.jid": str(answer["jid"]), "salt.minions": len(answer["minions"])})
+        return answer
+
+
+def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with more in the load than who asks may put there. Raises ControlError.
+
+    ``within``: the minions on which who asks may run it; it is sent to those by name. What the master knows of minions to decide
+    by is older than what they know of themselves.
+    """
+    fun = _function(fields.get("fun"))
+    tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
+    arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
+    try:
+        # Minions know neither the master's node groups nor its range server.
+        tgt, tgt_type = spelled(desk, tgt, tgt_type)
+        target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
+    except TargetError as error:
+        raise ControlError("TargetError", str(error)) from error
+    within = fields.get("within")
+    if within is not None:
+        target = Resolved(tuple(name for name in target.minions if name in within), target.missing)
+    if not target.minions:
+        text = f"Master could not resolve minions for target {tgt}"
+        return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
+    load = {
+        "fun": fun,
+        "arg": arg,
+        "tgt": tgt,
+        "tgt_type": tgt_type,
+        "ret": ",".join(filter(None, (str(fields.get("ret") or ""), desk.options.ext_job_cache))),
+        "user": str(fields.get("user") or desk.options.user or client),
+    }
+    load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs} | dict(more)
+    published = _record(desk, load, target.minions, fields)
+    if published.created:
+        announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
+        lists = {"minions": list(target.minions), "missing": list(target.missing)}
+        desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
+        desk.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
+        desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
+    answer: dict[str, Any] = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
+    answer |= {"offline": list(published.offline)} if published.offline else {}
+    if when_back := _when_back(fields.get("when_back")):
+        answer["when_back_until"] = int(time.time() + when_back) * 1000
+    return answer
+
+
+def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Whom a job with this target would be for: ``minions``, and ``missing`` names without an accepted key.
+
+    Refuses with TargetError.
+    """
+    try:
+        tgt, tgt_type = spelled(desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+        found = resolve(desk, tgt, tgt_type, str(fields.get("delimiter") or ":"))
+    except TargetError as error:
+        raise ControlError("TargetError", str(error)) from error
+    return {"minions": list(found.minions), "missing": list(found.missing)}
+
+
+def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Published:
+    wanted = str(fields.get("jid") or "")
+    if wanted and not is_jid(wanted):
+        raise ControlError("JidError", f"'{wanted}' is not a JID (20 digits: UTC time to the microsecond)")
+    request_id = str(fields.get("request_id") or os.urandom(16).hex())
+    when_back, no_replay = _when_back(fields.get("when_back")), fields.get("no_replay")
+    if no_replay not in (None, True, False):
+        raise ControlError("InvocationError", f"no_replay must be true or false, not {no_replay!r}")
+    if when_back and no_replay:
+        raise ControlError(
+            "InvocationError", "when_back waits for minions that are away, no_replay forbids it: leave one out"
+        )
+    options, jid = desk.options, ""
+    for _ in range(_JID_TRIES):
+        now = time.time()
+        jid = wanted or next_jid(now, jid)
+        now_ms = int(now * 1000)
+        try:
+            return desk.store.jobs.publish(
+                load | {"jid": jid},
+                minions,
+                request_id=request_id,
+                ttl=options.keep_jobs_seconds,
+                now_ms=now_ms,
+                away_since_ms=now_ms - options.presence_window * 1000,
+                replay_until_ms=0
+                if no_replay or _of_the_moment(load["fun"])
+                else now_ms + max(options.replay_window, when_back) * 1000,
+                when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
+                pinned=fields.get("within") is not None,
+            )
+        except JidTaken as error:
+            if wanted:
+                raise ControlError("JidError", f"a job with the JID {jid} exists already") from error
+    raise ControlError("JidError", "Master failed to assign jid")
+
+
+def _of_the_moment(fun: str | list[str]) -> bool:
+    """Whether nobody wants a later answer."""
+    return fun in _OF_THE_MOMENT if isinstance(fun, str) else all(name in _OF_THE_MOMENT for name in fun)
+
+
+def _when_back(value: Any) -> int:
+    """Seconds that a job waits for minions; 0: it does not. Raises ControlError."""
+    if value in (None, ""):
+        return 0
+    try:
+        seconds = int(seconds_of(value))
+    except ValueError as error:
+        raise ControlError("InvocationError", f"when_back: {error}") from error
+    if not 1 <= seconds <= _LONGEST_WAIT:
+        said = f"when_back: '{value}' is {seconds} s; a job waits for 1 s to {_LONGEST_WAIT} s ({_LONGEST_WAIT // 86400} days)"
+        raise ControlError("InvocationError", said)
+    return seconds
+
+
+def _function(fun: Any) -> str | list[str]:
+    if isinstance(fun, str) and fun:
+        return fun
+    if isinstance(fun, list) and fun and all(isinstance(name, str) and name for name in fun):
+        return fun
+    raise ControlError("InvocationError", f"fun must be the name of a function or a list of names, not {fun!r}")
+
+
+def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
+    """A field that is a list or a map; empty where it is missing."""
+    value = fields.get(name)
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise ControlError("InvocationError", f"{name} must be a {kind.__name__}, not {value!r}")
+    return value
+
+
+def calls_of(fields: Mapping[str, Any]) -> list[Call]:
+    """The functions that a publish asks for with their arguments, for the access lists. Raises ControlError."""
+    fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
+    if isinstance(fun, str):
+        return [Call(fun, *off_the_wire(arg))]
+    groups = [group if isinstance(group, list) else [] for group in arg]
+    groups += [[] for _ in fun[len(groups) :]]
+    return [Call(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
+
+
+def call_of(fields: Mapping[str, Any]) -> Call:
+    """The runner or wheel function that is asked for, for the same."""
+    kwarg = fields.get("kwarg")
+    arg = fields.get("arg")
+    return Call(
+        str(fields.get("fun", "")),
+        arg if isinstance(arg, list) else (),
+        kwarg if isinstance(kwarg, Mapping) else {},
+    )
+
+
+class Reach:
+    """Whom a publish is for, looked up once it is asked for."""
+
+    def __init__(self, desk: Desk, fields: Mapping[str, Any]) -> None:
+        self._desk, self._fields = desk, fields
+
+    @cached_property
+    def minions(self) -> frozenset[str]:
+        """Their ids. Raises ControlError for a target that is not understood."""
+        fields = self._fields
+        try:
+            tgt, tgt_type = spelled(self._desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+            delimiter = str(_typed(fields, "kwargs", dict).get("delimiter") or ":")
+            return frozenset(resolve(self._desk, tgt, tgt_type, delimiter).minions)
+        except TargetError as error:
+            raise ControlError("TargetError", str(error)) from error
+
+    def covered(self, target: str) -> bool:
+        """Whether a compound target means every one of them."""
+        try:
+            return self.minions <= set(resolve(self._desk, target, "compound").minions)
+        except TargetError as error:
+            self._desk.log.error("publisher_acl: the target %s is not understood and allows nothing: %s", target, error)
+            return False
+
+
+def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """{minion: return} as far as they are in the job cache, of all or of these ``minions``."""
+    minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
+    return desk.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
+
+
+def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache.
+
+    Asked twice with one ``request_id`` it answers the same JID and starts it once.
+    """
+    arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
+    call = runner_call(desk, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
+    jid = call.jid
+    request_id = str(fields.get("request_id") or os.urandom(16).hex())
+    begun = begin_runner(desk, request_id, call)
+    if begun == jid:
+        options, key_dir = desk.options, desk.key_dir
+        try:
+            desk.start_runner(lambda: run_runner(call, options, key_dir), partial(end_lost, desk, jid))
+        except TooManyRunners as error:
+            desk.store.runner_jobs.drop(request_id, jid)
+            raise ControlError("TooManyRunners", str(error)) from error
+    return {"tag": tags.run(begun), "jid": begun}
+
+
+def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str) -> RunnerCall:
+    """A runner with a JID of its own. Raises ControlError where there is none of this name."""
+    # As on minions a user's module goes before ours of the same name.
+    function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
+    if function is None:
+        near = close_matches(fun, RUNNERS, n=1)
+        hint = f" The nearest is '{near[0]}'." if near else ""
+        if fun and any(name.startswith(f"{fun}.") for name in RUNNERS):
+            hint = f" It is a module: `salt-run -d {fun}` shows its runners."
+        raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
+    return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
+
+
+def begin_runner(desk: Desk, request_id: str, call: RunnerCall) -> str:
+    """The JID that the request got first. Without the store a runner is started all the same: some need none."""
+    try:
+        ttl = desk.options.keep_jobs_seconds
+        return desk.store.runner_jobs.begin(request_id, load_of(call, desk.options), desk.options.id, ttl=ttl)
+    except StoreUnavailable as error:
+        desk.log.warning("a runner is started though nobody can know whether it was before: %s", error)
+        return call.jid
+
+
+def end_lost(desk: Desk, jid: str, how: str) -> None:
+    """The process of a runner has ended: its job too, if it brought no result."""
+    try:
+        lost = desk.store.runner_jobs.lose(jid, f"its process {how}", ttl=desk.options.keep_jobs_seconds)
+        if lost is not None:
+            desk.fire(tags.run_ret(jid), lost)
+            desk.log.error("a runner %s without a result", how, extra={"jid": jid})
+    except StoreError as error:
+        desk.log.error("a runner %s; maintenance will end its job: %s", how, error, extra={"jid": jid})

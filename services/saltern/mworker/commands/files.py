@@ -1,0 +1,118 @@
+"""The file server: what is behind ``salt://`` on the master (protocol sections 7.1, 7.4, 7.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from saltern.mworker.desk import Desk
+from saltwire import file_transfer
+
+
+def envs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+    """Environments of the state tree."""
+    return desk.files.envs()
+
+
+def file_list(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+    """Files, sorted, whose path starts with ``prefix``."""
+    return desk.files.paths(_env(load), _prefix(load))
+
+
+def empty_dirs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+    """Directories that hold nothing."""
+    return desk.files.empty_dirs(_env(load), _prefix(load))
+
+
+def dir_list(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+    """All directories."""
+    return desk.files.dirs(_env(load), _prefix(load))
+
+
+def symlink_list(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, str]:
+    """Path -> target of the links in the tree."""
+    return desk.files.symlinks(_env(load), _prefix(load))
+
+
+def file_hash(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    """``{"hash_type", "hsum"}``, ``""`` when there is no such file."""
+    found = desk.files.hash(_path(load), _env(load))
+    return {"hash_type": found.hash_type, "hsum": found.hsum} if found else ""
+
+
+def file_hash_and_stat(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> list[Any]:
+    """``[hash, stat]``; ``["", None]`` when there is no such file."""
+    digest = file_hash(desk, minion_id, load)
+    return [digest, _stat(desk, load) if digest else None]
+
+
+def find(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the file is; empty fields when there is no such file. Minions before 3008 ask this first, for the mode."""
+    found = desk.files.source(_path(load), _env(load))
+    if found is None:
+        return {"path": "", "rel": ""}
+    return {"path": str(found[1]), "rel": _path(load), "stat": _stat(desk, load), "back": found[0]}
+
+
+def serve(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """One chunk from ``loc`` on; empty data ends the file (protocol section 7.4)."""
+    relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
+    path = desk.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
+    if path is None:
+        return file_transfer.missing()
+    with path.open("rb") as file:
+        # Behind the end there is nothing; nor does every file system have a place so far away.
+        chunk = b"" if loc >= path.stat().st_size else _read(file, loc, desk.options.file_buffer_size)
+    return file_transfer.chunk(chunk, relative, gzip_level=level if isinstance(level, int) else None)
+
+
+def _read(file: BinaryIO, loc: int, size: int) -> bytes:
+    file.seek(loc)
+    return file.read(size)
+
+
+def master_opts(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the master that a minion's state run needs (protocol section 7.5)."""
+    options = desk.options
+    answer: dict[str, Any] = {
+        "file_roots": {saltenv: [] for saltenv in desk.files.envs()},
+        "top_file_merging_strategy": options.top_file_merging_strategy,
+        "env_order": options.env_order,
+        "default_top": options.default_top,
+    }
+    if not load.get("env_only"):
+        answer |= {
+            "renderer": options.renderer,
+            "failhard": options.failhard,
+            "state_top": options.state_top,
+            "state_top_saltenv": options.state_top_saltenv,
+            "nodegroups": options.nodegroups,
+            "state_auto_order": options.state_auto_order,
+            "state_events": options.state_events,
+            "state_aggregate": options.state_aggregate,
+            "jinja_env": options.jinja_env,
+            "jinja_sls_env": options.jinja_sls_env,
+            "jinja_lstrip_blocks": options.jinja_lstrip_blocks,
+            "jinja_trim_blocks": options.jinja_trim_blocks,
+        }
+    return answer
+
+
+def _env(load: Mapping[str, Any]) -> str:
+    # Some minions send None or a number (protocol section 7.4).
+    return str(load.get("saltenv") or "base")
+
+
+def _prefix(load: Mapping[str, Any]) -> str:
+    prefix = load.get("prefix") or ""
+    return prefix.strip("'").lstrip("/") if isinstance(prefix, str) else ""
+
+
+def _path(load: Mapping[str, Any]) -> str:
+    """The path asked for, "" for one that cannot be in a tree (absolute, or with ``..``)."""
+    path = load.get("path")
+    return path if isinstance(path, str) and file_transfer.is_inside(path) else ""
+
+
+def _stat(desk: Desk, load: Mapping[str, Any]) -> list[int] | None:
+    return desk.files.stat(_path(load), _env(load))

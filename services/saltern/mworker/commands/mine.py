@@ -1,0 +1,98 @@
+"""The mine: what minions offer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltern.mworker.desk import Desk
+from saltern.mworker.peer_rules import matches
+from saltern.mworker.targets import resolve
+from statecore.errors import TargetError
+
+#: Functions of one request: a mine has a handful, and a worker asks the store for each.
+_MOST_FUNCTIONS = 1000
+
+#: Marks a value that not everybody may have, and holds it (Salt: utils/mine.py).
+_GUARD, _VALUE = "__saltmine_acl__", "__data__"
+
+
+def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+    """Keeps ``data`` ({function: value}) of the sender; ``clear`` forgets the rest first."""
+    data = load.get("data")
+    if not isinstance(data, Mapping):
+        return False
+    if len(data) > _MOST_FUNCTIONS:
+        said = "a mine of %d functions is not kept; a request may bring %d"
+        desk.log.warning(said, len(data), _MOST_FUNCTIONS, extra={"minion": minion_id})
+        return False
+    if load.get("clear"):
+        desk.store.cache.mine_flush(minion_id)
+    desk.store.cache.mine_set(minion_id, data)
+    return True
+
+
+def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """One function: {minion: value}; several: {function: {minion: value}}, of those that anybody offers."""
+    fun = load.get("fun", "")
+    given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
+    functions = list(dict.fromkeys(str(name) for name in given))
+    if len(functions) > _MOST_FUNCTIONS:
+        said = "a request for %d functions of the mine is not answered; it may name %d"
+        desk.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
+        return {}
+    try:
+        target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
+    except TargetError as error:
+        desk.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
+        return {}
+    allowed = [name for name in functions if _may_have(desk, minion_id, name)]
+    found = {name: _open_to(desk, minion_id, desk.store.cache.mine_get(target.minions, name)) for name in allowed}
+    if isinstance(fun, str) and len(functions) == 1:
+        return found.get(functions[0], {})
+    return {name: offered for name, offered in found.items() if offered}
+
+
+def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:
+    """By the master's option ``mine_get``: regular expressions that match from the start, as in Salt."""
+    rules = desk.options.mine_get
+    if rules is None:
+        return True
+    return any(matches(who, minion_id) and any(matches(what, fun) for what in funs) for who, funs in rules.items())
+
+
+def _open_to(desk: Desk, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that their minions let ``minion_id`` have (``allow_tgt``)."""
+    found: dict[str, Any] = {}
+    asked: dict[tuple[str, str], bool] = {}
+    for minion, value in offered.items():
+        if not isinstance(value, Mapping) or _GUARD not in value:
+            found[minion] = value
+            continue
+        target = value.get("allow_tgt")
+        kind = str(value.get("allow_tgt_type") or "glob")
+        key = (repr(target), kind)
+        if key not in asked:
+            asked[key] = not target or _is_meant(desk, minion_id, target, kind)
+        if asked[key]:
+            found[minion] = value.get(_VALUE)
+    return found
+
+
+def _is_meant(desk: Desk, minion_id: str, target: Any, kind: str) -> bool:
+    try:
+        return minion_id in resolve(desk, target, kind).minions
+    except TargetError as error:
+        desk.log.warning("allow_tgt of a mine is not understood, and allows nobody: %s", error)
+        return False
+
+
+def delete(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+    """Forgets one function of the sender."""
+    return desk.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
+
+
+def flush(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+    """Forgets all that the sender offers."""
+    desk.store.cache.mine_flush(minion_id)
+    return True

@@ -1,0 +1,67 @@
+"""Commands of our own minions about their jobs: what they missed, and what becomes of those that they have.
+
+A minion knows by the answer to its sign-in that this master understands them (``saltwire.handshake.OWN_COMMANDS``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from masterstore.life import MINION_SIGNS
+from masterstore.lives import Sign, made_ms
+from saltern.mworker.desk import Desk
+from saltwire.jid import is_jid
+from saltwire.pack import packb
+
+#: Jobs of one answer, and bytes of their loads: far below what a request may be. A minion asks for the rest.
+_MOST_JOBS, _MOST_BYTES = 1000, 4 * 1024 * 1024
+
+#: Signs of one request that are looked at.
+_MOST_SIGNS = 1000
+
+
+def missed(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """``after`` (milliseconds since 1970) -> jobs of this minion since then that it has not taken and may still run, oldest first.
+
+    ``next``: from where to ask for more; 0: that is all. ``now``: the time of the answer by this clock. Each load has
+    ``replay_until``. Raises StoreUnavailable.
+    """
+    after = load.get("after")
+    now_ms = int(time.time() * 1000)
+    since = after if isinstance(after, int) and not isinstance(after, bool) else 0
+    found = desk.store.jobs.missed(minion_id, since, now_ms, _MOST_JOBS)
+    desk.store.presence.seen(minion_id, now_ms)
+    jobs: list[dict[str, Any]] = []
+    size = 0
+    for job in found:
+        size += len(packb(job))
+        if jobs and size > _MOST_BYTES:
+            break
+        jobs.append(job)
+    if jobs:
+        desk.log.info("missed %d jobs", len(jobs), extra={"minion": minion_id})
+    rest = found[len(jobs) :]
+    following = max(0, made_ms(str(rest[0]["jid"])) - 1) if rest else 0
+    return {"jobs": jobs, "next": following, "now": now_ms}
+
+
+def job_signs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
+    """``signs``: [{jid, sign, ms}], what this minion says of jobs that it has. Those of no known form are passed over.
+
+    All of them are one round trip. Raises StoreUnavailable: not acknowledged.
+    """
+    signs = load.get("signs")
+    taken = list(_signs(signs[:_MOST_SIGNS] if isinstance(signs, list) else ()))
+    if taken:
+        desk.store.jobs.sign(minion_id, taken, int(time.time() * 1000))
+
+
+def _signs(signs: Any) -> Iterator[Sign]:
+    for one in signs:
+        if not isinstance(one, Mapping) or str(one.get("sign")) not in MINION_SIGNS or not is_jid(one.get("jid")):
+            continue
+        ms = one.get("ms")
+        if isinstance(ms, int) and not isinstance(ms, bool) and 0 < ms < 1 << 53:
+            yield str(one["jid"]), str(one["sign"]), ms

@@ -1,0 +1,153 @@
+"""``_return``: a minion's result goes into the job cache, then onto the bus, then it is acknowledged (protocol section 7.3).
+
+An event that somebody wants to read later is kept in the same step as the result: no result without its event, and none twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from masterstore.lives import made_ms
+from saltern.kit.bus import Prepared
+from saltern.mworker.commands.waiting import heard_of, send_waiting
+from saltern.mworker.desk import Desk
+from saltern.mworker.state_failures import failed_states
+from saltwire import tags
+from saltwire.jid import is_jid, new_jid
+
+#: A return without these is not one.
+_NEEDED = ("jid", "fun", "return")
+
+#: Fields of the message that are not part of the result.
+_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
+
+#: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
+#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field: their message's
+#: nonce stands for it, so that what is handed to another worker is no other job.
+_OWN = "req"
+_OWN_ID = "own_jid"
+
+#: What the event of such a return says of its job. Source: salt/utils/job.py (store_job).
+_ASKED = ("arg", "tgt", "tgt_type")
+
+#: JID of a return that the minion asks the master not to keep (``return_job: nocache`` of a schedule).
+_UNKEPT = "nocache"
+
+#: Outcome of a ``_return`` that is no return: what a stock master answers to one that it drops.
+_DROPPED = False
+
+
+def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    """As ``_stored``, traced where the job is."""
+    traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
+    with desk.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
+        return _stored(desk, minion_id, load)
+
+
+def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
+    if any(name not in load for name in _NEEDED):
+        desk.log.warning(
+            "a return without %s was dropped", [n for n in _NEEDED if n not in load], extra={"minion": minion_id}
+        )
+        return _DROPPED
+    result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
+    if result["jid"] in (_OWN, _UNKEPT):
+        outcome = _store_own(desk, minion_id, result, _own_id(load))
+        heard_of(desk, minion_id)
+    elif not is_jid(result["jid"]):
+        desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
+        return _DROPPED
+    else:
+        now_ms = int(time.time() * 1000)
+        options = desk.options
+        event = _event_of(desk, minion_id, result)
+        recorded = desk.store.jobs.record_return(
+            result,
+            ttl=options.keep_jobs_seconds,
+            now_ms=now_ms,
+            compress_above=options.compress_return_bytes,
+            heard=True,
+            event=event.kept(),
+            events_kept=options.events_kept_count,
+        )
+        if recorded.first:
+            event.send()
+        outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
+        if recorded.complete and recorded.first and (made := made_ms(result["jid"])):
+            desk.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
+        if not recorded.known_job:
+            desk.log.warning(
+                "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
+            )
+        if recorded.differs:
+            desk.log.warning(
+                "a second result of a job, which is not that of the first, was dropped: two minions may have this id and its key"
+                " (a machine that was copied); give one another id, or remove its keys from its pki_dir",
+                extra={"minion": minion_id, "jid": result["jid"]},
+            )
+        if recorded.waited_for:
+            send_waiting(desk, minion_id)
+    desk.metrics.returns.labels(outcome).inc()
+    if outcome != "duplicate":
+        for tag, data in failed_states(result):
+            desk.fire(tag, data)
+    desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
+    return None
+
+
+def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) -> str:
+    """Gives the result a JID, the same each time that it comes, keeps it if it is to be kept, tells of it; what became of it."""
+    kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
+    jid = new_jid(time.time())
+    result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
+    if result["jid"] != jid and (not kept or desk.store.jobs.returns(result["jid"], [minion_id])):
+        return "duplicate"
+    if not kept:
+        # Listeners hear of it; nothing is kept.
+        desk.fire(*_told(minion_id, result))
+        return "unkept"
+    job = _load_of(result, minion_id)
+    # There was no event of a new job: that of the return says what was asked for.
+    event = _event_of(desk, minion_id, {**result, **{name: job[name] for name in _ASKED}})
+    first = desk.store.jobs.store_external(
+        result["jid"],
+        job,
+        result,
+        ttl=ttl,
+        compress_above=desk.options.compress_return_bytes,
+        event=event.kept(),
+        events_kept=desk.options.events_kept_count,
+    )
+    if not first:
+        return "duplicate"
+    event.send()
+    return "external"
+
+
+def _event_of(desk: Desk, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+    return desk.prepare(*_told(minion_id, result))
+
+
+def _told(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Tag and data of the event of a return."""
+    return tags.job_ret(str(result["jid"]), minion_id), {**result, "cmd": "_return"}
+
+
+def _own_id(load: Mapping[str, Any]) -> str:
+    own = str(load.get(_OWN_ID) or "")
+    return own if is_jid(own) else str(load.get("nonce") or "")
+
+
+def _load_of(result: Mapping[str, Any], minion_id: str) -> dict[str, Any]:
+    return {
+        "jid": result["jid"],
+        "fun": result["fun"],
+        "arg": result.get("fun_args", []),
+        "tgt": minion_id,
+        "tgt_type": "glob",
+        "user": result.get("user", minion_id),
+        "ret": "",
+    }

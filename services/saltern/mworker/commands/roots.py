@@ -1,0 +1,103 @@
+"""Files of the state and pillar trees, as operators read and write them through ``wheel`` (Salt: salt/wheel/file_roots.py).
+
+A path never leads out of its root, whatever links are in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from saltern.kit.control import ControlError
+from saltern.kit.whole_files import put
+
+#: Environment -> directories.
+Roots: TypeAlias = Mapping[str, Sequence[str]]
+
+#: Bytes of a file that decide whether it is text.
+_HEAD = 512
+
+
+def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
+    """Where a path of an environment is: [{file: "txt" or "bin"}], one entry a root that has it."""
+    found = []
+    for root in roots.get(saltenv, ()):
+        full = _inside(root, path)
+        if full is not None and full.is_file():
+            found.append({str(full): "txt" if _is_text(full) else "bin"})
+    return found
+
+
+def list_env(roots: Roots, saltenv: str = "base") -> dict[str, Any]:
+    """{root: its tree}, directories as maps, files as "f"."""
+    return {str(root): _tree(Path(root)) for root in roots.get(saltenv, ())}
+
+
+def list_roots(roots: Roots) -> dict[str, list[dict[str, Any]]]:
+    """{environment: [its roots as list_env shows them]}."""
+    return {saltenv: [list_env(roots, saltenv)] for saltenv in roots}
+
+
+def read(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
+    """What text files at a path hold: [{file: text}]."""
+    files = [name for entry in find(roots, path, saltenv) for name, kind in entry.items() if kind == "txt"]
+    return [{name: Path(name).read_text("utf-8", "replace")} for name in files]
+
+
+def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int = 0) -> str:
+    """Writes a file of an environment, into its first root or the one of that index; directories are made."""
+    directories = roots.get(saltenv)
+    if directories is None:
+        return f"Named environment {saltenv} is not present"
+    if not 0 <= index < len(directories):
+        return f"Specified index {index} in environment {saltenv} is not present"
+    if Path(path).is_absolute():
+        return f"The path passed in {path} is not relative to the environment {saltenv}"
+    full = _inside(directories[index], path)
+    if full is None or full == Path(directories[index]):
+        return f"Invalid path: {path}"
+    try:
+        full.parent.mkdir(parents=True, exist_ok=True)
+        put(full, data.encode(), 0o666)
+    except OSError as error:
+        raise ControlError("FileError", f"{full} cannot be written: {error.strerror}") from error
+    return f"Wrote data to file {full}"
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "find": find,
+    "list_env": list_env,
+    "list_roots": list_roots,
+    "read": read,
+    "write": write,
+}
+
+
+def _inside(root: str, path: str) -> Path | None:
+    """The path within a root; None where it would lead out of it."""
+    base = Path(root)
+    full = Path(os.path.normpath(base / path))
+    real = full.resolve()
+    return full if real == base.resolve() or base.resolve() in real.parents else None
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if b"\0" in head:
+        return False
+    # A character may be cut at the end.
+    return "\ufffd" not in head.decode("utf-8", "replace").rstrip("\ufffd")
+
+
+def _tree(directory: Path) -> dict[str, Any]:
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return {}
+    return {
+        entry.name: _tree(entry) if entry.is_dir() and not entry.is_symlink() else ({} if entry.is_dir() else "f")
+        for entry in entries
+    }

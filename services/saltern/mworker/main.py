@@ -1,0 +1,257 @@
+"""A worker: takes a request from the reqserver, answers it, is ready for the next.
+
+One loop, one request at a time; more throughput is more workers. A second thread sends a pulse while a request is worked
+on, so that a dead worker and a busy one can be told apart, and ends the process when the loop is stuck (``watch``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import zmq
+
+from masterstore.errors import StoreError
+from masterstore.events import EventKeeper
+from masterstore.store import Store
+from saltern.kit import frames, tree_check
+from saltern.kit.bus import EventSender
+from saltern.kit.config import MasterOptions
+from saltern.kit.deadlines import read_deadlines
+from saltern.kit.links import LinkKeys, connect
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.reactor_rows import wanted_tags
+from saltern.kit.served_files import file_server
+from saltern.kit.service import DRAIN_SECONDS, Role, run_role, unusable
+from saltern.kit.worker_pools import own_pool, read_pools, unknown_commands
+from saltern.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
+from saltern.mworker.desk import Desk
+from saltern.mworker.door import UNLISTED, Door, Elsewhere
+from saltern.mworker.durability import durability
+from saltern.mworker.later import LateReply
+from saltern.mworker.processes import Processes, TooManyRunners
+from saltern.mworker.watch import EX_HUNG, Watch, Wear, arm, disarm
+
+#: Milliseconds that a late answer has to leave.
+_LATE_LINGER = 10_000
+
+#: Milliseconds that a hung worker waits until the reqserver has heard of it.
+_HUNG_WAIT = 1_000
+
+
+def worker_name() -> bytes:
+    """Unique among all workers and restarts of this one."""
+    return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}".encode()
+
+
+class Recycled(Exception):
+    """The worker ends to begin anew, drained."""
+
+
+def _loop(role: Role) -> None:
+    pools = read_pools(role.options)
+    pool = own_pool(role.options, pools).encode()
+    for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
+        role.log.warning("worker_pools: %s", line)
+    watch = Watch(read_deadlines(role.options), role.options.request_deadline)
+    wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
+    link_keys = LinkKeys.load(role.keys)
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="mworker", durability=durability(role.options))
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
+    sender = EventSender(context, role.options, link_keys, keeper)
+    processes = Processes()
+    desk = _desk(role, store, sender, processes)
+    door = Door(desk, pools, watch)
+    name = worker_name()
+    link = context.socket(zmq.DEALER)
+    link.setsockopt(zmq.ROUTING_ID, name)
+    link.setsockopt(zmq.LINGER, 1000)
+    link.setsockopt(zmq.RCVTIMEO, int(PULSE_SECONDS * 1000))
+    connect(link, "workers", role.options, link_keys)
+    role.watch_redis(store.unready)
+    role.watch_faults(store.faults)
+    role.health.check("trees", partial(tree_check.trouble, role.options))
+    if why := tree_check.trouble(role.options):
+        role.log.error("trees: %s", why)
+    # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
+    _wait_for_store(role, store, link)
+    worn = ""
+    try:
+        with _pulse(context, role, link_keys, name, watch):
+            frames.send(link, [READY, pool])
+            later = partial(_answer_later, link, role, link_keys, processes)
+            while role.running():
+                try:
+                    # Waiting here costs half the calls of a poller that is asked first.
+                    message = frames.receive(link)
+                except zmq.Again:
+                    frames.send(link, [READY, pool])
+                else:
+                    _work(link, message, door, later)
+                processes.reap()
+                # Runners are children of this process: it does not leave them.
+                if not processes.pids and (worn := wear.out(watch.count, time.monotonic())):
+                    break
+        link.send(BYE)
+        processes.drain(DRAIN_SECONDS)
+    finally:
+        link.close()
+        sender.close()
+        context.term()
+    if worn:
+        role.log.info("begins anew after %s", worn)
+        raise Recycled
+
+
+def _work(
+    link: zmq.Socket[bytes], message: Sequence[bytes], door: Door, later: Callable[[bytes, LateReply], None]
+) -> None:
+    kind, *rest = message
+    if kind == WORK and len(rest) in (4, 5):
+        ticket, side, client, payload, *pool = rest
+        answer = door.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
+        if isinstance(answer, LateReply):
+            later(ticket, answer)
+        elif isinstance(answer, Elsewhere):
+            frames.send(link, [ELSEWHERE, ticket, answer.pool.encode()])
+        else:
+            frames.send(link, [ANSWER, ticket, answer])
+
+
+def _answer_later(
+    link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: LateReply
+) -> None:
+    """Starts a process that answers, unless one does already."""
+    # First, so that it is there before the answer, which comes by another connection.
+    link.send_multipart([LATER, ticket])
+    work = reply.work
+    if work is None:
+        return
+
+    def lost(how: str) -> None:
+        reply.lost(how)
+        link.send_multipart([ANSWER, ticket, reply.refused])
+
+    try:
+        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost, reply.asker)
+    except TooManyRunners as error:
+        role.log.error("a minion's request is refused: %s", error)
+        lost(f"was not started: {error}")
+
+
+def _send_late(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
+    """In a process of its own: its connections, too, are its own."""
+    answer = work()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    link = context.socket(zmq.DEALER)
+    link.setsockopt(zmq.LINGER, _LATE_LINGER)
+    connect(link, "workers", options, keys)
+    link.send_multipart([ANSWER, ticket, answer])
+    link.close()
+    context.term()
+
+
+def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -> Desk:
+    options = role.options
+    return Desk(
+        options=options,
+        keys=MasterKeys.load_for(role.keys, options),
+        key_dir=role.keys,
+        store=store,
+        fire=sender.fire,
+        prepare=sender.prepare,
+        files=file_server(options),
+        metrics=role.metrics,
+        log=role.log,
+        start_runner=processes.start,
+        tracing=role.tracing,
+    )
+
+
+def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
+    """Until Redis answers, the reqserver is told why there is no worker: operators who ask are told the same."""
+    told = False
+    while role.running() and (why := store.trouble()):
+        if not told:
+            role.log.error("%s; waiting for it", why)
+            told = True
+        with contextlib.suppress(zmq.Again):
+            # An absent reqserver need not know.
+            link.send_multipart([AWAY, why.encode()], zmq.NOBLOCK)
+        time.sleep(PULSE_SECONDS / 2)
+
+
+@contextlib.contextmanager
+def _pulse(
+    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watch: Watch
+) -> Iterator[None]:
+    """Says once a second that this worker lives, whatever its loop is busy with, and ends it when that is for too long."""
+    ended = threading.Event()
+    thread = threading.Thread(
+        target=_beat, args=(context, role, keys, name, watch, ended.wait), name="pulse", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _beat(
+    context: zmq.Context[zmq.Socket[bytes]],
+    role: Role,
+    keys: LinkKeys,
+    name: bytes,
+    watch: Watch,
+    wait: Callable[[float], bool],
+) -> None:
+    beat = context.socket(zmq.DEALER)
+    beat.setsockopt(zmq.LINGER, 0)
+    connect(beat, "workers", role.options, keys)
+    arm()
+    while not wait(PULSE_SECONDS):
+        arm()
+        if stuck := watch.overdue(time.monotonic()):
+            _end_hung(beat, role.log, name, stuck, watch)
+        with contextlib.suppress(zmq.Again):
+            # An absent reqserver needs no pulse.
+            beat.send_multipart([PULSE, name], zmq.NOBLOCK)
+    disarm()
+    beat.close()
+
+
+def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watch: Watch) -> None:
+    """Tells whom it concerns and where the loop is, then ends the process, whatever its other threads do."""
+    where = watch.where()
+    with contextlib.suppress(zmq.Again):
+        beat.send_multipart([HUNG, name], zmq.NOBLOCK)
+        # Heard of or not: after its silence the request goes on, too.
+        beat.poll(_HUNG_WAIT)
+    log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watch.cmd})
+    os._exit(EX_HUNG)
+
+
+def _longest(options: MasterOptions) -> float:
+    return Watch(read_deadlines(options), options.request_deadline).longest()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern mworker``."""
+    flags = {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}
+    try:
+        return run_role("mworker", _loop, argv, flags=flags, longest=_longest)
+    except Recycled:
+        # In place of this process, which keeps its id: what started it has nothing to do.
+        sys.stderr.flush()
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -1,0 +1,147 @@
+"""What the master keeps of its minions (grains, pillar, mine), and what runners keep by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from saltern.kit.masterkeys import MasterKeys
+from saltern.mworker.pillar_seal import unsealed
+from saltern.mworker.runners.fileserver import unlocked
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.gitrepos.remotes import GITFS, PILLAR
+
+#: The bank of what minions told, as Salt had it before 3008.
+_MINIONS = "minions"
+
+
+def grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+    """{minion: grains as the minion told them last}; {} without a target."""
+    return {} if tgt is None else dict(tools.store.cache.grains_of(tools.minions(tgt, tgt_type)))
+
+
+def pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+    """{minion: pillar as it was compiled last}; of all of them without a target."""
+    minions = tools.minions("*" if tgt is None else tgt, tgt_type)
+    return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
+
+
+def mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+    """{minion: {function: value}} of what minions offer; of all of them without a target."""
+    minions = tools.minions("*" if tgt is None else tgt, tgt_type)
+    return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
+
+
+def clear_grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+    """Forgets the grains of minions; False without a target. They are told anew when the minion asks for pillar."""
+    return _each(tools, tgt, tgt_type, tools.store.cache.forget_grains)
+
+
+def clear_pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+    """Forgets the pillar that targets by pillar look at; False without a target."""
+    return _each(tools, tgt, tgt_type, tools.store.cache.forget_pillar)
+
+
+def clear_mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+    """Forgets all that minions offer; False without a target."""
+    return _each(tools, tgt, tgt_type, tools.store.cache.mine_flush)
+
+
+def clear_mine_func(
+    tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None
+) -> bool:
+    """Forgets one function that minions offer, named by ``clear_mine_func_flag``."""
+    fun = clear_mine_func_flag
+    if not fun:
+        raise RunnerFault("clear_mine_func_flag must name the function")
+    return _each(tools, tgt, tgt_type, lambda minion: tools.store.cache.mine_delete(minion, str(fun)))
+
+
+def clear_all(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+    """Forgets grains, pillar and mine of minions; False without a target."""
+    return _each(tools, tgt, tgt_type, tools.store.cache.forget)
+
+
+def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | None = None) -> None:
+    """Keeps data under a key of a bank. Banks of minions are told by minions alone."""
+    _own(bank)
+    tools.store.banks.store(_words(bank), str(key), data)
+
+
+def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[str]:
+    """Keys of a bank, and banks in it: ``a/b`` lies in ``a``.
+
+    The banks ``grains``, ``pillar`` and ``mine`` have a key for each minion; ``minions``, as before Salt 3008, a bank for each.
+    """
+    words = _words(bank).split("/")
+    if words[0] in _TOLD and len(words) == 1:
+        return sorted(_TOLD[words[0]](tools, "*"))
+    if words[0] != _MINIONS:
+        return tools.store.banks.names("/".join(words))
+    known = {each for each in tools.minions("*", "glob") if tools.store.cache.grains(each) is not None}
+    return sorted(known) if len(words) == 1 else ["data", "mine"] if words[1] in known else []
+
+
+def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) -> Any:
+    """The data under a key of a bank, {} where there is none.
+
+    Of ``grains``, ``pillar`` and ``mine`` the keys are minions; of ``minions/<id>`` they are data and mine.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run cache.fetch grains web1
+        salt-run cache.fetch minions/web1 data
+    """
+    words = _words(bank).split("/")
+    if words[0] in _TOLD and len(words) == 1:
+        return _told(tools, words[0], str(key))
+    if words[0] != _MINIONS or len(words) != 2:
+        return tools.store.banks.fetch("/".join(words), str(key))
+    if key == "mine":
+        return _told(tools, "mine", words[1])
+    return (
+        {name: told for name in ("grains", "pillar") if (told := _told(tools, name, words[1]))} if key == "data" else {}
+    )
+
+
+def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> bool:
+    """Forgets a key of a bank; without one the bank, and the banks in it. False where there was nothing."""
+    _own(bank)
+    return tools.store.banks.flush(_words(bank), None if key is None else str(key))
+
+
+def clear_git_lock(
+    tools: RunnerTools, role: str, remote: str | None = None, type: Any = None
+) -> dict[str, list[str]] | str:
+    """Lets updates of Git remotes go on that were held up; ``role``: gitfs or git_pillar, ``remote``: a glob of their URLs."""
+    if role not in (GITFS, PILLAR):
+        raise RunnerFault(f"Invalid role '{role}'; there are {GITFS} and {PILLAR}")
+    return unlocked(tools.options, role, remote)
+
+
+def _words(bank: str) -> str:
+    return str(bank).strip("/")
+
+
+def _own(bank: str) -> None:
+    if _words(bank).split("/")[0] in (_MINIONS, *_TOLD):
+        raise RunnerFault(f"the bank '{bank}' is what minions told; cache.clear_grains and its kin forget that")
+
+
+def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, Any]:
+    """What a minion told of that bank's kind."""
+    return _TOLD[bank](tools, minion, "list").get(minion, {})
+
+
+def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
+    if tgt is None:
+        return False
+    for minion in tools.minions(tgt, tgt_type):
+        forget(minion)
+    return True
+
+
+#: Banks of what minions told, as Salt 3008 has them: (tools, target, its type) -> {minion: what it told}.
+_TOLD: Mapping[str, Callable[..., dict[str, dict[str, Any]]]] = {"grains": grains, "pillar": pillar, "mine": mine}

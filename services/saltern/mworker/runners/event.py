@@ -1,0 +1,15 @@
+"""Events from the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+
+
+def send(tools: RunnerTools, tag: str, data: Mapping[str, Any] | None = None) -> bool:
+    """Fires an event with this tag, as it is, and this data; whether the event bus took it."""
+    if data is not None and not isinstance(data, Mapping):
+        raise RunnerFault(f"the data of an event is a map, not {type(data).__name__}")
+    return tools.sender.fire(str(tag), dict(data or {}))

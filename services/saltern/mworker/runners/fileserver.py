@@ -1,0 +1,218 @@
+"""The state tree as minions see it, and its backends: Salt's runner ``fileserver``."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config import ConfigError, MasterOptions
+from saltern.kit.served_files import file_server
+from saltern.kit.tree_updates import fetched, mirrors, roots_changes
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltwire import tags
+from statecore.fileserver import FileServer, UnknownBackend
+from statecore.fileserver.users import BackendError, UserFiles
+from statecore.gitrepos.mirror import Mirror
+from statecore.gitrepos.remotes import GITFS, PILLAR
+
+
+def envs(tools: RunnerTools, backend: Any = None, sources: bool = False) -> list[str] | dict[str, list[str]]:
+    """Environments; with ``sources`` {backend: environments}.
+
+    ``backend``: only of these, by a list or with commas; those with a minus are left out.
+    """
+    server = _server(tools, backend)
+    return {name: each.envs() for name, each in server.backends.items()} if sources else server.envs()
+
+
+def file_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+    """Paths of all files."""
+    return _server(tools, backend).paths(str(saltenv))
+
+
+def dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+    """Paths of all directories."""
+    return _server(tools, backend).dirs(str(saltenv))
+
+
+def empty_dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+    """Paths of the directories that hold nothing."""
+    return _server(tools, backend).empty_dirs(str(saltenv))
+
+
+def symlink_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> dict[str, str]:
+    """Path of a link -> where it leads."""
+    return _server(tools, backend).symlinks(str(saltenv))
+
+
+def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool:
+    """Brings backends up to date now: fetches Git remotes. Fails where one cannot be fetched.
+
+    ``remotes``: only these, by name or URL, as a list or with commas.
+    """
+    server = _server(tools, backend)
+    names = server.backends
+    events = tools.options.fileserver_events
+    if "roots" in names and events:
+        tools.sender.fire(tags.fileserver_update("roots"), roots_changes(tools.options))
+    if "gitfs" in names:
+        wanted = _words(remotes)
+        chosen = [each for each in _mirrors(tools.options, GITFS) if not wanted or _named(each, wanted)]
+        if wanted and not chosen:
+            raise RunnerFault(f"no remote of gitfs_remotes is {' or '.join(wanted)}")
+        done = fetched(chosen)
+        if events:
+            changed = any(each.changed for each in done)
+            tools.sender.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
+        if errors := [each.error for each in done if each.error]:
+            raise RunnerFault("\n".join(errors))
+    for each in server.users:
+        with _faults():
+            each.update()
+    return True
+
+
+def clear_cache(tools: RunnerTools, backend: Any = None) -> dict[str, list[str]] | str:
+    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again. Users' backends clear their own."""
+    server = _server(tools, backend)
+    told = _of_users(server.users, UserFiles.clear_cache, "cleared")
+    if "gitfs" in server.backends:
+        _add(told, _cleared(tools))
+    return told or "No cache was cleared"
+
+
+def _cleared(tools: RunnerTools) -> dict[str, list[str]]:
+    home = Path(tools.options.cachedir) / GITFS
+    try:
+        if home.exists():
+            shutil.rmtree(home)
+    except OSError as error:
+        return {"errors": [f"Unable to delete {error.filename}: {error.strerror}"]}
+    return {"cleared": ["The gitfs fileserver cache was successfully cleared"]}
+
+
+def clear_file_list_cache(tools: RunnerTools, saltenv: Any = None, backend: Any = None) -> dict[str, list[str]]:
+    """{}: lists are compared with what there is, so there is nothing to clear."""
+    _server(tools, backend)
+    return {}
+
+
+def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
+    """Holds up updates of Git remotes until ``clear_lock``; ``remote``: a glob of their URLs."""
+    server = _server(tools, backend)
+    told = _of_users(server.users, lambda each: each.lock(remote), "locked")
+    if "gitfs" in server.backends:
+        chosen = _matching(_mirrors(tools.options, GITFS), remote)
+        _add(told, _told(chosen, Mirror.lock, "Set update lock for", "locked"))
+    return told or "No locks were set"
+
+
+def clear_lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
+    """Lets updates of Git remotes go on; ``remote``: a glob of their URLs."""
+    server = _server(tools, backend)
+    told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
+    if "gitfs" in server.backends:
+        _add(told, _unlocked(tools.options, GITFS, remote))
+    return told or "No locks were removed"
+
+
+def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
+    """The same for a role: gitfs or git_pillar."""
+    return _unlocked(options, role, remote) or "No locks were removed"
+
+
+def _unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]]:
+    chosen = _matching(_mirrors(options, role), remote)
+    return _told(chosen, Mirror.unlock, "Removed update lock for", "cleared")
+
+
+def _of_users(
+    backends: Iterable[UserFiles], work: Callable[[UserFiles], tuple[list[str], list[str]]], key: str
+) -> dict[str, list[str]]:
+    """What users' backends tell, as our own do: what was done below ``key``, and ``errors``."""
+    told: dict[str, list[str]] = {}
+    for backend in backends:
+        with _faults():
+            good, bad = work(backend)
+            _add(told, {key: good, "errors": bad})
+    return told
+
+
+def _add(told: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
+    for key, lines in more.items():
+        if lines:
+            told[key] = [*told.get(key, []), *lines]
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What a user's backend raises is the runner's fault, with its place."""
+    try:
+        yield
+    except BackendError as error:
+        raise RunnerFault(str(error)) from error
+
+
+def pillar_update(tools: RunnerTools, branch: str | None = None, repo: str | None = None) -> dict[str, bool | None]:
+    """Fetches the remotes of external Git pillars: {remote: True with news, None without, False where it failed}.
+
+    branch, repo
+        only those of this branch, and of this URL or name
+    """
+    chosen = [
+        each
+        for each in _mirrors(tools.options, PILLAR)
+        if branch in (None, each.remote.branch) and repo in (None, each.remote.url, each.remote.name)
+    ]
+    if not chosen and (branch is not None or repo is not None):
+        raise RunnerFault("Specified git branch/repo not found in ext_pillar config")
+    if not chosen:
+        raise RunnerFault("No git_pillar remotes are configured")
+    found: dict[str, bool | None] = {}
+    for each in fetched(chosen):
+        found[each.mirror.remote.shown] = False if each.error else each.changed or None
+        if each.error:
+            tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"data": each.error})
+    return found
+
+
+def _server(tools: RunnerTools, backend: Any) -> FileServer:
+    try:
+        return file_server(tools.options).only(_words(backend))
+    except (ConfigError, UnknownBackend) as error:
+        raise RunnerFault(str(error)) from error
+
+
+def _mirrors(options: MasterOptions, role: str) -> list[Mirror]:
+    try:
+        return [each for each in mirrors(options) if each.remote.role == role]
+    except ConfigError as error:
+        raise RunnerFault(str(error)) from error
+
+
+def _words(given: Any) -> list[str]:
+    listed = given if isinstance(given, list | tuple) else str(given).split(",") if given else []
+    return [str(each).strip() for each in listed if str(each).strip()]
+
+
+def _named(mirror: Mirror, wanted: Iterable[str]) -> bool:
+    return any(name in (mirror.remote.name, mirror.remote.id, mirror.remote.url) for name in wanted)
+
+
+def _matching(found: Iterable[Mirror], remote: str | None) -> list[Mirror]:
+    return [each for each in found if not remote or fnmatch.fnmatchcase(each.remote.url, str(remote))]
+
+
+def _told(chosen: Iterable[Mirror], work: Callable[[Mirror], bool], what: str, key: str) -> dict[str, list[str]]:
+    told: dict[str, list[str]] = {}
+    for mirror in chosen:
+        try:
+            if work(mirror):
+                told.setdefault(key, []).append(f"{what} {mirror.remote.role} remote '{mirror.remote.shown}'")
+        except OSError as error:
+            told.setdefault("errors", []).append(f"{mirror.remote.shown}: {error.filename}: {error.strerror}")
+    return told

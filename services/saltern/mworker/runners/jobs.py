@@ -1,0 +1,393 @@
+"""Questions about jobs, answered from the job cache."""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from masterstore.job_filter import JobFilter
+from masterstore.jobs import Job
+from masterstore.life import Life, State
+from saltern.mworker.job_filters import FilterFault, filter_of, minions_like, moment
+from saltern.mworker.job_status import not_a_jid, shown_states, silence, unknown_job
+from saltern.mworker.runners.returner_jobs import ReturnerJobs, source_of
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltwire import tags
+from saltwire.jid import is_jid, jid_time
+
+#: Filters of list_jobs that it reads itself, as Salt calls them.
+_SALTS_FILTERS = ("search_function", "search_target", "search_metadata", "start_time", "end_time")
+
+#: Jobs that are read at once where most of them may not be meant.
+_PAGE = 500
+
+
+def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]:
+    """Jobs that run on some minion now: {jid: {Function, ..., Running: [{minion: pid}], Returned: [minion]}}."""
+    answers = tools.ask("*", "glob", "saltutil.running")
+    if display_progress:
+        for minion in sorted(answers.returns):
+            _progress(tools, f"Received reply from minion {minion}")
+    found: dict[str, Any] = {}
+    for minion, answer in answers.returns.items():
+        for job in _listed(answer.get("return")):
+            jid = str(job.get("jid", ""))
+            entry = found.setdefault(jid, _shown_load(job) | {"Running": [], "Returned": []})
+            entry["Running"].append({minion: job.get("pid")})
+    for jid, entry in found.items():
+        running = {minion for row in entry["Running"] for minion in row}
+        entry["Returned"] = sorted(set(tools.store.jobs.returns(jid)) - running)
+    return found
+
+
+def master(tools: RunnerTools) -> list[dict[str, Any]]:
+    """Runners that work now: jid, fun, user, fun_args and where, this one too."""
+    return [
+        {
+            "jid": jid,
+            "fun": load.get("fun", ""),
+            "user": load.get("user", ""),
+            "fun_args": load.get("arg", []),
+            "where": load["where"],
+        }
+        for jid, load in tools.store.runner_jobs.running().items()
+    ]
+
+
+def lookup_jid(
+    tools: RunnerTools,
+    jid: Any,
+    ext_source: Any = None,
+    returned: bool = True,
+    missing: bool = False,
+    display_progress: bool = False,
+) -> dict[str, Any]:
+    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter. Of an
+    orchestration its own report: {"outputter": "highstate", "data": {the master's id: its states}}.
+
+    returned, missing
+        ``False``: without the returns; ``True``: who did not return, too
+
+    Raises RunnerFault for an unknown JID.
+    """
+    source = source_of(tools, ext_source)
+    job = _job(tools, jid, source)
+    if display_progress:
+        for minion in sorted(job.returns):
+            _progress(tools, minion)
+    data: dict[str, Any] = (
+        {minion: ret.get("return") for minion, ret in sorted(job.returns.items())} if returned else {}
+    )
+    if missing:
+        data |= {name: silence(state) for name, state in _states(tools, job, source).items() if name not in job.returns}
+    if returned and not missing and (report := _report(job)) is not None:
+        return report
+    out = next((str(ret["out"]) for ret in job.returns.values() if ret.get("out")), None)
+    return data if out is None else {"outputter": out, "data": data}
+
+
+def _report(job: Job) -> dict[str, Any] | None:
+    """What a runner returned for an outputter that it names, as salt-run shows it when the runner ends."""
+    if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
+        return None
+    (value,) = (ret.get("return") for ret in job.returns.values())
+    if not isinstance(value, Mapping) or not {"data", "outputter"} <= value.keys():
+        return None
+    return {"outputter": value["outputter"], "data": value["data"]}
+
+
+def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
+    """One job with its load, its minions, every return, and where the job is on each minion since when (States).
+
+    States are expected, delivered, started, returned, offline, lost, cancelled, expired; a returner (``ext_source``) knows none.
+    Raises RunnerFault for an unknown JID.
+    """
+    if display_progress:
+        _progress(tools, f"Querying returner: {ext_source or 'redis'}")
+    source = source_of(tools, ext_source)
+    job = _job(tools, jid, source)
+    result = {minion: _result(ret) for minion, ret in sorted(job.returns.items())}
+    lives = {} if source else _lives(tools, job)
+    seen = tools.store.presence.last_seen([minion for minion in lives if minion not in job.returns])
+    states = {"States": shown_states(lives, seen)} if lives else {}
+    return {"jid": job.jid, **shown(job), "Minions": sorted(job.expected), "Result": result, **states}
+
+
+def print_job(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, Any]:
+    """{jid: the job as list_job shows it}."""
+    job = list_job(tools, jid, ext_source)
+    return {job.pop("jid"): job}
+
+
+def list_jobs(
+    tools: RunnerTools,
+    ext_source: Any = None,
+    outputter: Any = None,
+    search_metadata: Mapping[str, Any] | None = None,
+    search_function: Any = None,
+    search_target: Any = None,
+    start_time: str | None = None,
+    end_time: str | None = None,
+    display_progress: bool = False,
+    **filters: Any,
+) -> dict[str, Any]:
+    """Newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
+
+    All that is given must hold. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, as StartTime is shown, or how long
+    ago: ``2h``, ``7d``.
+
+    after, before
+        only jobs made since then, and earlier than then
+    limit
+        at most so many (200)
+    cursor
+        the oldest JID of the page before: goes on with the jobs behind it
+    function
+        globs, as a list or with commas; one is enough
+    minion
+        ids or globs; the job was for one of them
+    user, target
+        names or globs: who published it, and for what target as it was written
+    success
+        True: every minion returned success; False: some minion returned a failure
+    state
+        running, late, offline, lost, cancelled, expired: some minion of the job is
+    search_metadata
+        a map; one of its pairs in a job's metadata is enough
+    search_function, search_target
+        globs, as a list or with commas; one is enough. A list of targets is searched name by name
+    start_time, end_time
+        as after and before; end_time belongs to it
+    outputter
+        how the result is to be shown
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run jobs.list_jobs after=2h function='state.*' success=False
+        salt-run jobs.list_jobs minion=web1 limit=20 cursor=20261121140000000000
+    """
+    if display_progress:
+        _progress(tools, f"Querying returner {ext_source or 'redis'} for jobs.")
+    found = {job.jid: shown(job) for job in _found(tools, source_of(tools, ext_source), filters, search_metadata, search_function,
+                                                     search_target, start_time, end_time)}  # fmt: skip
+    jobs = dict(sorted(found.items()))
+    return jobs if not outputter else {"outputter": outputter, "data": jobs}
+
+
+def list_jobs_filter(
+    tools: RunnerTools,
+    count: int,
+    filter_find_job: bool = True,
+    ext_source: Any = None,
+    outputter: Any = None,
+    display_progress: bool = False,
+    **filters: Any,
+) -> list[dict[str, Any]] | dict[str, Any]:
+    """A list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of list_jobs.
+
+    filter_find_job
+        without jobs by which the master asks what became of others
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        salt-run jobs.list_jobs_filter 50
+        salt-run jobs.list_jobs_filter 100 filter_find_job=False
+    """
+    source = source_of(tools, ext_source)
+    wanted = wanted_jobs(tools, {"limit": count, **filters})
+    newest = (
+        job
+        for job in _every(tools, source, wanted)
+        if not (filter_find_job and job.load.get("fun") == "saltutil.find_job")
+    )
+    jobs = [{"JID": job.jid, **shown(job)} for job in sorted(islice(newest, wanted.limit), key=lambda job: job.jid)]
+    return jobs if not outputter else {"outputter": outputter, "data": jobs}
+
+
+def last_run(
+    tools: RunnerTools,
+    ext_source: Any = None,
+    outputter: Any = None,
+    metadata: Any = None,
+    function: Any = None,
+    target: Any = None,
+    display_progress: bool = False,
+    **filters: Any,
+) -> dict[str, Any] | bool:
+    """The newest job that matches, as print_job shows it; False when there is none. Filters are those of list_jobs."""
+    found = list_jobs(
+        tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
+    )
+    return print_job(tools, max(found), ext_source) if found else False
+
+
+def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, bool]:
+    """{minion: whether it returned success}; minions that have not returned are False."""
+    job = _job(tools, jid, source_of(tools, ext_source))
+    return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
+
+
+def wanted_jobs(
+    tools: RunnerTools,
+    words: Mapping[str, Any],
+    others: Sequence[str] = (),
+    said: Mapping[str, str] = MappingProxyType({}),
+) -> JobFilter:
+    """The filter that the words mean, as ``filter_of`` reads them. Raises RunnerFault."""
+    try:
+        return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store), others, said)
+    except FilterFault as error:
+        raise RunnerFault(str(error)) from error
+
+
+def every(tools: RunnerTools, wanted: JobFilter, *, meta: bool = False) -> Iterator[Job]:
+    """All that a filter means, newest first, read in pages; ``meta``: with the jobs' counters."""
+    for page in tools.store.found_jobs.pages(replace(wanted, limit=_PAGE), meta=meta):
+        yield from page.jobs
+
+
+def _every(tools: RunnerTools, source: ReturnerJobs | None, wanted: JobFilter) -> Iterator[Job]:
+    """The same, of the job cache or of a returner."""
+    return iter(source.jobs(wanted)) if source else every(tools, wanted)
+
+
+def _found(
+    tools: RunnerTools,
+    source: ReturnerJobs | None,
+    filters: Mapping[str, Any],
+    metadata: Any,
+    function: Any,
+    target: Any,
+    start: Any,
+    end: Any,
+) -> Iterator[Job]:
+    """The jobs that list_jobs is asked for, newest first."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")
+    twice = [(new, old) for new, old, value in (("function", "search_function", function), ("after", "start_time", start),
+                                                ("before", "end_time", end)) if value and filters.get(new)]  # fmt: skip
+    if twice:
+        raise RunnerFault(f"{twice[0][0]} and {twice[0][1]} say the same: give one of them")
+    words, said = dict(filters), {}
+    if function:
+        words["function"], said["function"] = function, "search_function"
+    if start is not None:
+        words["after"], said["after"] = start, "start_time"
+    wanted = wanted_jobs(tools, words, _SALTS_FILTERS, said)
+    if end is not None:
+        try:
+            # Up to the end of its millisecond: what began then belongs to it.
+            wanted = replace(wanted, before_ms=moment(end, int(time.time() * 1000), "end_time") + 1)
+        except FilterFault as error:
+            raise RunnerFault(str(error)) from error
+    targets = _patterns(target)
+    if not targets and not metadata and not source:
+        return iter(tools.store.found_jobs.page(wanted).jobs)
+    meant = (job for job in _every(tools, source, wanted) if (not targets or _any_match(job.load.get("tgt"), targets))
+             and (not metadata or _holds(_metadata(job.load), metadata)))  # fmt: skip
+    return islice(meant, wanted.limit)
+
+
+def _progress(tools: RunnerTools, message: str) -> None:
+    tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": message})
+
+
+def known_job(tools: RunnerTools, jid: Any) -> Job:
+    """Load and meta of a job. Raises RunnerFault for what is no JID, and for one that is unknown."""
+    found = tools.store.jobs.described([_jid(jid)], meta=True)
+    if not found:
+        raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
+    return found[0]
+
+
+def _job(tools: RunnerTools, jid: Any, source: ReturnerJobs | None) -> Job:
+    """A job with its returns."""
+    job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
+    if job is None:
+        raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
+    return job
+
+
+def _states(tools: RunnerTools, job: Job, source: ReturnerJobs | None) -> dict[str, State]:
+    """Where the job is; a returner knows of expected minions no more than that."""
+    if source:
+        return dict.fromkeys(job.expected, State.EXPECTED)
+    return {minion: life.state for minion, life in _lives(tools, job).items()}
+
+
+def _lives(tools: RunnerTools, job: Job) -> dict[str, Life]:
+    return dict(sorted(tools.store.found_jobs.lives([job])[job.jid].items()))
+
+
+def _jid(jid: Any) -> str:
+    text = str(jid)
+    if not is_jid(text):
+        raise RunnerFault(not_a_jid(text))
+    return text
+
+
+def shown(job: Job) -> dict[str, Any]:
+    return _shown_load(job.load) | {"StartTime": start_time(job.jid)}
+
+
+def _shown_load(load: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {
+        "Function": load.get("fun", "unknown-function"),
+        "Arguments": list(load.get("arg") or []),
+        "Target": load.get("tgt", "unknown-target"),
+        "Target-type": load.get("tgt_type", "list"),
+        "User": load.get("user", "root"),
+    }
+    metadata = _metadata(load)
+    return shown | ({} if metadata is None else {"Metadata": metadata})
+
+
+def start_time(jid: str) -> str:
+    return jid_time(jid).strftime("%Y, %b %d %H:%M:%S.%f")
+
+
+def _result(ret: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: ret[name] for name in ("return", "retcode", "success", "out") if name in ret}
+
+
+def _succeeded(ret: Mapping[str, Any] | None) -> bool:
+    return ret is not None and bool(ret.get("success", True)) and not ret.get("retcode")
+
+
+def _listed(value: Any) -> list[Mapping[str, Any]]:
+    return [job for job in value if isinstance(job, Mapping)] if isinstance(value, list) else []
+
+
+def _patterns(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(part).strip() for part in (value if isinstance(value, list) else str(value).split(","))]
+
+
+def _any_match(value: Any, patterns: list[str]) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return any(fnmatch.fnmatchcase(str(name), pattern) for name in names for pattern in patterns)
+
+
+def _metadata(load: Mapping[str, Any]) -> Any:
+    """What a job was given as metadata, as an option of ``salt`` or as an argument."""
+    if load.get("metadata"):
+        return load["metadata"]
+    named = [each for each in load.get("arg") or [] if isinstance(each, Mapping) and each.get("__kwarg__") is True]
+    return next((each["metadata"] for each in named if "metadata" in each), None)
+
+
+def _holds(metadata: Any, wanted: Mapping[str, Any]) -> bool:
+    return isinstance(metadata, Mapping) and any(
+        name in metadata and metadata[name] == value for name, value in wanted.items()
+    )

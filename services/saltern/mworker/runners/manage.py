@@ -1,0 +1,132 @@
+"""Questions about minions: who answers, who is connected, which version they are; and who has to get new keys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+
+
+def status(
+    tools: RunnerTools,
+    output: bool = True,
+    tgt: Any = "*",
+    tgt_type: str = "glob",
+    timeout: Any = None,
+    gather_job_timeout: Any = None,
+) -> dict[str, list[str]]:
+    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}. It fails where a target means nobody.
+
+    timeout, gather_job_timeout
+        seconds; without them those of the master's configuration
+    """
+    asked = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
+    # A master without minions is none that was asked for somebody who is not there.
+    returns = asked.returns if tgt == "*" else asked.answers()
+    return {"up": sorted(returns), "down": sorted(set(asked.expected) - returns.keys())}
+
+
+def up(
+    tools: RunnerTools, tgt: Any = "*", tgt_type: str = "glob", timeout: Any = None, gather_job_timeout: Any = None
+) -> list[str]:
+    """Minions that answer a ping."""
+    return status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["up"]
+
+
+def down(
+    tools: RunnerTools,
+    removekeys: bool = False,
+    tgt: Any = "*",
+    tgt_type: str = "glob",
+    timeout: Any = None,
+    gather_job_timeout: Any = None,
+) -> list[str]:
+    """Accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
+    silent = status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["down"]
+    if removekeys and silent:
+        tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": silent})
+    return silent
+
+
+def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
+    """Accepted minions that the master heard of within ``presence_window`` seconds; nobody is asked.
+
+    subset
+        minions, as a list or with commas: only of these
+    """
+    if show_ip:
+        raise RunnerFault("not supported: show_ip. The master does not keep the addresses of its minions")
+    since = int((time.time() - tools.options.presence_window) * 1000)
+    return _of(subset, tools.store.presence.present(since) & set(tools.store.minion_keys.ids("accepted")))
+
+
+def not_present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
+    """Accepted minions that the master has not heard of within ``presence_window`` seconds."""
+    here = set(present(tools, show_ip=show_ip))
+    return _of(subset, set(tools.store.minion_keys.ids("accepted")) - here)
+
+
+def versions(tools: RunnerTools) -> dict[str, Any]:
+    """Minions by their version beside the master's: {"Master": version, "Up to date": {minion: version}, ...}.
+
+    A stock Salt counts as newer than this master, whose versions are numbers of its own.
+    """
+    # Only here: it reads packages, for which it loads what reads archives and mail.
+    import importlib.metadata
+
+    own = importlib.metadata.version("saltern-services")
+    asked = tools.ask("*", "glob", "test.version")
+    found: dict[str, Any] = {"Master": own}
+    for minion in asked.expected:
+        load = asked.returns.get(minion)
+        version = None if load is None or load.get("retcode") else str(load.get("return"))
+        found.setdefault(_label(version, own), {})[minion] = version if version is not None else False
+    return found
+
+
+def _label(version: str | None, own: str) -> str:
+    if version is None:
+        return "Minion offline"
+    theirs, ours = _numbers(version), _numbers(own)
+    if theirs == ours:
+        return "Up to date"
+    return "Minion newer than master" if theirs > ours else "Minion requires update"
+
+
+def _numbers(version: str) -> list[int]:
+    parts = version.split("+")[0].split(".")
+    return [int("".join(char for char in part if char.isdigit()) or 0) for part in parts]
+
+
+def key_regen(tools: RunnerTools) -> str:
+    """Has all minions make new keys, and deletes the present ones: each minion signs in anew and waits for acceptance."""
+    asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
+    tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})
+    return (
+        f"{len(asked.expected)} minions were told to make new keys, and all keys are deleted. They wait for acceptance within a"
+        " minute or so: salt-key -A. Minions that were away must be restarted without their old key."
+    )
+
+
+def bootstrap(tools: RunnerTools, *args: Any, **kwargs: Any) -> None:
+    """Refused: minions would be installed over salt-ssh, which is not here."""
+    raise RunnerFault(
+        "not supported: minions are not installed from here, there is no salt-ssh; see docs/containers.md"
+    )
+
+
+def _of(subset: Any, minions: Iterable[str]) -> list[str]:
+    wanted = _names(subset)
+    return sorted(minion for minion in minions if wanted is None or minion in wanted)
+
+
+def _names(subset: Any) -> Collection[str] | None:
+    if subset is None:
+        return None
+    if isinstance(subset, str):
+        return [name.strip() for name in subset.split(",")]
+    if not isinstance(subset, Sequence):
+        raise RunnerFault(f"subset must be a list of minions, not {type(subset).__name__}")
+    return [str(name) for name in subset]

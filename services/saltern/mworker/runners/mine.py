@@ -1,0 +1,35 @@
+"""What minions offer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saltern.mworker.runners.runner import RunnerTools
+
+
+def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
+    """{minion: value} of a function; of several, with commas or as a list, {function: {minion: value}}, where any."""
+    minions = tools.minions(tgt, tgt_type)
+    names = list(dict.fromkeys(str(name) for name in (fun.split(",") if isinstance(fun, str) else fun)))
+    found = {
+        name: {key: _open(value) for key, value in tools.store.cache.mine_get(minions, name).items()} for name in names
+    }
+    if isinstance(fun, str) and len(names) == 1:
+        return found[names[0]]
+    return {name: offered for name, offered in found.items() if offered}
+
+
+def update(
+    tools: RunnerTools, tgt: Any, tgt_type: str = "glob", clear: bool = False, mine_functions: Any = None
+) -> dict[str, Any]:
+    """Has minions tell what they offer anew: {minion: what mine.update returned}."""
+    kwarg = {"clear": clear} | ({} if mine_functions is None else {"mine_functions": mine_functions})
+    asked = tools.ask(tgt, tgt_type, "mine.update", kwarg=kwarg)
+    return {minion: load.get("return") for minion, load in asked.answers().items()}
+
+
+def _open(value: Any) -> Any:
+    """The value behind a list of those who may have it: the master's operator may."""
+    guarded = isinstance(value, Mapping) and "__saltmine_acl__" in value
+    return value.get("__data__") if guarded else value

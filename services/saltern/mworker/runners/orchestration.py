@@ -1,0 +1,222 @@
+"""The master as the states of an orchestration see it (``statecore.ports.Master``): jobs, runners, wheels, events."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from masterstore.errors import StoreError
+from saltern.kit.arguments import on_the_wire
+from saltern.kit.control import CONTROL_PATIENCE, ControlError, ControlTimeout
+from saltern.kit.jobs.batch import run_batch
+from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.jobs.runner_results import runner_results
+from saltern.kit.jobs.subset import draw
+from saltern.kit.jobs.watch import Watch
+from saltern.mworker.runners.runner import RunnerTools
+from saltwire import tags
+from statecore.errors import CommandError
+from statecore.ports import MasterCall, MinionJob
+
+_LOG = logging.getLogger("saltern.runner")
+
+#: Seconds that the bus has to confirm a subscription; without it the job cache is asked.
+_BUS_PATIENCE = 2.0
+
+
+class OrchestrationMaster:
+    """Asks through the master's own doors, as any operator does. A forked child (``parallel: True``) opens its own."""
+
+    def __init__(self, tools: RunnerTools, jid: str) -> None:
+        self._tools = tools
+        self._pid = os.getpid()
+        self._jid = jid
+        self._heard: dict[str, bool] = {}
+
+    @property
+    def jid(self) -> str:
+        """The id of the orchestration."""
+        return self._jid
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """Fires an event; True when it was handed over."""
+        return self._here().sender.fire(tag, data)
+
+    def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The returns of a job for minions."""
+        tools = self._here()
+        arguments = {
+            **{name: value for name, value in job._asdict().items() if name not in ("fun", "passed_on", "expected")},
+            **job.passed_on,
+        }
+        tools.sender.fire(f"{tags.run(self._jid)}/args", {**told, "args": arguments})
+        answers = _Answers(expected=job.expected)
+        watch = Watch(tools.control, tools.events, time.monotonic, tools.user, heard=self._hears(tools, "salt/job/"))
+        follow = partial(
+            watch.follow,
+            timeout=tools.options.timeout if job.timeout is None else float(job.timeout),
+            gather_timeout=tools.options.gather_job_timeout,
+        )
+        publish = partial(_publish, tools, job)
+        arg = on_the_wire(list(job.arg), dict(job.kwarg))
+        try:
+            tgt, tgt_type = job.tgt, job.tgt_type
+            if job.subset:
+                tgt, tgt_type = draw(tgt, tgt_type, job.fun, int(job.subset), publish, watch, follow), "list"
+                if not tgt:
+                    return {}
+            if job.batch is not None:
+                call = (tgt, tgt_type, job.fun, arg)
+                run_batch(call, job.batch, publish, watch, follow, answers, _LOG.info, failhard=job.failhard)
+            else:
+                _follow(publish(tgt, tgt_type, job.fun, arg), follow, watch, answers)
+        except ControlError as error:
+            raise CommandError(error.message) from error
+        except ControlTimeout as error:
+            raise CommandError(str(error)) from error
+        except ValueError as error:
+            raise CommandError(f"'{job.batch}' is neither a number of minions nor a percentage") from error
+        return dict(sorted(answers.found.items()))
+
+    def publish(self, job: MinionJob) -> dict[str, Any]:
+        """A job that nobody waits for."""
+        try:
+            done = _publish(
+                self._here(), job, job.tgt, job.tgt_type, job.fun, on_the_wire(list(job.arg), dict(job.kwarg))
+            )
+        except ControlError as error:
+            raise CommandError(error.message) from error
+        except ControlTimeout as error:
+            raise CommandError(str(error)) from error
+        return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
+
+    def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
+        """The results of runners that run at the same time."""
+        tools = self._here()
+        heard = self._hears(tools, "salt/run/")
+        started: list[Mapping[str, Any] | str] = []
+        for call in calls:
+            told = {"type": "runner", "name": call.fun, "args": list(call.arg), "kwargs": dict(call.kwarg)}
+            tools.sender.fire(f"{tags.run(self._jid)}/args", told)
+            started.append(self._start(tools, call))
+        try:
+            jobs = [job for job in started if not isinstance(job, str)]
+            found = runner_results(jobs, tools.control, tools.events, time.monotonic, tools.options.id, heard=heard)
+        except (ControlError, ControlTimeout) as error:
+            raise CommandError(str(error)) from error
+        return [
+            {"return": job, "success": False} if isinstance(job, str) else dict(found[str(job["jid"])])
+            for job in started
+        ]
+
+    def wheel(self, call: MasterCall) -> dict[str, Any]:
+        """The result of a wheel function."""
+        tools = self._here()
+        told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
+        tools.sender.fire(f"{tags.run(self._jid)}/args", told)
+        try:
+            asked = {"fun": call.fun, "kwarg": dict(call.kwarg), "user": tools.user}
+            value = tools.control.call("wheel", timeout=CONTROL_PATIENCE, **asked)
+        except (ControlError, ControlTimeout) as error:
+            return {"return": str(error), "success": False}
+        return {"return": value, "success": True}
+
+    def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Events of the master's bus."""
+        tools = self._here()
+        deadline = time.monotonic() + seconds
+        while not self._hears(tools, prefix) and time.monotonic() < deadline:
+            # The event publisher restarts: what it says meanwhile is lost to everybody.
+            self._heard.pop(prefix, None)
+        while (left := deadline - time.monotonic()) > 0:
+            event = tools.events.next(left)
+            if event is not None:
+                yield event
+
+    def orders(self) -> dict[str, dict[str, Any]]:
+        """What operators told it."""
+        try:
+            return self._here().store.runner_jobs.orders(self._jid)
+        except StoreError as error:
+            raise CommandError(f"what the orchestration is told cannot be known: {error}") from error
+
+    def end_orders(self) -> None:
+        """Forgets that; without the store it ends by itself."""
+        try:
+            self._here().store.runner_jobs.take_back(self._jid)
+        except StoreError as error:
+            _LOG.info("orders to an orchestration that is over stay until they end: %s", error)
+
+    def _here(self) -> RunnerTools:
+        """The tools of this process."""
+        if os.getpid() != self._pid:
+            self._tools, self._pid, self._heard = self._tools.reopened(), os.getpid(), {}
+        return self._tools
+
+    def _hears(self, tools: RunnerTools, prefix: str) -> bool:
+        if prefix not in self._heard:
+            tools.events.subscribe(prefix)
+            self._heard[prefix] = tools.events.ready(_BUS_PATIENCE)
+        return self._heard[prefix]
+
+    @staticmethod
+    def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, Any] | str:
+        """The master's answer, or why it refused."""
+        try:
+            job: Mapping[str, Any] = tools.control.call(
+                "runner",
+                timeout=CONTROL_PATIENCE,
+                fun=call.fun,
+                arg=list(call.arg),
+                kwarg=dict(call.kwarg),
+                user=tools.user,
+                request_id=os.urandom(16).hex(),
+            )
+        except (ControlError, ControlTimeout) as error:
+            return str(error)
+        return job
+
+
+class _Answers:
+    """Takes the returns of a job."""
+
+    def __init__(self, *, expected: bool) -> None:
+        self.found: dict[str, dict[str, Any]] = {}
+        self._expected = expected
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        """A minion's return."""
+        answer = {"ret": load["return"], "retcode": retcode_of(load), "jid": load.get("jid", "")}
+        self.found[minion] = answer | ({"out": load["out"]} if load.get("out") else {})
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        """A minion that did not return."""
+        if self._expected:
+            self.found[minion] = {"failed": True, "out": "no_return", "jid": jid}
+
+
+def _follow(job: Mapping[str, Any], follow: Any, watch: Watch, answers: _Answers) -> None:
+    if job["jid"]:
+        follow(job, answers)
+        watch.run()
+
+
+def _publish(tools: RunnerTools, job: MinionJob, tgt: Any, tgt_type: str, fun: Any, arg: list[Any]) -> dict[str, Any]:
+    own = fun == job.fun
+    answer: dict[str, Any] = tools.control.call(
+        "publish",
+        timeout=CONTROL_PATIENCE,
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun=fun,
+        arg=arg,
+        kwargs=dict(job.passed_on) if own else {},
+        ret=job.ret if own else "",
+        user=tools.user,
+        request_id=os.urandom(16).hex(),
+    )
+    return answer

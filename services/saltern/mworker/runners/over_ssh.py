@@ -1,0 +1,188 @@
+"""Keys that are accepted because the minion's machine, asked over SSH, says the same fingerprint (Salt's manage.safe_accept).
+
+Which machine a minion is says the roster, as of salt-ssh: YAML, id -> host, or a map with host, user, port, priv, sudo. SSH itself
+proves the machine: its key must be in known_hosts of who runs the worker; no password is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import re
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import yaml
+
+from saltern.kit.config import MasterOptions
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltwire import tags
+from statecore.deferred import loaded
+
+#: Machines that are asked at once.
+_AT_ONCE = 16
+
+#: Bytes of an answer that are read, and characters of it that are told: a fingerprint is a line. Machines belong to their minions.
+_MOST, _TOLD = 65536, 500
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2})+")
+
+#: What may stand for a machine or a user: nothing that ssh would take for an option.
+_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%\]-]*")
+
+#: What is asked on the machine: of any minion that is installed there, by the user's own PATH.
+_QUESTION = "salt-call --local --out=txt key.finger"
+
+#: Keys of a roster's entry that are understood.
+_KEYS = frozenset({"host", "user", "port", "priv", "sudo", "timeout"})
+
+_MATCHERS: Mapping[str, Callable[[Any, str], bool]] = {
+    "glob": lambda target, minion: fnmatch.fnmatchcase(minion, str(target)),
+    "pcre": lambda target, minion: re.match(str(target), minion) is not None,
+    "list": lambda target, minion: minion in _listed(target),
+}
+
+
+def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list[dict[str, str]]:
+    """Accepts the pending keys of minions of the roster whose machines, asked over SSH, say the same fingerprint.
+
+    target, tgt_type
+        ids of the roster: glob, pcre or list
+
+    Returns [{minion: fingerprint} of keys that are accepted now, {minion: why not}].
+    """
+    machines = {minion: row for minion, row in _roster(tools.options).items() if _meant(target, tgt_type, minion)}
+    if not machines:
+        raise RunnerFault(f"no minion of the roster {_place(tools.options)} is meant by {target!r} ({tgt_type})")
+    known: Mapping[str, Mapping[str, str]] = tools.control.call("wheel", fun="key.finger", kwarg={"match": "*"})
+    accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
+    asked = {minion: row for minion, row in machines.items() if minion not in accepted}
+    # Workers, of which hardly any asks machines over SSH, do without it.
+    with loaded("concurrent.futures", "ThreadPoolExecutor")(_AT_ONCE) as pool:
+        told = dict(zip(asked, pool.map(lambda row: _said(row, tools.options), asked.values()), strict=True))
+    failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
+    good = {minion: said for minion, said in told.items() if minion not in failures}
+    if good:
+        tools.control.call("wheel", fun="key.accept", user=tools.user, kwarg={"match": sorted(good)})
+    tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": f"Accepted {len(good)} keys"})
+    return [good, failures]
+
+
+def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
+    """Why a key is not accepted, "" where it is."""
+    if not _FINGERPRINT.fullmatch(said):
+        return said
+    if minion not in pending:
+        return f"Minion key {minion} not found by salt-key"
+    if pending[minion] != said:
+        return f"Minion key {said} does not match the key in salt-key: {pending[minion]}"
+    return ""
+
+
+def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
+    """The fingerprint that a machine tells, or what went wrong."""
+    seconds = int(row.get("timeout") or options.ssh_timeout)
+    words = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}"]
+    words += ["-p", str(int(row.get("port") or options.ssh_port))]
+    if priv := row.get("priv") or options.ssh_priv:
+        words += ["-o", "IdentitiesOnly=yes", "-i", str(priv)]
+    words += ["-l", str(row.get("user") or options.ssh_user), "--", str(row["host"])]
+    words.append(f"{'sudo -n ' if row.get('sudo') else ''}{_QUESTION}")
+    try:
+        code, out, err = _ended(words, 2.0 * seconds)
+    except OSError as error:
+        return f"ssh cannot be run here: {error.strerror}"
+    if max(len(out), len(err)) > _MOST:
+        return f"it says more than {_MOST} bytes: {shlex.join(words)}"
+    if code is None:
+        return f"no answer within {2 * seconds} s from: {shlex.join(words)}"
+    plain = out.decode(errors="replace")
+    found = _FINGERPRINT.search(plain) if code == 0 else None
+    if found:
+        return found[0]
+    said = (err.decode(errors="replace") or plain).strip() or "it said nothing"
+    return f"{shlex.join(words)} ended with {code}: {said[:_TOLD]}"
+
+
+def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
+    """(exit code, or None of what was ended after so many seconds; what it wrote, of which no more is read than is of use)."""
+    late = threading.Event()
+    with (
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        contextlib.ExitStack() as reading,
+    ):
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        reading.callback(timer.cancel)
+        # Both at once: who writes into a full pipe waits.
+        errors = threading.Thread(target=_read, args=(process.stderr, process, written := bytearray()))
+        errors.start()
+        _read(process.stdout, process, answer := bytearray())
+        errors.join()
+        code = process.wait()
+    return None if late.is_set() else code, bytes(answer), bytes(written)
+
+
+def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytearray) -> None:
+    """To its end; a process that writes more than is of use is ended."""
+    assert pipe is not None, "it was opened with one"
+    into += pipe.read(_MOST + 1)
+    if len(into) > _MOST:
+        process.kill()
+
+
+def _roster(options: MasterOptions) -> dict[str, dict[str, Any]]:
+    """Minion -> where it is. Raises RunnerFault."""
+    place = _place(options)
+    try:
+        found = yaml.safe_load(place.read_text("utf-8")) or {}
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise RunnerFault(f"{place}: {why}; the option roster_file names a file of `minion: host`") from error
+    except yaml.YAMLError as error:
+        raise RunnerFault(f"{place}: not YAML: {error}") from error
+    if not isinstance(found, Mapping):
+        raise RunnerFault(f"{place}: it must map minions to machines")
+    return {str(minion): _row(place, str(minion), row) for minion, row in found.items()}
+
+
+def _row(place: Path, minion: str, given: Any) -> dict[str, Any]:
+    row = {"host": given} if isinstance(given, str) else given
+    if not isinstance(row, Mapping) or not isinstance(row.get("host"), str):
+        raise RunnerFault(f"{place}: {minion} must be a host, or a map with one")
+    if "passwd" in row:
+        raise RunnerFault(f"{place}: {minion}: passwd is not supported; name a key (priv, or the option ssh_priv)")
+    wrong = [f"{key}: {row[key]!r}" for key in ("host", "user") if key in row and not _WORD.fullmatch(str(row[key]))]
+    wrong += [f"{key}: {row[key]!r}" for key in ("port", "timeout") if not str(row.get(key, 1)).isdecimal()]
+    if wrong:
+        raise RunnerFault(f"{place}: {minion}: not usable: {', '.join(wrong)}")
+    return {key: value for key, value in row.items() if key in _KEYS}
+
+
+def _place(options: MasterOptions) -> Path:
+    return Path(options.roster_file or Path(options.conf_file).parent / "roster")
+
+
+def _meant(target: Any, tgt_type: str, minion: str) -> bool:
+    matcher = _MATCHERS.get(str(tgt_type))
+    if matcher is None:
+        raise RunnerFault(
+            f"tgt_type is one of {', '.join(_MATCHERS)}: of a roster nothing else is known, not {tgt_type!r}"
+        )
+    try:
+        return matcher(target, minion)
+    except re.error as error:
+        raise RunnerFault(f"{target!r} is no regular expression: {error}") from error
+
+
+def _listed(target: Any) -> Sequence[str]:
+    return [str(each).strip() for each in (target if isinstance(target, list) else str(target).split(","))]

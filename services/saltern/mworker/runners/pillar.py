@@ -1,0 +1,76 @@
+"""Pillar as the master compiles it, and as it keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltern.kit.config import as_opts
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.served_files import file_server
+from saltern.mworker.pillar_seal import unsealed
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.errors import SlsError
+from statecore.master_data import Wanted, pillar_top_of
+from statecore.runtime import Runtime, local_runtime
+
+
+def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:
+    """The pillar of a minion, compiled now with the grains that it told last; what cannot be compiled is under ``_errors``.
+
+    saltenv, pillarenv
+        environments
+    any other name
+        a grain of that name
+
+    Without a minion the pillar that all have.
+    """
+    own: dict[str, Any] = {name: kwargs.pop(name) for name in ("saltenv", "pillarenv") if name in kwargs}
+    return dict(_runtime(tools, minion, kwargs, own).pillar)
+
+
+def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base") -> dict[str, dict[str, list[Any]]]:
+    """The top files of the pillar, joined: {environment: {target: list}}, rendered with the grains of a minion.
+
+    Without one, with those of the first minion that told some.
+    """
+    chosen = minion or next(iter(sorted(tools.store.cache.all_grains())), "*")
+    runtime = _runtime(tools, chosen, {}, {"saltenv": saltenv})
+    try:
+        return pillar_top_of(runtime.context, runtime.loader, Wanted(chosen, saltenv))
+    except SlsError as error:
+        raise RunnerFault("\n".join(f"{fault.message} ({fault.mark})" for fault in error.faults)) from error
+
+
+def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> dict[str, Any] | bool:
+    """{minion: pillar} of what is handed out without compiling it (option pillar_cache); False where the option is off.
+
+    saltenv, pillarenv
+        environments that it was asked for with; without them those of any
+    """
+    if not tools.options.pillar_cache:
+        return False
+    secret = MasterKeys.load(tools.key_dir).secret
+    asked = [str(kwargs.get(name) or "") for name in ("saltenv", "pillarenv")]
+    found: dict[str, Any] = {}
+    for each in tools.minions(minion, "glob"):
+        kept = unsealed(secret, tools.store.cache.kept_pillar(each))
+        fitting = [kept[name] for name in sorted(kept) if not any(asked) or name == " ".join(asked)]
+        if fitting:
+            found[each] = fitting[0]
+    return found
+
+
+def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> bool:
+    """Has pillar of these minions compiled anew when they ask next; False where the option pillar_cache is off."""
+    if not tools.options.pillar_cache:
+        return False
+    for each in tools.minions(minion, "glob"):
+        tools.store.cache.drop_pillar(each)
+    return True
+
+
+def _runtime(tools: RunnerTools, minion: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> Runtime:
+    known = {**(tools.store.cache.grains(minion) or {"fqdn": minion}), "id": minion, **grains}
+    own = as_opts(tools.options, id=minion, file_client="local", **opts)
+    return local_runtime(own, files=file_server(tools.options), grains=known)

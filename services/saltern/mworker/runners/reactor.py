@@ -1,0 +1,164 @@
+"""Reactions as they stand in the running reactors: shown, added, taken away; and what became of the events that call for them.
+
+What is added or taken away counts for all reactors of this master, until their option ``reactor`` changes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from masterstore.event_groups import DEAD_KEPT, DeadEvent
+from masterstore.events import WISHES_AGE
+from saltern.kit.bus import unpack
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltwire import tags
+
+#: The reactors' group on the stream of events.
+_GROUP = "reactor"
+
+#: More events than a list of dead ones holds.
+_MOST = 2 * DEAD_KEPT
+
+#: Seconds that the reactor has to answer; it may be rendering.
+_PATIENCE = 15.0
+
+#: Seconds that the bus has to confirm the subscription to the answer.
+_BUS_PATIENCE = 5.0
+
+
+def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[dict[str, Any]]:
+    """The reactions that are configured: [{tag glob: files}].
+
+    CLI Example:
+
+        salt-run reactor.list
+    """
+    rows: list[dict[str, Any]] = _ask(tools, "list", {}, "list-results")["reactors"]
+    return rows
+
+
+def add(
+    tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: Any = None
+) -> dict[str, Any]:
+    """Adds reactor SLS for a tag glob: {"status": whether it was added, "comment": ...}. A glob that has some is left alone.
+
+    CLI Example:
+
+        salt-run reactor.add 'site/*/down' reactors='/srv/reactor/down/*.sls'
+    """
+    files = [reactors] if isinstance(reactors, str) else list(reactors)
+    result: dict[str, Any] = _ask(tools, "add", {"event": event, "reactors": files}, "add-complete")["result"]
+    # Workers ask once so often which events are wanted: once this has returned, none of them is missed.
+    time.sleep(WISHES_AGE)
+    return result
+
+
+def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: Any = None) -> dict[str, Any]:
+    """Takes the reactions of a tag glob away: {"status": whether there were any, "comment": ...}.
+
+    CLI Example:
+
+        salt-run reactor.delete 'site/*/down'
+    """
+    result: dict[str, Any] = _ask(tools, "delete", {"event": event}, "delete-complete")["result"]
+    return result
+
+
+def is_leader(tools: RunnerTools) -> bool:
+    """Whether the reactor reacts to events."""
+    return bool(_ask(tools, "is_leader", {}, "leader/value")["result"])
+
+
+def set_leader(tools: RunnerTools, value: bool = True) -> bool:
+    """Has the reactor react to events, or not; what it does now."""
+    if not isinstance(value, bool):
+        raise RunnerFault(f"value is True or False, not {value!r}")
+    return bool(_ask(tools, "set_leader", {"id": tools.options.id, "value": value}, "leader/value")["result"])
+
+
+def backlog(tools: RunnerTools) -> dict[str, int]:
+    """Events that wait for a reactor, that one has in hand, that left the stream before one had them, that were given up.
+
+    CLI Example:
+
+        salt-run reactor.backlog
+    """
+    found = tools.store.event_groups.backlog(_GROUP)
+    return {"waiting": found.waiting, "in_hand": found.in_hand, "missed": found.missed, "dead": found.dead}
+
+
+def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, Any]]:
+    """Events whose reactions failed ``reactor_tries`` times, newest first: id -> tag, data, why, tries, when.
+
+    CLI Example:
+
+        salt-run reactor.dead
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise RunnerFault(f"limit is a number of events, not {limit!r}")
+    return {event.id: _shown(event) for event in tools.store.event_groups.dead(_GROUP, limit)}
+
+
+def retry(tools: RunnerTools, id: str) -> list[str]:
+    """Gives an event that was given up back to the reactors, with all of its reactions; ``all``: every one. The ids.
+
+    CLI Example:
+
+        salt-run reactor.retry 1795289400123-0
+    """
+    return _each(tools, id, lambda one: tools.store.event_groups.revive(_GROUP, one, tools.options.events_kept_count))
+
+
+def drop(tools: RunnerTools, id: str) -> list[str]:
+    """Forgets an event that was given up; ``all``: every one. The ids.
+
+    CLI Example:
+
+        salt-run reactor.drop 1795289400123-0
+    """
+    return _each(tools, id, lambda one: tools.store.event_groups.drop(_GROUP, one))
+
+
+def _each(tools: RunnerTools, wanted: str, work: Callable[[str], bool]) -> list[str]:
+    """Does it to the dead of this id, or to all. Raises RunnerFault where there is none."""
+    given = str(wanted)
+    if given != "all" and re.fullmatch(r"\d+-\d+", given) is None:
+        raise RunnerFault(
+            f"'{given}' is no id of an event: they look like 1795289400123-0, and reactor.dead lists them"
+        )
+    ids = [event.id for event in tools.store.event_groups.dead(_GROUP, _MOST)] if given == "all" else [given]
+    done = [one for one in ids if work(one)]
+    if given != "all" and not done:
+        raise RunnerFault(f"no event {given} was given up (any more); reactor.dead lists them")
+    return done
+
+
+def _shown(event: DeadEvent) -> dict[str, Any]:
+    found = unpack(event.frame)
+    tag, data = found if found is not None else ("", {})
+    when = datetime.fromtimestamp(int(event.id.partition("-")[0]) / 1000, UTC)
+    return {
+        "tag": tag,
+        "data": data,
+        "why": event.why,
+        "tries": event.tries,
+        "when": when.isoformat(timespec="seconds"),
+    }
+
+
+def _ask(tools: RunnerTools, order: str, data: dict[str, Any], answer: str) -> dict[str, Any]:
+    wanted = tags.REACTOR_ORDERS + answer
+    tools.events.subscribe(wanted)
+    if not tools.events.ready(_BUS_PATIENCE):
+        raise RunnerFault("the reactor cannot be asked: the event publisher does not answer")
+    tools.sender.fire(tags.REACTOR_ORDERS + order, data)
+    deadline = time.monotonic() + _PATIENCE
+    while (left := deadline - time.monotonic()) > 0:
+        event = tools.events.next(left)
+        if event is not None and event[0] == wanted:
+            return event[1]
+    raise RunnerFault(f"Reactor system is not running: no answer within {_PATIENCE:g} s; is the role reactor up?")

@@ -1,0 +1,117 @@
+"""Jobs as a returner of the site's has them: what ``ext_source`` of the runners ``jobs.*`` names.
+
+The returner is a user's (``returner_dirs``, ``salt://_returners`` once synced) with Salt's functions: ``get_load(jid)``,
+``get_jid(jid)``, ``get_jids()``. Source: salt/runners/jobs.py, salt/utils/jid.py (the form in which jobs are listed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from masterstore.job_filter import JobFilter
+from masterstore.jobs import Job
+from saltern.kit.reactor_rows import REDIS
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltern.mworker.runners.state import runtime_of
+from saltwire.jid import is_jid, jid_time
+from statecore.errors import NotAvailable
+from statecore.runtime import Runtime
+
+#: How a listing shows a job -> the field of its load.
+_SHOWN: Mapping[str, str] = {
+    "Function": "fun",
+    "Arguments": "arg",
+    "Target": "tgt",
+    "Target-type": "tgt_type",
+    "User": "user",
+    "Metadata": "metadata",
+}
+
+#: Fields of a filter that a returner's listing cannot answer -> the word that asks for them.
+_UNKNOWN: Mapping[str, str] = {"minions": "minion", "success": "success", "states": "state"}
+
+
+def source_of(tools: RunnerTools, ext_source: Any) -> ReturnerJobs | None:
+    """The returner that is named; None for the job cache of this master. Raises RunnerFault for what is no name."""
+    if not ext_source or ext_source in REDIS:
+        return None
+    if not isinstance(ext_source, str):
+        raise RunnerFault(f"ext_source is the name of a returner, not {ext_source!r}")
+    return ReturnerJobs(runtime_of(tools), ext_source)
+
+
+class ReturnerJobs:
+    """Questions to one returner. All raise RunnerFault that names it: it is not there, cannot do that, or fails."""
+
+    def __init__(self, runtime: Runtime, name: str) -> None:
+        self._runtime = runtime
+        self._name = name
+
+    def job(self, jid: str) -> Job:
+        """A job with its returns: {minion: {"return": value}}, with what else the returner kept."""
+        load, returns = self._ask("get_load", jid), self._ask("get_jid", jid)
+        if not load and not returns:
+            raise RunnerFault(f"the returner {self._name} has no job with the JID {jid}")
+        told = _map(load, f"{self._name}.get_load")
+        minions = told.pop("Minions", None) or told.pop("minions", None) or []
+        found = {
+            str(minion): _map(ret, f"{self._name}.get_jid of {minion}")
+            for minion, ret in _map(returns, f"{self._name}.get_jid").items()
+        }
+        return Job(jid, told, tuple(sorted(map(str, minions))), found)
+
+    def jobs(self, wanted: JobFilter) -> list[Job]:
+        """All jobs of a filter but its limit, newest first, with as much of their loads as is listed."""
+        for field, word in _UNKNOWN.items():
+            if getattr(wanted, field) not in ((), None):
+                raise RunnerFault(f"{word}: jobs of the returner {self._name} are not found by that; leave it out")
+        listed = _map(self._ask("get_jids"), f"{self._name}.get_jids")
+        found = [Job(str(jid), _load(_map(row, f"{self._name}.get_jids: {jid}"))) for jid, row in listed.items()]
+        return sorted((job for job in found if _fits(job, wanted)), key=lambda job: job.jid, reverse=True)
+
+    def _ask(self, function: str, *args: Any) -> Any:
+        fun = f"{self._name}.{function}"
+        try:
+            served, name = self._runtime.loader.function("returners", fun, self._runtime.context)
+        except NotAvailable as missing:
+            raise RunnerFault(
+                f"ext_source: {str(missing).rstrip('.')}; docs/jobs.md says what such a returner has"
+            ) from missing
+        try:
+            return served.bound(name, self._runtime.context)(*args)
+        except Exception as error:  # a user's returner may raise anything
+            raise RunnerFault(f"ext_source: {fun} failed: {type(error).__name__}: {error}") from error
+
+
+def _map(value: Any, whose: str) -> dict[str, Any]:
+    if not value:
+        return {}
+    if not isinstance(value, Mapping):
+        raise RunnerFault(f"ext_source: {whose} must return a map, not {type(value).__name__}")
+    return dict(value)
+
+
+def _load(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: row[name] for name, field in _SHOWN.items() if name in row}
+
+
+def _fits(job: Job, wanted: JobFilter) -> bool:
+    if not is_jid(job.jid):
+        return False
+    made, load = jid_time(job.jid).timestamp() * 1000, job.load
+    functions = load.get("fun") if isinstance(load.get("fun"), list) else str(load.get("fun")).split(",")
+    target = load.get("tgt")
+    return (
+        (wanted.after_ms is None or made >= wanted.after_ms)
+        and (wanted.before_ms is None or made < wanted.before_ms)
+        and (not wanted.cursor or job.jid < wanted.cursor)
+        and _any(functions, wanted.functions)
+        and _any([load.get("user")], wanted.users)
+        and _any([",".join(map(str, target)) if isinstance(target, list) else target], wanted.targets)
+    )
+
+
+def _any(names: Any, globs: tuple[str, ...]) -> bool:
+    return not globs or any(fnmatchcase(str(name), glob) for name in names for glob in globs)

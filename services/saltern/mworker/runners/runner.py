@@ -1,0 +1,343 @@
+"""One runner's life: in a process of its own, with connections of its own; its result goes onto the bus and into the job cache."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import zmq
+
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.events import EventKeeper
+from masterstore.runner_jobs import SIGN_EVERY
+from masterstore.store import Store
+from saltern.kit.arguments import on_the_wire
+from saltern.kit.bus import EventSender, EventSubscriber
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.jobs.returns import NO_MATCH
+from saltern.kit.jobs.watch import Watch
+from saltern.kit.links import LinkKeys
+from saltern.kit.reactor_rows import wanted_tags
+from saltern.mworker.durability import durability
+from saltern.mworker.runners.calling import misuse
+from saltwire import tags
+
+_LOG = logging.getLogger("saltern.runner")
+
+#: Seconds that a runner waits until the event publisher hears it; without the bus it still has the job cache.
+_BUS_PATIENCE = 2.0
+
+#: Seconds for which a result is kept for a job cache that is away, and between two tries.
+_STORE_PATIENCE, _STORE_PAUSE = 300.0, 0.5
+
+#: Exit code where no minion matched, as of ``salt``.
+_NOBODY = 2
+
+#: A runner: (tools, arguments...) -> what it returns.
+Runner: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class RunnerCall:
+    """What was asked for."""
+
+    jid: str
+    fun: str
+    function: Runner
+    arg: Sequence[Any]
+    kwarg: Mapping[str, Any]
+    user: str
+
+
+class RunnerFault(Exception):
+    """A runner cannot do what it was asked; str() is the answer, ``retcode`` its exit code."""
+
+    def __init__(self, message: str, retcode: int = 1) -> None:
+        super().__init__(message)
+        self.retcode = retcode
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A job that a runner published, and what came back in time."""
+
+    #: Empty when no minion matched.
+    jid: str
+    expected: tuple[str, ...]
+    returns: dict[str, dict[str, Any]]
+
+    def answers(self) -> dict[str, dict[str, Any]]:
+        """The returns. Raises RunnerFault where no minion matched."""
+        if not self.jid:
+            raise RunnerFault(NO_MATCH, _NOBODY)
+        return self.returns
+
+
+@dataclass(frozen=True)
+class RunnerTools:
+    """What runners work with: the store, and the master's own doors as any operator sees them."""
+
+    options: MasterOptions
+    store: Store
+    control: ControlClient
+    events: EventSubscriber
+    sender: EventSender
+    user: str
+    #: The runner's own job.
+    jid: str
+    #: The same with connections of its own: a forked child may not use its parent's. They end with the child.
+    reopened: Callable[[], RunnerTools]
+    #: The worker's keys.
+    key_dir: Path
+    #: What a user's runner leaves in its ``__context__``: of its ``retcode`` is told.
+    scratch: dict[str, Any] = field(default_factory=dict)
+
+    def ask(
+        self,
+        tgt: Any,
+        tgt_type: str,
+        fun: str,
+        arg: Sequence[Any] = (),
+        kwarg: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        gather_timeout: float | None = None,
+        ret: str = "",
+        jid: str = "",
+    ) -> Asked:
+        """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is not.
+
+        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``: the job's id;
+        empty: the master's choice. Raises ControlError, ControlTimeout, and RunnerFault for wrong times, before it publishes.
+        """
+        for name, value in (("timeout", timeout), ("gather_job_timeout", gather_timeout)):
+            if value is not None:
+                seconds(value, name)
+        self.events.subscribe("salt/job/")
+        heard = self.events.ready(_BUS_PATIENCE)
+        job = self.control.call(
+            "publish",
+            # With an id of its own, so that a request that is sent again is not a second job.
+            request_id=os.urandom(16).hex(),
+            tgt=tgt,
+            tgt_type=tgt_type,
+            fun=fun,
+            arg=on_the_wire(list(arg), dict(kwarg or {})),
+            ret=ret,
+            jid=jid,
+            user=self.user,
+        )
+        return self.follow(job, timeout=timeout, gather_timeout=gather_timeout, heard=heard)
+
+    def follow(
+        self,
+        job: Mapping[str, Any],
+        *,
+        timeout: float | None = None,
+        gather_timeout: float | None = None,
+        heard: bool | None = None,
+    ) -> Asked:
+        """Waits for the returns of a job that was published, as ``ask`` does. Raises ControlError, ControlTimeout."""
+        found: dict[str, dict[str, Any]] = {}
+        if not job["jid"]:
+            return Asked("", (), found)
+        if heard is None:
+            self.events.subscribe("salt/job/")
+            heard = self.events.ready(_BUS_PATIENCE)
+        watch = Watch(self.control, self.events, time.monotonic, self.user, heard=heard)
+        watch.follow(
+            job,
+            _Found(found),
+            timeout=self.options.timeout if timeout is None else float(timeout),
+            gather_timeout=self.options.gather_job_timeout if gather_timeout is None else float(gather_timeout),
+        )
+        watch.run()
+        return Asked(job["jid"], tuple(job["minions"]), dict(sorted(found.items())))
+
+    def minions(self, tgt: Any, tgt_type: str) -> list[str]:
+        """Accepted minions that a target means. Raises ControlError."""
+        named: list[str] = self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
+        return named
+
+
+class _Found:
+    """Takes returns into a map."""
+
+    def __init__(self, found: dict[str, dict[str, Any]]) -> None:
+        self._found = found
+
+    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+        """A minion's return."""
+        self._found[minion] = dict(load)
+
+    def add_silent(self, minion: str, jid: str) -> None:
+        """A minion that did not return is not in the map."""
+
+
+def seconds(value: Any, name: str) -> float:
+    """A length of time. Raises RunnerFault."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise RunnerFault(f"{name} must be a number of seconds, not {value!r}")
+    return found
+
+
+def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:
+    """The load of a runner's job, as the job cache keeps it."""
+    return {
+        "jid": call.jid,
+        "fun": f"runner.{call.fun}",
+        "arg": [*call.arg, *_kwargs_shown(call)],
+        "tgt": options.id,
+        "tgt_type": "list",
+        "user": call.user,
+        "ret": "",
+    }
+
+
+Result = TypeVar("Result")
+
+
+def with_tools(
+    jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
+) -> Result:
+    """What ``work`` makes with a runner's tools. To be called in a process of its own."""
+    with contextlib.ExitStack() as stack:
+        return work(_opened(jid, user, options, key_dir, stack))
+
+
+def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
+    """Runs the call and reports it; what the runner returned. To be called in a process of its own."""
+    with contextlib.ExitStack() as stack:
+        tools = _opened(call.jid, call.user, options, key_dir, stack)
+        load = load_of(call, options)
+        base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
+        tools.sender.fire(tags.run_new(call.jid), base)
+        with _signs_of_life(call.jid, options):
+            value, retcode = outcome(call, tools)
+            result = {**base, "return": value, "success": not retcode}
+            result |= {"retcode": retcode} if retcode else {}
+            kept = {**result, "id": options.id, "retcode": retcode}
+            _report(tools, load, kept, result)
+        return value
+
+
+def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Into the job cache, then onto the bus. While Redis is away the bus goes first, and the job cache is tried again."""
+    jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
+    event = tools.sender.prepare(tags.run_ret(jid), result)
+    deadline, told = time.monotonic() + _STORE_PATIENCE, False
+    while True:
+        try:
+            if not tools.store.runner_jobs.end(load, kept, ttl=ttl, event=event.kept(), events_kept=most):
+                _LOG.error("the runner was given up before its result came", extra={"jid": jid})
+                return
+            break
+        except StoreError as error:
+            if not told:
+                _LOG.error("the result is not in the job cache yet: %s", error, extra={"jid": jid})
+                event.send()
+            told = True
+            if not isinstance(error, StoreUnavailable) or time.monotonic() > deadline:
+                return
+            time.sleep(_STORE_PAUSE)
+    if not told:
+        event.send()
+
+
+@contextlib.contextmanager
+def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
+    """Tells every few seconds that this process works on the job, whatever the runner is busy with."""
+    ended = threading.Event()
+    where = f"process {os.getpid()} of worker {socket.gethostname()}"
+
+    def signs() -> None:
+        store = Store.open(options.redis_url, client_name="runner")
+        while True:
+            try:
+                store.runner_jobs.alive(jid, where)
+            except StoreError as error:
+                # Nobody can miss a runner either while the store is away.
+                _LOG.info("no sign of life: %s", error, extra={"jid": jid})
+            if ended.wait(SIGN_EVERY):
+                return
+
+    thread = threading.Thread(target=signs, name="signs", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(2 * SIGN_EVERY)
+
+
+def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
+    """What the call returned, or why it did not, and its return code."""
+    try:
+        if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):
+            return wrong, 1
+        value = call.function(tools, *call.arg, **call.kwarg)
+        return value, retcode_of(value) or retcode_of(tools.scratch)
+    except RunnerFault as fault:
+        return str(fault), fault.retcode
+    except (ControlError, ControlTimeout, StoreError) as error:
+        return str(error), 1
+    except Exception as error:  # noqa: BLE001 - a runner may be anybody's; its fault is its result
+        _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
+        place = place_of(error, tools.options)
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{place}", 1
+
+
+def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
+    return [dict(call.kwarg)] if call.kwarg else []
+
+
+def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
+    """Connections of this process, closed with the stack."""
+    keys = LinkKeys.load(key_dir)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    stack.callback(context.term)
+    store = Store.open(options.redis_url, client_name="runner", durability=durability(options))
+    keeper = EventKeeper(store.events, wanted_tags(options), options.events_kept_count)
+    sender = EventSender(context, options, keys, keeper)
+    stack.callback(sender.close)
+    events = EventSubscriber(context, options, keys)
+    stack.callback(events.close)
+    control = ControlClient(context, options, keys)
+    stack.callback(control.close)
+
+    def reopened() -> RunnerTools:
+        return _opened(jid, user, options, key_dir, contextlib.ExitStack())
+
+    return RunnerTools(options, store, control, events, sender, user, jid, reopened, key_dir)
+
+
+def place_of(error: BaseException, options: MasterOptions) -> str:
+    """`` (FILE:LINE)`` where an exception passed through a user's file last, else nothing."""
+    directories = [Path(each) for each in (*options.runner_dirs, *options.utils_dirs, options.extension_modules)]
+    found, traceback = "", error.__traceback__
+    while traceback is not None:
+        path = Path(traceback.tb_frame.f_code.co_filename)
+        if any(path.is_relative_to(each) for each in directories):
+            found = f" ({path}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return found
+
+
+def retcode_of(value: Any) -> int:
+    """The return code that a runner tells in its value (orchestrations do), else 0."""
+    code = value.get("retcode") if isinstance(value, Mapping) else None
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,84 @@
+"""Execution functions from the master: here, or on minions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config import as_opts
+from saltern.kit.served_files import file_server
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.runtime import local_runtime
+
+
+def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:
+    """Runs an execution function on the master itself, in the worker's own container; what it returned.
+
+    with_pillar
+        ``True``: with the pillar of the master's id with ``_master`` behind it
+    """
+    with_pillar = bool(kwargs.pop("with_pillar", False))
+    own = {"cachedir": "", "mirrors_dir": tools.options.cachedir}
+    opts = as_opts(tools.options, id=f"{tools.options.id}_master", file_client="local", **own)
+    returned = local_runtime(opts, files=file_server(tools.options), pillar=None if with_pillar else {}).call(
+        fun, args, kwargs
+    )
+    if not returned.success and isinstance(returned.value, str):
+        raise RunnerFault(returned.value)
+    return returned.value
+
+
+def wol(tools: RunnerTools, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
+    """Wakes a machine up by its hardware address (``network.wol``), from the network of the worker."""
+    return bool(cmd(tools, "network.wol", mac, bcast, destport))
+
+
+def wollist(tools: RunnerTools, maclist: str, bcast: str = "255.255.255.255", destport: int = 9) -> list[str]:
+    """The same for the addresses in a file of the worker, one a line; these."""
+    try:
+        macs = [line.strip() for line in Path(maclist).read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise RunnerFault(f"network.wollist: {maclist} cannot be read: {error}") from error
+    return [mac for mac in macs if wol(tools, mac, bcast, destport)]
+
+
+def wolmatch(
+    tools: RunnerTools, tgt: Any, tgt_type: str = "glob", bcast: str = "255.255.255.255", destport: int = 9
+) -> list[str]:
+    """The same for minions, by their kept grains (``hwaddr_interfaces``); the addresses."""
+    kept = tools.store.cache.all_grains()
+    found = [
+        str(mac).strip()
+        for minion in tools.minions(tgt, tgt_type)
+        for interface, mac in (kept.get(minion, {}).get("hwaddr_interfaces") or {}).items()
+        if interface != "lo"
+    ]
+    return [mac for mac in found if wol(tools, mac, bcast, destport)]
+
+
+def query(tools: RunnerTools, url: str, **kwargs: Any) -> Any:
+    """Asks a web server (``http.query``), from the network of the worker."""
+    return cmd(tools, "http.query", url, **kwargs)
+
+
+def execute(
+    tools: RunnerTools,
+    tgt: Any,
+    fun: str,
+    arg: Sequence[Any] = (),
+    timeout: float | None = None,
+    tgt_type: str = "glob",
+    ret: str = "",
+    jid: str = "",
+    kwarg: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Runs an execution function on minions: {minion: what it returned}.
+
+    jid
+        the id of the job, where it must be known before; other named arguments are the function's, as those of ``kwarg``
+    """
+    named = {**kwargs, **(kwarg or {})}
+    asked = tools.ask(tgt, tgt_type, fun, arg, named, timeout=timeout, ret=ret, jid=str(jid))
+    return {minion: load.get("return") for minion, load in asked.answers().items()}

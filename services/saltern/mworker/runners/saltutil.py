@@ -1,0 +1,59 @@
+"""Users' modules of the master, from the master's own tree: ``salt-run saltutil.sync_all``.
+
+They lie in ``extension_modules`` of the worker that ran it; workers on several machines share that directory, or are told each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config import as_opts
+from saltern.kit.served_files import file_server
+from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
+from statecore.errors import CommandError
+from statecore.extension_modules import sync
+
+#: What is fetched, in Salt's order; ``salt://_<kind>`` each.
+KINDS = (
+    *("clouds", "modules", "states", "grains", "renderers", "returners", "output", "proxymodules", "runners", "wheel"),
+    *("engines", "thorium", "queues", "pillar", "utils", "sdb", "cache", "fileserver", "tops", "tokens", "serializers"),
+    *("executors", "roster"),
+)
+
+#: Salt's name of a function, where it is not that of its kind.
+_FUNCTIONS = {"tokens": "eauth_tokens"}
+
+
+def sync_all(
+    tools: RunnerTools, saltenv: str = "base", extmod_whitelist: Any = None, extmod_blacklist: Any = None
+) -> dict[str, list[str]]:
+    """Kind -> users' modules that were new or changed."""
+    return {kind: _sync(tools, kind, saltenv, extmod_whitelist, extmod_blacklist) for kind in KINDS}
+
+
+def _of(kind: str) -> Runner:
+    def sync_kind(
+        tools: RunnerTools, saltenv: str = "base", extmod_whitelist: Any = None, extmod_blacklist: Any = None
+    ) -> list[str]:
+        return _sync(tools, kind, saltenv, extmod_whitelist, extmod_blacklist)
+
+    return sync_kind
+
+
+def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: Any, blacklist: Any) -> list[str]:
+    options = tools.options
+    envs = saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
+    files = file_server(options)
+    try:
+        return sync(files, Path(options.extension_modules), kind, envs, as_opts(options), whitelist, blacklist)
+    except CommandError as error:
+        raise RunnerFault(str(error)) from error
+
+
+#: Name of a runner -> it.
+SYNCS: Mapping[str, Runner] = {
+    "saltutil.sync_all": sync_all,
+    **{f"saltutil.sync_{_FUNCTIONS.get(kind, kind)}": _of(kind) for kind in (*KINDS, "wrapper")},
+}

@@ -1,0 +1,229 @@
+"""Orchestration: a state run on the master, whose states are jobs, runners and wheels (seed 004)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saltern.kit.config import as_opts
+from saltern.kit.served_files import file_server
+from saltern.mworker.runners.orchestration import OrchestrationMaster
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.calls import Returned
+from statecore.pauses import ANY
+from statecore.runtime import Runtime, local_runtime
+
+#: Runners that wait for orders before each of their states.
+_ORCHESTRATIONS = frozenset(
+    f"runner.state.{name}" for name in ("orchestrate", "orch", "sls", "orchestrate_single", "orchestrate_high")
+)
+
+
+def orchestrate(
+    tools: RunnerTools,
+    mods: str | Sequence[str],
+    saltenv: str | None = "base",
+    test: Any = None,
+    exclude: Any = None,
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+    orchestration_jid: str | None = None,
+) -> dict[str, Any]:
+    """Applies SLS of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and their kin.
+
+    mods
+        SLS names, separated by commas or as a list
+    pillar
+        a map whose values go over the pillar that the master has for its own id with ``_master`` behind it
+    test
+        ``True`` shows what would be done: minions are asked with ``test=True``
+
+    Returns ``{"data": {id: running}, "outputter": "highstate", "retcode": 0 or 1}``.
+    """
+    options = {
+        "test": test,
+        "exclude": exclude,
+        "saltenv": saltenv,
+        "pillar": _map(pillar),
+        "pillarenv": pillarenv,
+        "pillar_enc": pillar_enc,
+    }
+    runtime = runtime_of(tools, orchestration_jid)
+    given = {name: value for name, value in options.items() if value is not None}
+    returned = runtime.call("state.sls", [mods], {**given, "concurrent": True})
+    return {"data": {runtime.opts["id"]: returned.value}, "outputter": "highstate", "retcode": _code(returned)}
+
+
+def orchestrate_single(
+    tools: RunnerTools,
+    fun: str,
+    name: str,
+    test: Any = None,
+    queue: Any = False,
+    pillar: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Runs one state of an orchestration: ``fun=salt.wheel name=key.list_all``."""
+    given = {"test": test, "pillar": _map(pillar)}
+    named = {key: value for key, value in given.items() if value is not None}
+    return _shown(tools, "state.single", [fun, name], {**kwargs, **named, "concurrent": True})
+
+
+def orchestrate_high(
+    tools: RunnerTools,
+    data: Mapping[str, Any],
+    test: Any = None,
+    queue: Any = False,
+    pillar: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Runs an orchestration that is given as high data."""
+    given = {"test": test, "pillar": _map(pillar)}
+    named = {key: value for key, value in given.items() if value is not None}
+    return _shown(tools, "state.high", [data], {**kwargs, **named, "concurrent": True})
+
+
+def orchestrate_show_sls(
+    tools: RunnerTools,
+    mods: str | Sequence[str],
+    saltenv: str | None = "base",
+    test: Any = None,
+    queue: Any = False,
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+) -> dict[str, Any]:
+    """High data of SLS of an orchestration: {id: high data}, or the errors of its compilation."""
+    given = {"saltenv": saltenv, "test": test, "pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
+    runtime = runtime_of(tools)
+    returned = runtime.call("state.show_sls", [mods], {key: value for key, value in given.items() if value is not None})
+    return {str(runtime.opts["id"]): returned.value}
+
+
+def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: float | None = None) -> None:
+    """Lets an orchestration wait before a state, or before the next one without an ID, until it is resumed or for some seconds.
+
+    CLI Example:
+
+        salt-run state.pause 20261121001824892890 deploy 60
+    """
+    if duration is not None and (isinstance(duration, bool) or not isinstance(duration, int | float) or duration < 0):
+        raise RunnerFault(f"duration is a number of seconds, not {duration!r}")
+    _tell(tools, jid, state_id, {"duration": duration} if duration else {})
+
+
+def soft_kill(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+    """Ends an orchestration before a state, or before the next one without an ID. The state that runs is left to finish."""
+    _tell(tools, jid, state_id, {"kill": True})
+
+
+def resume(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+    """Takes back what an orchestration was told about a state, or everything without an ID."""
+    tools.store.runner_jobs.take_back(str(jid), state_id)
+
+
+def _tell(tools: RunnerTools, jid: Any, state_id: str | None, order: Mapping[str, Any]) -> None:
+    running = [each for each, load in tools.store.runner_jobs.running().items() if load.get("fun") in _ORCHESTRATIONS]
+    if str(jid) not in running:
+        there = ", ".join(running) or "none at all"
+        raise RunnerFault(f"No orchestration with the job id {jid} is in progress; there is {there}")
+    tools.store.runner_jobs.tell(
+        str(jid), ANY if state_id is None else str(state_id), order, ttl=tools.options.keep_jobs_seconds
+    )
+
+
+def graph(
+    tools: RunnerTools,
+    mods: str | Sequence[str],
+    tgt: Any = None,
+    tgt_type: str = "glob",
+    saltenv: str = "base",
+    test: Any = None,
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """The graph of SLS in the DOT language: of an orchestration, or by minion where ``tgt`` names some.
+
+    CLI Example:
+
+        salt-run state.graph orch.deploy | dot -Tpng -o deploy.png
+    """
+    given = {"test": test, "pillar": _map(pillar), "saltenv": saltenv, "pillarenv": pillarenv, "pillar_enc": pillar_enc}
+    return _graph(tools, "state.graph", [mods], given, tgt, tgt_type, timeout)
+
+
+def graph_highstate(
+    tools: RunnerTools,
+    tgt: Any = None,
+    tgt_type: str = "glob",
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    pillar_enc: str | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """The graph of a highstate in the DOT language: of the master's own, or by minion where ``tgt`` names some."""
+    given = {"pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
+    return _graph(tools, "state.graph_highstate", [], given, tgt, tgt_type, timeout)
+
+
+def _graph(
+    tools: RunnerTools,
+    fun: str,
+    arg: Sequence[Any],
+    given: Mapping[str, Any],
+    tgt: Any,
+    tgt_type: str,
+    timeout: float | None,
+) -> Any:
+    kwarg = {name: value for name, value in given.items() if value is not None}
+    if tgt:
+        asked = tools.ask(tgt, tgt_type, fun, arg, kwarg, timeout=timeout)
+        return {minion: load.get("return") for minion, load in asked.returns.items()}
+    returned = runtime_of(tools).call(fun, arg, kwarg)
+    if not returned.success:
+        raise RunnerFault(str(returned.value))
+    return returned.value
+
+
+def _shown(tools: RunnerTools, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> dict[str, Any]:
+    runtime = runtime_of(tools)
+    returned = runtime.call(fun, arg, kwarg)
+    return {"data": {runtime.opts["id"]: returned.value}, "outputter": "highstate", "retcode": _code(returned)}
+
+
+def _map(pillar: Any) -> Mapping[str, Any] | None:
+    if pillar is not None and not isinstance(pillar, Mapping):
+        raise RunnerFault("Pillar data must be formatted as a dictionary")
+    return pillar
+
+
+def _code(returned: Returned) -> int:
+    return int(not returned.success)
+
+
+def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
+    """The state engine with the master's files and pillar, as a minion of its own name."""
+    options = tools.options
+    master = OrchestrationMaster(tools, jid or tools.jid)
+    own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}
+    opts = as_opts(options, id=f"{options.id}_master", file_client="local", **own)
+    return local_runtime(opts, files=file_server(tools.options), jobs=_OneJob(master.jid), events=master, master=master)
+
+
+class _OneJob:
+    """The orchestration is all that runs in this process."""
+
+    def __init__(self, jid: str) -> None:
+        self._job = {"jid": jid, "fun": "runner.state.orchestrate", "pid": os.getpid()}
+
+    def running(self) -> list[dict[str, Any]]:
+        """The orchestration."""
+        return [self._job]
+
+    def signal(self, jid: str, number: int) -> str:
+        """Nothing here takes signals."""
+        return ""

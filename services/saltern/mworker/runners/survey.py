@@ -1,0 +1,56 @@
+"""One question to many minions, and who gave the same answer."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+
+
+def hash(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+    """Minions in pools of equal returns: [{"pool": minions, "result": what they returned, as text}].
+
+    args
+        target, function and its arguments
+    survey_sort
+        ``down``: the largest pool first, ``up``: the smallest
+    tgt_type
+        ``compound`` or ``pcre``
+
+    CLI Example:
+
+        salt-run survey.hash '*' file.get_hash /etc/hosts survey_sort=up
+    """
+    return _pools(tools, args, kwargs)
+
+
+def diff(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+    """As ``survey.hash``; each pool but the first also with ``diff``, from the first pool's result to its own."""
+    pools = _pools(tools, args, kwargs)
+    for pool in pools[1:]:
+        lines = difflib.unified_diff(
+            pools[0]["result"].splitlines(),
+            pool["result"].splitlines(),
+            fromfile=pools[0]["pool"][0],
+            tofile=pool["pool"][0],
+            n=0,
+            lineterm="",
+        )
+        pool["diff"] = "\n".join(lines)
+    return pools
+
+
+def _pools(tools: RunnerTools, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+    if len(args) < 2:
+        raise RunnerFault("a target and a function are needed, as in: salt-run survey.hash '*' test.version")
+    tgt, fun, *arg = args
+    sort, tgt_type = kwargs.pop("survey_sort", "down"), kwargs.pop("tgt_type", "compound")
+    if sort not in ("up", "down") or tgt_type not in ("compound", "pcre"):
+        raise RunnerFault("survey_sort is up or down, tgt_type compound or pcre")
+    asked = tools.ask(tgt, tgt_type, str(fun), arg, kwargs)
+    pools: dict[str, list[str]] = {}
+    for minion, load in asked.answers().items():
+        pools.setdefault(str(load.get("return")), []).append(minion)
+    found = [{"pool": minions, "result": result} for result, minions in pools.items()]
+    return sorted(found, key=lambda pool: len(pool["pool"]), reverse=sort == "down")

@@ -1,0 +1,106 @@
+"""Users' runners: files in ``runner_dirs``, and those that ``saltutil.sync_runners`` brought from ``salt://_runners``.
+
+They run as under Salt: ``__salt__`` are the runners, ``__opts__`` the master's options, ``salt.client.LocalClient`` publishes jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config import MasterOptions
+from saltern.mworker.runners.calling import misuse
+from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
+from saltern.mworker.runners.state import runtime_of
+from statecore.context import Context
+from statecore.errors import NotAvailable
+from statecore.loader import Loader
+
+
+def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner | None:
+    """The user's runner of this name, None where no file could have it. Nothing is run before the runner itself is.
+
+    A file that cannot be used, or has no such function, says so as the runner's answer. ``own``: the built-in runners.
+    """
+    loader = loader_of(options)
+    known = fun.count(".") == 1 and loader.known("runners", fun.partition(".")[0])
+    return partial(_run, fun, own) if known else None
+
+
+def loader_of(options: MasterOptions) -> Loader:
+    """Of users' modules on the master."""
+    directories = {"runners": [Path(each) for each in options.runner_dirs]}
+    return Loader(
+        Path(options.extension_modules), {**directories, "utils": [Path(each) for each in options.utils_dirs]}
+    )
+
+
+def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
+    """Users' runners that can be used, for their documentation."""
+    loader = loader_of(tools.options)
+    ctx = runtime_of(tools).context
+    found: dict[str, Runner] = {}
+    for name in loader.names("runners", ctx):
+        try:
+            served, function = loader.function("runners", name, ctx)
+            found[name] = served.functions[function]
+        except NotAvailable:
+            continue
+    return found
+
+
+def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **kwargs: Any) -> Any:
+    loader = loader_of(tools.options)
+    try:
+        function = _bound(fun, own, tools, loader)
+        if wrong := misuse(fun, function, args, kwargs):
+            raise RunnerFault(wrong)
+        return function(*args, **kwargs)
+    except NotAvailable as missing:
+        if missing.name == fun:
+            raise RunnerFault(str(missing)) from missing
+        raise
+
+
+def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> Callable[..., Any]:
+    """The function with its ambient names. Raises NotAvailable."""
+    runtime = runtime_of(tools)
+    functions = _Runners(own, tools, loader)
+    opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user, "id": tools.options.id}
+    ctx = replace(runtime.context, functions=functions, opts=opts, scratch=tools.scratch)
+    functions.ctx = ctx
+    served, function = loader.function("runners", fun, ctx)
+    return served.bound(function, ctx)
+
+
+class _Runners(Mapping[str, Callable[..., Any]]):
+    """``__salt__`` of a runner: users' runners, and ours with their tools in place."""
+
+    ctx: Context
+
+    def __init__(self, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> None:
+        self._own = own
+        self._tools = tools
+        self._loader = loader
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        try:
+            served, function = self._loader.function("runners", name, self.ctx)
+        except NotAvailable:
+            own = self._own.get(name)
+            if own is None:
+                raise
+            return partial(own, self._tools)
+        return served.bound(function, self.ctx)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._own or self._loader.has("runners", name, self.ctx))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._own, *self._loader.names("runners", self.ctx)}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,165 @@
+"""``_auth``: a minion signs in (protocol section 4). ``saltwire.handshake`` decides; here keys are read and stored."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config import MasterOptions
+from saltern.mworker.commands.waiting import heard_of, send_waiting
+from saltern.mworker.desk import Desk
+from saltwire import handshake, tags
+from saltwire.errors import PeerFault
+from saltwire.keys import PublicKey, clean_pem
+from saltwire.pack import packb
+
+_LOG = logging.getLogger("saltern.mworker")
+
+#: States of a key that signing by itself can change.
+_UNDECIDED = ("pending", "denied")
+
+
+def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
+    """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
+    request = handshake.parse_sign_in(load, version=version)
+    now_ms = int(time.time() * 1000)
+    known = desk.store.sign_ins.begin(request.id, request.pub, now_ms)
+    # It comes because a publication could not be opened: yesterday's key would lose it that publication.
+    desk.take_epochs(known.epochs)
+    verdict, public = _decide(desk, request, known.stored)
+    desk.metrics.auth_attempts.labels(verdict.act).inc()
+    desk.fire(tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub})
+    desk.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
+    if not verdict.accepted or public is None:
+        return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
+    if known.waited_for:
+        send_waiting(desk, request.id)
+    elif not known.seen:
+        heard_of(desk, request.id)
+    return handshake.success_reply(
+        request,
+        public,
+        master_key=desk.keys.private,
+        aes_key_string=desk.aes_key_string(),
+        session_key_string=desk.session_key_string(request.id, public),
+        publish_port=desk.options.published_port or desk.options.publish_port,
+        pub_sig=desk.keys.signatures.get(request.sig_algo),
+    )
+
+
+def _decide(
+    desk: Desk, request: handshake.SignInRequest, stored: tuple[str, str] | None
+) -> tuple[handshake.Verdict, PublicKey | None]:
+    """The verdict, and the key that the minion brings where it was read."""
+    public = None
+    pem = request.pub
+    verdict = handshake.decide(
+        handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
+        same_pem=stored is not None and (stored[1] == pem or clean_pem(stored[1]) == pem),
+        auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(desk.options, request),
+        auto_reject=_listed(desk.options.autoreject_file, request.id),
+        open_mode=desk.options.open_mode,
+        full=_full(desk, request.id),
+    )
+    if verdict.accepted or verdict.store is not None:
+        try:
+            public = PublicKey.from_pem(pem)
+        except PeerFault:
+            return handshake.UNREADABLE_KEY, None
+    if (
+        verdict.store is handshake.KeyState.PENDING
+        and len(desk.store.minion_keys.ids("pending")) >= desk.options.max_pending_keys
+    ):
+        desk.log.error("%d keys wait for acceptance already (max_pending_keys)", desk.options.max_pending_keys)
+        return handshake.FULL, None
+    if verdict.store is not None:
+        desk.store.minion_keys.store(request.id, pem, verdict.store.value)
+        if stored is None or stored[0] != verdict.store.value:
+            desk.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
+    return verdict, public
+
+
+def _full(desk: Desk, minion_id: str) -> bool:
+    limit = desk.options.max_minions
+    if not limit:
+        return False
+    present = desk.store.presence.present(int((time.time() - desk.options.presence_window) * 1000))
+    return len(present) >= limit and minion_id not in present
+
+
+def _signed(options: MasterOptions, request: handshake.SignInRequest) -> bool:
+    """Whether the minion's key is to be accepted without an operator."""
+    return (
+        options.auto_accept
+        or _listed(options.autosign_file, request.id)
+        or _by_grains(options.autosign_grains_dir, request.autosign_grains)
+        # At last: it is used up.
+        or _allowed_once(options.autosign_dir, options.autosign_timeout, request.id)
+    )
+
+
+def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
+    """Whether the directory has a file of that name, which goes; files that are too old go too."""
+    if not directory:
+        return False
+    oldest = time.time() - 60 * minutes
+    try:
+        for place in list(Path(directory).iterdir()):
+            if minutes > 0 and place.is_file() and place.stat().st_mtime < oldest:
+                place.unlink()
+        (Path(directory) / minion_id).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _LOG.error("autosign_dir: %s cannot be used: %s", directory, error.strerror)
+        return False
+    return True
+
+
+def _by_grains(directory: str, grains: Mapping[str, Any]) -> bool:
+    """Whether a line of the file named as a grain is its value."""
+    for grain, value in grains.items() if directory else ():
+        if "/" in str(grain) or str(grain).startswith("."):
+            continue
+        try:
+            lines = (Path(directory) / str(grain)).read_text("utf-8").splitlines()
+        except (FileNotFoundError, ValueError):
+            continue
+        except OSError as error:
+            _LOG.error("autosign_grains_dir: %s cannot be read: %s", grain, error.strerror)
+            continue
+        if any(line.strip() == str(value) for line in lines if not line.lstrip().startswith("#")):
+            return True
+    return False
+
+
+def _listed(path: str, minion_id: str) -> bool:
+    """Whether a line of the file (glob or full regular expression, ``#`` comments) names the minion."""
+    if not path:
+        return False
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return False
+    return any(
+        _line_matches(line.strip(), minion_id) for line in lines if line.strip() and not line.lstrip().startswith("#")
+    )
+
+
+def _line_matches(line: str, minion_id: str) -> bool:
+    if fnmatch.fnmatchcase(minion_id, line):
+        return True
+    try:
+        return re.fullmatch(line, minion_id) is not None
+    except re.error:
+        return False
+
+
+def unsupported(text: str) -> bytes:
+    """The unsigned answer to an algorithm that this master does not have (protocol section 4.3)."""
+    return packb({"enc": "clear", "load": {"ret": text}})

@@ -1,0 +1,86 @@
+"""Which accepted minions a job waits for (protocol section 11.2). Whether it runs is decided by each minion for itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from saltern.mworker.desk import Desk
+from saltern.mworker.ranges import expand
+from statecore.errors import TargetError
+from statecore.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
+
+#: Target types that need nothing but ids.
+_BY_ID = frozenset({"glob", "pcre", "list"})
+
+#: Target types whose expressions hold lists.
+_OF_WORDS = frozenset({"compound", "compound_pillar_exact", "nodegroup"})
+
+#: Target types that ask for pillar, and those that may, by what is in the expression.
+_BY_PILLAR = frozenset({"pillar", "pillar_pcre", "pillar_exact", "nodegroup"})
+_ASKS_FOR_PILLAR = re.compile(r"[IJN].?@")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Whom a job is for."""
+
+    minions: tuple[str, ...]
+    #: Names in a list target without an accepted key.
+    missing: tuple[str, ...] = ()
+
+
+def spelled(desk: Desk, tgt: Any, tgt_type: str) -> tuple[Any, str]:
+    """The target as minions can read it: without the master's node groups and ranges. Raises TargetError."""
+    return spelled_out(tgt, tgt_type, desk.options.nodegroups, _ranges(desk))
+
+
+def _ranges(desk: Desk) -> Expand:
+    """Asks the range server, once for each expression."""
+    return cache(partial(expand, desk.options.range_server))
+
+
+def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
+    """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood.
+
+    Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
+    """
+    accepted = desk.store.minion_keys.accepted()
+    ranges = _ranges(desk)
+    if tgt_type == "range":
+        tgt, tgt_type = spelled(desk, tgt, tgt_type)
+    if tgt_type == "list":
+        return _listed(tgt, accepted)
+    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups, ranges=ranges)
+    if tgt_type in _BY_ID:
+        return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
+    grains = desk.store.cache.all_grains()
+    asked = tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None
+    pillars = desk.pillars() if by_pillar and asked else {}
+    nothing: Mapping[str, Any] = {}
+    found = [name for name in accepted if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))]
+    return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted, ranges))
+
+
+def _missing(desk: Desk, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand) -> tuple[str, ...]:
+    """Names in the lists of a compound target without an accepted key."""
+    if tgt_type not in _OF_WORDS:
+        return ()
+    names = dict.fromkeys(names_of(tgt, tgt_type, desk.options.nodegroups, ranges))
+    known = set(accepted) if names else set()
+    return tuple(name for name in names if name not in known)
+
+
+def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:
+    if not isinstance(tgt, str | list | tuple):
+        raise TargetError(f"a list target is names with commas, or a list of names, not {tgt!r}")
+    names = [name.strip() for name in tgt.split(",")] if isinstance(tgt, str) else [str(name) for name in tgt]
+    wanted = dict.fromkeys(name for name in names if name)
+    known = set(accepted)
+    return Resolved(
+        tuple(name for name in wanted if name in known),
+        tuple(name for name in wanted if name not in known),
+    )

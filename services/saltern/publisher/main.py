@@ -1,0 +1,331 @@
+"""The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
+
+The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
+publisher stopped is remembered in Redis; started again, it goes on from there. What was sent in the last seconds is sent once more
+when minions come, after a lost connection or from another publisher: they drop what they have seen, by serial and JID. A stock
+minion that was restarted has forgotten what it ran, perhaps even the job that restarted it. So what was asked for before it signed
+in is sent again to the others alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+
+from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
+from masterstore.store import Store
+from saltern.kit.links import bind
+from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.service import Role, run_role, unusable
+from saltwire.crypticle import Crypticle
+from saltwire.keys import derive_key_string
+from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic
+
+#: Milliseconds that one look at the stream waits for news; the loop turns at least so often.
+_BLOCK = 500
+
+#: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
+_COMEBACK_SECONDS = 12.0
+
+#: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
+_LATE_MS = 10_000
+
+#: The newest jobs that are kept for minions that come back.
+_COMEBACK_JOBS = 1000
+
+#: Target types whose minions are known by name, so that a filtered publication can name them (protocol section 1.2).
+_NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
+
+#: Name of the cursor that all publishers share: a replaced container has another host name and goes on from here.
+_ANY = "*"
+
+#: Seconds between two signs of life of a publisher.
+_SIGN_SECONDS = 60.0
+
+#: Seconds after which the cursor of a publisher is dropped of which nothing was heard: replicas come and go under new names.
+_FORGOTTEN_AFTER = 3600
+
+#: Fields of the stored load that are the master's own business.
+_PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A publication of the last seconds."""
+
+    #: When it was sent (monotonic), and until when it may be (milliseconds since 1970).
+    at: float
+    until: float
+    stream_id: str
+    #: As it is in the stream, and what minions are told of it.
+    load: Mapping[str, Any]
+    job: Mapping[str, Any]
+    messages: Sequence[list[bytes]]
+
+    @property
+    def jid(self) -> str:
+        return str(self.load.get("jid"))
+
+    @property
+    def asked_ms(self) -> int:
+        """By Redis' clock."""
+        return int(self.stream_id.partition("-")[0])
+
+
+class Publisher:
+    """The PUB socket, the stream behind it and the key of the day."""
+
+    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store) -> None:
+        options = role.options
+        self._role = role
+        self._store = store
+        self._keys = MasterKeys.load(role.keys)
+        self._epoch = -1
+        self._aes: Crypticle | None = None
+        self._name = socket.gethostname()
+        self._sent: deque[_Sent] = deque(maxlen=_COMEBACK_JOBS)
+        self._pub = context.socket(zmq.XPUB)
+        for name, value in _OPTIONS.items():
+            self._pub.setsockopt(name, value)
+        bind(self._pub, options.interface, options.publish_port, "publish_port")
+        self._cursor: str | None = None
+        self._next_sign = 0.0
+        self._away = False
+        #: Whether minions came that have not been sent yet what is to be sent again.
+        self._owed = False
+        #: Why nothing can be sent, though Redis answers.
+        self._fault: str | None = None
+        role.watch_redis(store.unready)
+        role.health.check("publications", lambda: self._fault)
+
+    def turn(self) -> None:
+        """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
+        try:
+            if self._cursor is None:
+                self._cursor = self._first_cursor()
+                # So that what comes from now on is not lost even if this publisher ends before it sends anything.
+                self._save_cursor()
+            entries = self._store.publications.follow(self._cursor, _BLOCK)
+            if entries:
+                aes = self._current_aes()
+                for stream_id, load in entries:
+                    self._pass_on(stream_id, load, aes)
+                    self._cursor = stream_id
+                self._save_cursor()
+            self._give_sign()
+        except StoreError as error:
+            self._wait_for_store(error)
+        else:
+            self._fault = None
+            if self._away:
+                self._away = False
+                self._role.log.warning("redis is back")
+        self._welcome()
+
+    def close(self) -> None:
+        """Ends the socket; what is queued gets a second to leave."""
+        self._pub.close(linger=1000)
+
+    def _first_cursor(self) -> str:
+        """Where this publisher stopped, else where the others are, but not longer ago than the replay window."""
+        oldest = f"{int((time.time() - self._role.options.replay_window) * 1000)}-0"
+        saved = self._store.publications.cursor(self._name) or self._store.publications.cursor(_ANY)
+        last = self._store.publications.last_id()
+        if saved is None:
+            return last
+        return (
+            saved
+            if serial_of_stream_id(saved) >= serial_of_stream_id(oldest)
+            else min(last, oldest, key=serial_of_stream_id)
+        )
+
+    def _save_cursor(self) -> None:
+        if self._cursor is not None:
+            self._store.publications.save_cursors((self._name, _ANY), self._cursor)
+
+    def _give_sign(self) -> None:
+        """Now and then, whether or not there was something to send; and forgets publishers that give none.
+
+        One that was away for longer than the replay window would go on at its beginning all the same.
+        """
+        if time.monotonic() < self._next_sign:
+            return
+        self._next_sign = time.monotonic() + _SIGN_SECONDS
+        self._store.publications.give_sign(self._name, int(time.time() * 1000))
+        longest = max(_FORGOTTEN_AFTER, self._role.options.replay_window)
+        gone = self._store.publications.forget_cursors(int((time.time() - longest) * 1000), _ANY)
+        if gone:
+            self._role.log.info("forgot where publishers stopped that are gone: %s", ", ".join(gone))
+
+    def _current_aes(self) -> Crypticle:
+        epoch = self._store.epochs.current().aes
+        if self._aes is None or epoch != self._epoch:
+            self._aes = Crypticle(derive_key_string(self._keys.secret, purpose="aes", epoch=epoch))
+            self._epoch = epoch
+        return self._aes
+
+    def _pass_on(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
+        """Publishes an entry; one that is no job is told, and passed over."""
+        if isinstance(load, StoreCorrupt):
+            self._role.log.error("not published: %s", load)
+        elif fault := _fault_of(load):
+            self._role.log.error("not published: %s: %s", stream_id, fault)
+        else:
+            self._publish(stream_id, load, aes)
+
+    def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
+        until = sent_until(stream_id, load)
+        if time.time() * 1000 > until:
+            self._role.log.warning(
+                "%s must not run late, and is not sent", load.get("fun"), extra={"jid": load.get("jid")}
+            )
+            return
+        job = {name: value for name, value in load.items() if name not in _PRIVATE}
+        traced = {"salt.jid": str(load.get("jid")), "salt.fun": str(load.get("fun"))}
+        with self._role.tracing.of_peer("salt.pub.send", load, "PRODUCER", **traced) as span:
+            self._send(stream_id, load, span.marked(job), until, aes)
+
+    def _send(
+        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], until: float, aes: Crypticle
+    ) -> None:
+        messages = self._messages(stream_id, load, job, aes)
+        # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
+        # be sent the earlier jobs first.
+        self._welcome()
+        for message in messages:
+            self._pub.send_multipart(message)
+        self._sent.append(_Sent(time.monotonic(), until, stream_id, load, job, messages))
+        self._role.metrics.jobs_published.inc()
+        self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
+
+    def _messages(
+        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], aes: Crypticle
+    ) -> list[list[bytes]]:
+        options = self._role.options
+        payload = seal_job(
+            job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
+        )
+        return _frames(payload, load, filtering=options.zmq_filtering)
+
+    def _welcome(self) -> None:
+        """Counts subscriptions; sends the jobs of the last seconds again for who comes back.
+
+        Not only after a start of this publisher: in a rollout minions come from another one, which ends when this one runs.
+        """
+        while True:
+            try:
+                frame = self._pub.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            self._owed = self._owed or frame[:1] == b"\x01"
+            self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
+        while self._sent and time.monotonic() - self._sent[0].at > _COMEBACK_SECONDS:
+            self._sent.popleft()
+        if self._owed:
+            # Without Redis nobody knows what to send again: it stays owed.
+            with contextlib.suppress(StoreError):
+                for message in self._again():
+                    self._pub.send_multipart(message)
+                self._owed = False
+
+    def _again(self) -> list[list[bytes]]:
+        """What is to be sent again. Raises StoreError."""
+        now_ms = time.time() * 1000
+        late = [one for one in self._sent if now_ms <= one.until]
+        if not late:
+            return []
+        not_again = self._store.jobs.not_again(sorted({one.jid for one in late}))
+        signed_in = self._store.sign_ins.of_stock()
+        return [
+            message
+            for one in late
+            if one.jid not in not_again
+            for message in self._but(one, {name for name, at in signed_in.items() if at >= one.asked_ms})
+        ]
+
+    def _but(self, one: _Sent, forgetful: Set[str]) -> Sequence[list[bytes]]:
+        """A publication again, but not for these minions."""
+        expected = one.load.get("expected", ())
+        if forgetful.isdisjoint(expected):
+            return one.messages
+        others = [minion for minion in expected if minion not in forgetful]
+        if not others:
+            return ()
+        narrower = {"tgt": others, "tgt_type": "list"}
+        load = {**one.load, **narrower, "expected": others}
+        return self._messages(one.stream_id, load, {**one.job, **narrower}, self._current_aes())
+
+    def _wait_for_store(self, error: StoreError) -> None:
+        # That Redis is away is told already by whether it answers.
+        self._fault = None if isinstance(error, StoreUnavailable) else str(error)
+        if not self._away:
+            self._away = True
+            self._role.log.error("%s; publications wait until it is back", error)
+        time.sleep(_BLOCK / 1000)
+
+
+#: Protocol section 1.2; every subscription and every end of one is passed up, so that each minion that comes back is seen.
+_OPTIONS: Mapping[int, int] = {
+    zmq.XPUB_VERBOSER: 1,
+    zmq.SNDHWM: 1000,
+    zmq.RCVHWM: 1000,
+    zmq.BACKLOG: 1000,
+    zmq.HEARTBEAT_IVL: 10_000,
+    zmq.HEARTBEAT_TIMEOUT: 30_000,
+    zmq.TCP_KEEPALIVE: 1,
+    # What subscribers send are subscriptions; anything larger is no minion.
+    zmq.MAXMSGSIZE: 4096,
+}
+
+
+def _fault_of(load: Mapping[str, Any]) -> str:
+    """Why an entry of the stream is no job, empty where it is one: other hands may have written it."""
+    if missing := [name for name in ("jid", "fun", "arg", "tgt") if name not in load]:
+        return f"an entry of the stream without {', '.join(missing)}"
+    expected = load.get("expected", [])
+    if not isinstance(expected, list) or not all(isinstance(minion, str) for minion in expected):
+        return f"an entry of the stream whose expected minions are no list of ids ({load['jid']})"
+    return job_fault(load)
+
+
+def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
+    """Until when a job is sent, milliseconds since 1970: of one that must not run late as long as who asked waits for an answer."""
+    until = load.get("replay_until")
+    if isinstance(until, bool) or not isinstance(until, int):
+        return math.inf
+    return max(until, int(stream_id.partition("-")[0]) + _LATE_MS)
+
+
+def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
+    """The messages of one publication: one, or with filtering one for each minion known by name, else a broadcast."""
+    if not filtering:
+        return [[payload]]
+    if load.get("tgt_type") in _NAMED_TARGETS:
+        return [[topic(minion).encode(), payload] for minion in load.get("expected", ())]
+    return [[b"broadcast", payload]]
+
+
+def _loop(role: Role) -> None:
+    with unusable(StoreError):
+        store = Store.open(role.options.redis_url, client_name="publisher")
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    publisher = Publisher(role, context, store)
+    try:
+        while role.running():
+            publisher.turn()
+    finally:
+        publisher.close()
+        context.term()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern publisher``."""
+    return run_role("publisher", _loop, argv)

@@ -1,0 +1,171 @@
+"""Events for users' returners (``event_return``): each gets lists of ``{"tag", "data"}``, in the order in which they were kept.
+
+A thread of the reactor's process, with connections and modules of its own: a returner that is slow holds no reaction. It reads the
+stream of events as a group: what came while no reactor was there is handed on afterwards, and of several reactors one does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from masterstore.errors import StoreError
+from masterstore.store import Store
+from saltern.kit.bus import unpack
+from saltern.kit.config import MasterOptions
+from statecore.errors import NotAvailable
+
+if TYPE_CHECKING:
+    from statecore.runtime import Runtime
+
+_LOG = logging.getLogger("saltern.reactor")
+
+#: Seconds to wait for an event before the time and the end are looked at.
+_TURN = 0.5
+
+#: Name of the group on the stream of events.
+GROUP = "event_return"
+
+#: Events taken at once.
+_BATCH = 100
+
+#: Seconds between signs of life, the silence (milliseconds) after which another reactor takes over, and seconds between two wishes.
+_SIGN_EVERY = 1.0
+_SILENCE = 5000
+_WISH_EVERY = 3600.0
+
+#: Events that are kept together at most, whatever the options say.
+_MOST = 10_000
+
+
+def wanted(tag: str, whitelist: Sequence[str], blacklist: Sequence[str]) -> bool:
+    """Whether an event goes to returners: its tag is one of the list, if there is one, and none of the other."""
+    return (not whitelist or any(fnmatchcase(tag, one) for one in whitelist)) and not any(
+        fnmatchcase(tag, one) for one in blacklist
+    )
+
+
+class EventReturns:
+    """Collects events and hands them on."""
+
+    def __init__(self, options: MasterOptions, runtime: Runtime, clock: Callable[[], float] = time.monotonic) -> None:
+        given = options.event_return
+        self.names = [given] if isinstance(given, str) else list(given)
+        self._options = options
+        self._runtime = runtime
+        self._clock = clock
+        self._events: list[dict[str, Any]] = []
+        self._since = 0.0
+        #: Stream ids of events that wait here, and of those that need not be handed out again.
+        self._waiting: list[str] = []
+        self._settled: list[str] = []
+
+    def settled(self) -> list[str]:
+        """Ids of events that were handed on, or go nowhere, since this was asked last."""
+        ids, self._settled = self._settled, []
+        return ids
+
+    def feed(self, tag: str, data: Mapping[str, Any], stream_id: str = "") -> None:
+        """Takes an event; hands all on when there are more than ``event_return_queue``."""
+        options = self._options
+        if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):
+            self._settled.append(stream_id)
+            return
+        self._waiting.append(stream_id)
+        if not self._events:
+            self._since = self._clock()
+        self._events.append({"tag": tag, "data": dict(data)})
+        if len(self._events) > min(options.event_return_queue, _MOST):
+            self.flush()
+        else:
+            self.turn()
+
+    def turn(self) -> None:
+        """Hands on what has waited for ``event_return_queue_max_seconds``."""
+        longest = self._options.event_return_queue_max_seconds
+        if self._events and longest and self._clock() - self._since >= longest:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hands everything on. A returner that fails is in the log, and not in the way of the others."""
+        events, self._events = self._events, []
+        if not events:
+            return
+        for name in self.names:
+            try:
+                served, function = self._runtime.loader.function(
+                    "returners", f"{name}.event_return", self._runtime.context
+                )
+                served.bound(function, self._runtime.context)([dict(event) for event in events])
+            except NotAvailable as missing:
+                _LOG.error("event_return: %d events are not stored: %s", len(events), missing)
+            except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
+                _LOG.error("event_return: the returner %s did not store %d events: %s", name, len(events), error)
+        self._settled += self._waiting
+        self._waiting = []
+
+
+class Follower:
+    """One reader of the group that hands events on; of several reactors each event goes to one."""
+
+    def __init__(self, store: Store, returns: EventReturns, options: MasterOptions) -> None:
+        self._store = store
+        self._returns = returns
+        self._wanted = options.event_return_whitelist or ["*"]
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._signed = -_WISH_EVERY
+        self._wished = -_WISH_EVERY
+
+    def turn(self) -> None:
+        """Waits up to half a second for events, and hands on what is due. Raises StoreError."""
+        groups, now = self._store.event_groups, time.monotonic()
+        if now - self._wished >= _WISH_EVERY:
+            self._store.events.want(GROUP, self._wanted)
+            self._wished = now
+        events = []
+        if now - self._signed >= _SIGN_EVERY:
+            groups.create(GROUP, int(time.time() * 1000))
+            events += [event for event, _ in groups.claim(GROUP, self._name, _SILENCE, _BATCH)]
+            self._signed = now
+        batch = groups.read(GROUP, self._name, int(_TURN * 1000), _BATCH)
+        events += batch.events if batch is not None else []
+        for event in events:
+            found = unpack(event.frame) if event.to in ("", GROUP) else None
+            if found is None:
+                groups.done(GROUP, [event.id])
+            else:
+                self._returns.feed(*found, event.id)
+        self._returns.turn()
+        groups.done(GROUP, self._returns.settled())
+
+    def close(self) -> None:
+        """Hands on what waits. Raises StoreError."""
+        self._returns.flush()
+        self._store.event_groups.done(GROUP, self._returns.settled())
+        self._store.event_groups.leave(GROUP, self._name)
+
+
+def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
+    """Hands events on until ``ended`` is set. To be run in a thread of its own."""
+    store = Store.open(options.redis_url, client_name="event-return")
+    follower = Follower(store, EventReturns(options, runtime()), options)
+    away = False
+    while not ended.is_set():
+        try:
+            follower.turn()
+            away = False
+        except StoreError as error:
+            if not away:
+                _LOG.error("event_return: %s; events wait until that is over", error)
+            away = True
+            ended.wait(_TURN)
+    try:
+        follower.close()
+    except StoreError as error:
+        _LOG.error("event_return: %s; events in hand come again", error)

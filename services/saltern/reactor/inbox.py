@@ -1,0 +1,308 @@
+"""The reactor's share of the events: taken from the stream, worked on, and only then done with.
+
+Reactors of one master are a group on ``salt:events``: each event goes to one of them. It stays in hand until all of its reactions
+are carried out; a reactor that dies leaves its events to the others. Reactions that fail are tried again, those alone; after
+``reactor_tries`` the event is buried, with the reason. A master that cannot be asked at the moment is no failure of an event:
+it is waited for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from masterstore.errors import StoreError
+from masterstore.events import KeptEvent
+from masterstore.store import Store
+from saltern.kit.bus import unpack
+from saltern.kit.service import Role
+from saltern.reactor.reactions import Reaction
+from saltern.reactor.table import ReactorTable
+
+#: Name of the group of reactors.
+GROUP = "reactor"
+
+#: Milliseconds to wait for an event before signals are looked at again.
+_BLOCK = 500
+
+#: Events taken at once.
+_BATCH = 100
+
+#: Seconds between two signs of life, and the silence after which the others take a reactor's events over.
+_ALIVE_EVERY = 1.0
+_SILENCE = 5.0
+
+#: Seconds before the second try, the third, and all others.
+PAUSES = (1.0, 5.0, 30.0)
+
+#: An order that is older than its asker's patience (seconds) is not obeyed: it was told that nobody did.
+_ORDER_PATIENCE = 15.0
+
+#: Seconds between two times that what the reactor wants is said.
+_WISHES_EVERY = 3600.0
+
+
+@dataclass(eq=False)
+class InHand:
+    """An event that is worked on."""
+
+    event: KeptEvent
+    tag: str
+    data: Mapping[str, Any]
+    #: How often it was tried, this time included.
+    tries: int = 1
+    #: Reactions that the master is to be asked for, each under its name within the event.
+    asked: list[tuple[str, Reaction]] = field(default_factory=list)
+    #: Names of those that are carried out.
+    done: set[str] = field(default_factory=set)
+    #: Why some are not.
+    failures: list[str] = field(default_factory=list)
+    #: Why the master could not be asked.
+    waits_for: str = ""
+
+    def request_id(self, name: str) -> str:
+        """Of one reaction: the same in every try, so that one whose answer was lost is not carried out twice."""
+        return hashlib.sha256(f"{self.event.id} {self.event.number} {name}".encode()).hexdigest()[:32]
+
+
+class Inbox:
+    """What the reactor's loop turns around."""
+
+    def __init__(
+        self,
+        role: Role,
+        store: Store,
+        table: ReactorTable,
+        fire: Callable[[str, Mapping[str, Any]], object],
+    ) -> None:
+        """``fire`` answers orders."""
+        self._role = role
+        self._store = store
+        self._table = table
+        self._fire = fire
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._finished: queue.SimpleQueue[InHand] = queue.SimpleQueue()
+        self._in_hand: dict[str, InHand] = {}
+        #: When an event is tried again.
+        self._again: dict[str, float] = {}
+        self._done: list[str] = []
+        self._version = -1
+        self._joined = False
+        self._away = False
+        self._signed = 0.0
+        self._wished = -_WISHES_EVERY
+        self._missed = 0
+        self._told_waiting = ""
+
+    def finished(self, in_hand: InHand) -> None:
+        """Work on an event ended, however. From any thread."""
+        self._finished.put(in_hand)
+
+    def turn(self, react: Callable[[InHand], None]) -> None:
+        """One time round: what has ended, what is new, what is due. Waits half a second for an event, or for Redis.
+
+        ``react`` begins an event, whose end is told to ``finished``; it must not raise.
+        """
+        try:
+            self._join()
+            self._end_finished()
+            self._sign()
+            self._take()
+            self._work_off(react)
+        except StoreError as error:
+            # A key that another hand wrote is no reason to end: who mends it finds a reactor that goes on.
+            if not self._away:
+                self._away = True
+                self._role.log.error("%s; events wait until that is over", error)
+            time.sleep(_BLOCK / 1000)
+
+    def close(self) -> None:
+        """What is done is said; what is not is for the other reactors, or for the next one."""
+        try:
+            self._end_finished()
+            self._store.event_groups.leave(GROUP, self._name)
+        except StoreError as error:
+            self._role.log.error("%s; events in hand come again", error)
+
+    @property
+    def in_hand(self) -> int:
+        """How many events are worked on, or wait to be tried again."""
+        return len(self._in_hand)
+
+    def _join(self) -> None:
+        if self._away:
+            # What was handed to this reactor while the answer was lost is its own, and nobody else's to find.
+            for event in self._store.event_groups.mine(GROUP, self._name):
+                self._admit(event, 1)
+            self._away = False
+            self._role.log.warning("redis is back: events go on")
+        if self._joined:
+            return
+        since = int((time.time() - self._role.options.replay_window) * 1000)
+        if self._store.event_groups.create(GROUP, since):
+            self._role.log.info(
+                "reacting to events of the last %d s, and from now on", self._role.options.replay_window
+            )
+        self._share(first=True)
+        self._joined = True
+
+    # --------------------------------------------------------------------------------------------------------------- the table
+
+    def _share(self, *, first: bool = False) -> None:
+        """Takes the table that the reactors share; at the start of another configuration they get this one's."""
+        version, text = self._store.event_groups.state(GROUP)
+        if (not text or not self._table.take(text)) and first:
+            # Whoever was faster has the same configuration, or a newer one.
+            self._store.event_groups.save_state(GROUP, self._table.text(), version)
+            version, _ = self._store.event_groups.state(GROUP)
+        self._version = version
+        self._wish()
+
+    def _wish(self) -> None:
+        self._store.events.want(GROUP, self._table.wanted())
+        self._wished = time.monotonic()
+
+    def _obey(self, in_hand: InHand) -> bool:
+        """Does what an event orders. False for one that orders nothing."""
+        before = self._table.text()
+        answer = self._table.obey(in_hand.tag, in_hand.data)
+        if answer is None:
+            return False
+        if time.time() - int(in_hand.event.id.partition("-")[0]) / 1000 > _ORDER_PATIENCE:
+            self._table.take(before)
+            return True
+        if self._table.text() != before:
+            if not self._store.event_groups.save_state(GROUP, self._table.text(), self._version):
+                # Another reactor changed it meanwhile: its table counts, and the order is done to that.
+                self._share()
+                return self._obey(in_hand)
+            self._version += 1
+            self._wish()
+        self._fire(*answer)
+        return True
+
+    # --------------------------------------------------------------------------------------------------------------- the events
+
+    def _sign(self) -> None:
+        now = time.monotonic()
+        if now - self._signed < _ALIVE_EVERY:
+            return
+        if now - self._wished > _WISHES_EVERY:
+            self._wish()
+        for event, handed_out in self._store.event_groups.claim(GROUP, self._name, int(_SILENCE * 1000), _BATCH):
+            self._admit(event, handed_out + 1)
+        self._signed = now
+        self._measure()
+
+    def _measure(self) -> None:
+        backlog, metrics = self._store.event_groups.backlog(GROUP), self._role.metrics
+        metrics.reactor_backlog.set(backlog.waiting + backlog.in_hand)
+        metrics.reactor_dead.set(backlog.dead)
+        metrics.events_missed.set(backlog.missed)
+        if backlog.missed > self._missed:
+            self._role.log.error(
+                "%d events were dropped from the stream before a reactor had them: more reactors, or events_kept_count",
+                backlog.missed - self._missed,
+            )
+        self._missed = backlog.missed
+
+    def _take(self) -> None:
+        room = self._role.options.reactor_worker_hwm - len(self._in_hand)
+        block = min([_BLOCK, *(int((due - time.monotonic()) * 1000) for due in self._again.values())])
+        if room <= 0:
+            time.sleep(max(block, 1) / 1000)
+            return
+        batch = self._store.event_groups.read(GROUP, self._name, max(0, block), min(room, _BATCH))
+        if batch is None:
+            # The stream is gone: Redis was emptied.
+            self._joined = False
+            return
+        for event in batch.events:
+            self._admit(event, 1)
+        if batch.version != self._version:
+            self._share()
+
+    def _admit(self, event: KeptEvent, tries: int) -> None:
+        """The event is this reactor's; it is worked on when its turn comes."""
+        if event.id in self._in_hand:
+            return
+        found = unpack(event.frame) if event.to in ("", GROUP) else None
+        if found is None:
+            # For another group, or written by another hand.
+            self._done.append(event.id)
+            return
+        self._in_hand[event.id] = InHand(event, *found, tries=tries)
+        self._again[event.id] = 0.0
+
+    def _work_off(self, react: Callable[[InHand], None]) -> None:
+        now = time.monotonic()
+        for name in [name for name, due in self._again.items() if due <= now]:
+            in_hand = self._in_hand[name]
+            # What raises is due again.
+            self._begin(in_hand, react)
+            del self._again[name]
+
+    def _begin(self, in_hand: InHand, react: Callable[[InHand], None]) -> None:
+        if in_hand.tries > max(self._role.options.reactor_tries, 1):
+            self._bury(in_hand, f"{in_hand.tries - 1} reactors ended while they worked on it")
+        elif self._obey(in_hand):
+            self._forget(in_hand)
+        else:
+            in_hand.failures, in_hand.asked, in_hand.waits_for = [], [], ""
+            react(in_hand)
+
+    def _end_finished(self) -> None:
+        while True:
+            try:
+                in_hand = self._finished.get_nowait()
+            except queue.Empty:
+                break
+            try:
+                self._end(in_hand)
+            except StoreError:
+                self._finished.put(in_hand)
+                raise
+        ended, self._done = self._done, []
+        try:
+            self._store.event_groups.done(GROUP, ended)
+        except StoreError:
+            self._done = ended + self._done
+            raise
+
+    def _end(self, in_hand: InHand) -> None:
+        if not in_hand.failures and not in_hand.waits_for:
+            self._told_waiting = ""
+            self._forget(in_hand)
+            return
+        if not in_hand.failures:
+            if in_hand.waits_for != self._told_waiting:
+                self._role.log.error("reactions to %s wait: %s", in_hand.tag, in_hand.waits_for)
+                self._told_waiting = in_hand.waits_for
+            pause = PAUSES[1]
+        elif in_hand.tries >= self._role.options.reactor_tries:
+            self._bury(in_hand, "; ".join(in_hand.failures))
+            return
+        else:
+            pause = PAUSES[min(in_hand.tries, len(PAUSES)) - 1]
+            in_hand.tries += 1
+        self._again[in_hand.event.id] = time.monotonic() + pause
+
+    def _bury(self, in_hand: InHand, why: str) -> None:
+        self._store.event_groups.bury(GROUP, in_hand.event, why, in_hand.tries)
+        self._in_hand.pop(in_hand.event.id, None)
+        self._role.log.error(
+            "an event %s is given up after %d tries: %s; look at it with `salt-run reactor.dead`",
+            in_hand.tag,
+            in_hand.tries,
+            why,
+        )
+
+    def _forget(self, in_hand: InHand) -> None:
+        self._in_hand.pop(in_hand.event.id, None)
+        self._done.append(in_hand.event.id)

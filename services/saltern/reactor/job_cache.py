@@ -1,0 +1,222 @@
+"""Job caches of the site's own: jobs and returns go to a returner on the master, too (``master_job_cache``), or, where minions send
+their returns to one themselves, jobs alone (``ext_job_cache``): without them nobody could tell what the returns are of.
+
+A thread of the reactor's process reads them from the stream of events, as a group: a database that is slow or away holds no job and
+no minion, what came meanwhile is handed on afterwards, in order, and of several reactors each hands on its own. Redis stays what
+`salt` and `salt-run jobs.*` read. The returner's functions are Salt's: ``save_load(jid, load, minions)`` and ``returner(ret)``.
+Source: salt/master.py (publish), salt/utils/job.py (store_job).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from masterstore.errors import StoreError
+from masterstore.events import KeptEvent
+from masterstore.store import Store
+from saltern.kit.bus import unpack
+from saltern.kit.config import MasterOptions
+from saltern.kit.reactor_rows import JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache
+from saltwire import tags
+from statecore.errors import NotAvailable
+
+if TYPE_CHECKING:
+    from statecore.runtime import Runtime
+
+_LOG = logging.getLogger("saltern.reactor")
+
+#: Name of the group on the stream of events; of that which hands on jobs alone.
+GROUP = "job_cache"
+LOADS_GROUP = "ext_job_cache"
+
+#: Events taken at once.
+_BATCH = 50
+
+#: Seconds to wait for an event; between signs of life; the silence (milliseconds) after which another reactor takes over.
+_TURN = 0.5
+_SIGN_EVERY = 1.0
+_SILENCE = 5000
+
+#: Seconds between two times that the wish is said.
+_WISH_EVERY = 3600.0
+
+#: Seconds before an event is tried again, and how often: for some ten minutes. Then it is buried, so that the next get their turn.
+PAUSES = (1.0, 5.0, 30.0)
+TRIES = 22
+
+
+class JobCache:
+    """One reader of the group."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        name: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        loads_alone: bool = False,
+    ) -> None:
+        """``name``: of the returner. ``loads_alone``: returns are not for it, and it may do without jobs."""
+        self._store = store
+        self._group = LOADS_GROUP if loads_alone else GROUP
+        self._tags: tuple[str, ...] = LOAD_TAGS if loads_alone else JOB_TAGS
+        self._option = "ext_job_cache" if loads_alone else "master_job_cache"
+        self._loads_alone = loads_alone
+        self._runtime = runtime
+        self._returner = name
+        self._told = False
+        self._clock = clock
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._signed = self._wished = -_WISH_EVERY
+        #: Events in hand, oldest first; how often the oldest was tried; when it is due.
+        self._events: list[KeptEvent] = []
+        self._tries = 0
+        self._due = 0.0
+
+    def turn(self) -> bool:
+        """Takes what there is and hands on what is due; False where it has to wait. Raises StoreError."""
+        groups, now = self._store.event_groups, self._clock()
+        if now - self._wished >= _WISH_EVERY:
+            self._store.events.want(self._group, self._tags)
+            self._wished = now
+        if now - self._signed >= _SIGN_EVERY:
+            groups.create(self._group, int(time.time() * 1000))
+            self._events += [event for event, _ in groups.claim(self._group, self._name, _SILENCE, _BATCH)]
+            self._signed = now
+        if not self._events:
+            batch = groups.read(self._group, self._name, int(_TURN * 1000), _BATCH)
+            self._events = batch.events if batch is not None else []
+        while self._events and self._clock() >= self._due:
+            event = self._events[0]
+            why = self._handed_on(event)
+            if not why:
+                groups.done(self._group, [event.id])
+            elif self._tries < TRIES:
+                self._due = self._clock() + PAUSES[min(self._tries - 1, len(PAUSES) - 1)]
+                return False
+            else:
+                groups.bury(self._group, event, why, self._tries)
+                _LOG.error("%s: event %s is given up after %d tries: %s", self._option, event.id, self._tries, why)
+            self._events.pop(0)
+            self._tries = 0
+        return not self._events
+
+    def close(self) -> None:
+        """What is in hand is for the next. Raises StoreError."""
+        self._store.event_groups.leave(self._group, self._name)
+
+    def _handed_on(self, event: KeptEvent) -> str:
+        """Empty once the returner has it, else why not."""
+        self._tries += 1
+        found = unpack(event.frame) if event.to in ("", self._group) else None
+        if found is None:
+            return ""
+        tag, data = found
+        try:
+            self._hand_on(tag, data)
+        except NotAvailable as missing:
+            why = str(missing)
+            if self._loads_alone:
+                self._do_without(why)
+                return ""
+        except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
+            why = f"{type(error).__name__}: {error}"
+        else:
+            return ""
+        if self._tries == 1:
+            _LOG.error("%s: the returner %s did not take %s, which waits: %s", self._option, self._returner, tag, why)
+        return why
+
+    def _do_without(self, why: str) -> None:
+        if not self._told:
+            _LOG.error("%s: it is not told of jobs: %s", self._option, why)
+        self._told = True
+
+    def _hand_on(self, tag: str, data: Mapping[str, Any]) -> None:
+        about = tags.parse(tag)
+        if about is None or about.kind not in _CALLS or (self._loads_alone and about.kind != "job_new"):
+            return
+        # A job that its minion began itself had no event of its own.
+        if about.kind == "job_ret" and "tgt" in data:
+            self._call("save_load", _of_own(dict(data)))
+        name, arguments = _CALLS[about.kind]
+        self._call(name, arguments(dict(data)))
+
+    def _call(self, name: str, arguments: tuple[Any, ...]) -> None:
+        served, function = self._runtime.loader.function("returners", f"{self._returner}.{name}", self._runtime.context)
+        try:
+            served.signature(function).bind(*arguments)
+        except TypeError:
+            # As some do not want to know the minions.
+            arguments = arguments[:2]
+        served.bound(function, self._runtime.context)(*arguments)
+
+
+def _of_load(data: dict[str, Any]) -> tuple[Any, ...]:
+    minions = data.pop("minions", [])
+    return (
+        str(data["jid"]),
+        {name: value for name, value in data.items() if name not in ("_stamp", "missing")},
+        minions,
+    )
+
+
+def _of_own(data: dict[str, Any]) -> tuple[Any, ...]:
+    load = {name: data[name] for name in ("jid", "fun", "arg", "tgt", "tgt_type", "user") if name in data}
+    return (str(data["jid"]), {"user": data["tgt"], **load}, [data["id"]])
+
+
+def _of_return(data: dict[str, Any]) -> tuple[Any, ...]:
+    return ({name: value for name, value in data.items() if name not in ("_stamp", "cmd")},)
+
+
+#: Kind of an event -> function of the returner, and what it is called with.
+_CALLS: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Any, ...]]]] = {
+    "job_new": ("save_load", _of_load),
+    "job_ret": ("returner", _of_return),
+}
+
+
+def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
+    """Hands jobs and returns on to ``master_job_cache`` until ``ended`` is set. To be run in a thread of its own."""
+    store = Store.open(options.redis_url, client_name="job-cache")
+    _follow(JobCache(store, runtime(), options.master_job_cache), "master_job_cache", ended)
+
+
+def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
+    """The same of jobs, to ``ext_job_cache``."""
+    store = Store.open(options.redis_url, client_name="ext-job-cache")
+    _follow(JobCache(store, runtime(), options.ext_job_cache, loads_alone=True), "ext_job_cache", ended)
+
+
+def followers(
+    options: MasterOptions,
+) -> list[tuple[str, Callable[[MasterOptions, Callable[[], Runtime], threading.Event], None]]]:
+    """Names and work of the threads that these options need."""
+    wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
+    return [(name, work) for name, work, needed in wanted if needed]
+
+
+def _follow(cache: JobCache, option: str, ended: threading.Event) -> None:
+    away = False
+    while not ended.is_set():
+        try:
+            going = cache.turn()
+            away = False
+        except StoreError as error:
+            if not away:
+                _LOG.error("%s: %s; jobs and returns wait until that is over", option, error)
+            away, going = True, False
+        if not going:
+            ended.wait(_TURN)
+    try:
+        cache.close()
+    except StoreError as error:
+        _LOG.error("%s: %s; what is in hand comes again", option, error)

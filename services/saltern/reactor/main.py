@@ -1,0 +1,241 @@
+"""The reactor: events in, reactor SLS by the tag, reactions out through the control link (seed 004).
+
+The loop takes events from the stream in Redis (``inbox``) and renders; a few threads ask the master, each over a link of its own,
+so that a slow answer holds no event. Reactions of one event go to one thread, in their order. ``caller`` runs in the loop: modules
+belong to one thread.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import zmq
+
+from masterstore.errors import StoreError
+from masterstore.store import Store
+from saltern.kit.arguments import on_the_wire
+from saltern.kit.bus import EventSender
+from saltern.kit.config import MasterOptions
+from saltern.kit.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.links import LinkKeys
+from saltern.kit.reactor_rows import rows_of
+from saltern.kit.service import DRAIN_SECONDS, Role, run_role, unusable
+from saltern.reactor import event_return, job_cache
+from saltern.reactor.inbox import Inbox, InHand
+from saltern.reactor.pool import Pool, Worker
+from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
+from saltern.reactor.table import ReactorTable
+from statecore.deferred import Deferred, loaded
+from statecore.errors import SlsError
+
+if TYPE_CHECKING:
+    from saltern.reactor.sls import ReactorSls
+    from statecore.runtime import Runtime
+
+#: Seconds that the master has to take a reaction.
+_PATIENCE = 30.0
+
+#: Not loaded before there is something to react to.
+_SLS = "saltern.reactor.sls"
+
+#: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
+_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
+
+
+@dataclass
+class Reactor:
+    """Reads what reactor SLS ask for, and hands it on."""
+
+    role: Role
+    sls: ReactorSls
+    table: ReactorTable
+    #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
+    hand_on: Callable[[InHand], bool]
+    #: Is told of an event whose work has ended.
+    finished: Callable[[InHand], None]
+
+    def react(self, in_hand: InHand) -> None:
+        """Begins everything that the event calls for and that is not done yet. What fails is noted, and the rest goes on."""
+        if not is_own(in_hand.data) and self.table.is_leader:
+            self._react(in_hand)
+        if not in_hand.asked:
+            self.finished(in_hand)
+        elif not self.hand_on(in_hand):
+            in_hand.waits_for = "the threads that ask the master are busy (reactor_worker_threads)"
+            self.finished(in_hand)
+
+    def _react(self, in_hand: InHand) -> None:
+        for pattern in files_for(in_hand.tag, self.table.files()):
+            for path in self._paths(pattern, in_hand):
+                for number, reaction in enumerate(self._read(path, in_hand)):
+                    name = f"{path}#{number}"
+                    if name in in_hand.done:
+                        continue
+                    if reaction.client == "caller":
+                        perform(self.role, partial(self.caller, reaction), reaction, name, in_hand)
+                    else:
+                        in_hand.asked.append((name, reaction))
+
+    def caller(self, reaction: Reaction) -> None:
+        """Runs an execution function here, in the reactor's own container."""
+        returned = self.sls.call(reaction.fun, reaction.arg, reaction.kwarg)
+        if not returned.success:
+            raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
+
+    def _paths(self, pattern: str, in_hand: InHand) -> list[Path]:
+        """Files of a path, glob or salt:// URL."""
+        if pattern.startswith("salt://"):
+            found = self.sls.fetch(pattern.removeprefix("salt://"))
+            paths = [found] if found is not None else []
+        else:
+            paths = [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - the pattern may be absolute
+        if not paths:
+            self.role.log.error("reactor: there is no file %s", pattern)
+            in_hand.failures.append(f"there is no file {pattern}")
+        return paths
+
+    def _read(self, path: Path, in_hand: InHand) -> Iterator[Reaction]:
+        try:
+            yield from reactions(self.sls.chunks(path, in_hand.tag, in_hand.data))
+        except (SlsError, ReactionError, OSError, UnicodeDecodeError) as error:
+            self.role.log.error("reactor: %s, for event %s: %s", path, in_hand.tag, error)
+            in_hand.failures.append(f"{path}: {error}")
+
+
+def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, in_hand: InHand) -> None:
+    """Does one reaction; counts, logs and notes what became of it."""
+    try:
+        work()
+    except ControlTimeout as error:
+        in_hand.waits_for = str(error)
+    except (ControlError, ReactionError) as error:
+        if isinstance(error, ControlError) and error.name in _AWAY:
+            in_hand.waits_for = str(error)
+            return
+        role.log.error("reaction %s to %s: %s", reaction.id, in_hand.tag, error)
+        role.metrics.reactions.labels("failed").inc()
+        in_hand.failures.append(f"{reaction.id}: {error}")
+    except Exception as error:
+        role.log.exception("reaction %s to %s failed", reaction.id, in_hand.tag)
+        role.metrics.reactions.labels("failed").inc()
+        in_hand.failures.append(f"{reaction.id}: {type(error).__name__}: {error}")
+    else:
+        in_hand.done.add(name)
+        role.metrics.reactions.labels("done").inc()
+        role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, in_hand.tag)
+
+
+def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
+    """Publishes a job."""
+    job = control.call(
+        "publish",
+        timeout=_PATIENCE,
+        tgt=reaction.tgt,
+        tgt_type=reaction.tgt_type,
+        fun=reaction.fun,
+        arg=on_the_wire(list(reaction.arg), dict(reaction.kwarg)),
+        ret=reaction.ret,
+        user=USER,
+        request_id=request_id,
+    )
+    if not job.get("jid"):
+        raise ReactionError(str(job.get("error") or f"no minion matches {reaction.tgt}"))
+
+
+def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
+    """Starts a runner; its result comes as an event."""
+    fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
+    control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
+
+
+def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
+    """Administers keys and trees; what that does twice is as if done once."""
+    fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
+    control.call("wheel", timeout=_PATIENCE, fun=reaction.fun, **fields)
+
+
+#: Client of a reaction -> what asks the master for it.
+_CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
+    "local": local,
+    "runner": runner,
+    "wheel": wheel,
+}
+
+
+def asker(role: Role, control: ControlClient, finished: Callable[[InHand], None]) -> Worker[InHand]:
+    """What a thread of the pool does, over a link of its own: the reactions of an event, in their order."""
+
+    def work(in_hand: InHand) -> None:
+        for name, reaction in in_hand.asked:
+            ask = partial(_CLIENTS[reaction.client], control, reaction, in_hand.request_id(name))
+            perform(role, ask, reaction, name, in_hand)
+        finished(in_hand)
+
+    return work, control.close
+
+
+def _runtime_of(options: MasterOptions) -> Runtime:
+    runtime: Runtime = loaded(_SLS, "runtime_of")(options)
+    return runtime
+
+
+def _sls_of(options: MasterOptions) -> ReactorSls:
+    sls: ReactorSls = loaded(_SLS, "ReactorSls")(options)
+    return sls
+
+
+def _loop(role: Role) -> None:
+    options = role.options
+    table = ReactorTable(rows_of(options.reactor), options.id)
+    if options.reactor_niceness:
+        os.nice(options.reactor_niceness)
+    with unusable(StoreError):
+        store = Store.open(options.redis_url, client_name="reactor")
+    role.watch_redis(store.unready)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    keys = LinkKeys.load(role.keys)
+    sender = EventSender(context, options, keys)
+    # Whoever configured reactions has the engine at once, others when somebody adds the first (`salt-run reactor.add`).
+    sls = _sls_of(options) if table.rows else cast("ReactorSls", Deferred(partial(_sls_of, options)))
+    inbox = Inbox(role, store, table, sender.fire)
+    pool: Pool[InHand] = Pool(
+        options.reactor_worker_threads,
+        options.reactor_worker_hwm,
+        lambda: asker(role, ControlClient(context, options, keys), inbox.finished),
+    )
+    reactor = Reactor(role, sls, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
+    ended = threading.Event()
+    followers = [
+        threading.Thread(target=work, args=(options, partial(_runtime_of, options), ended), name=name, daemon=True)
+        for name, work in (
+            *([("event-return", event_return.follow)] if options.event_return else []),
+            *job_cache.followers(options),
+        )
+    ]
+    for one in followers:
+        one.start()
+    try:
+        while role.running():
+            inbox.turn(reactor.react)
+    finally:
+        ended.set()
+        left = pool.close(DRAIN_SECONDS)
+        inbox.close()
+        if left or inbox.in_hand:
+            role.log.warning("%d events are left to the next reactor", inbox.in_hand)
+        for one in followers:
+            one.join(DRAIN_SECONDS)
+        sender.close()
+        context.term()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern reactor``."""
+    return run_role("reactor", _loop, argv)

@@ -1,0 +1,106 @@
+"""Which reactor SLS belong to which tags, as it stands now: the option ``reactor``, and what operators change while it runs.
+
+Changes are asked for by events ``salt/reactors/manage/<order>``, which minions may not fire, and last until the reactor ends
+(Salt: salt/utils/reactor.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from saltern.kit.config import ConfigError
+from saltern.kit.reactor_rows import Rows, is_files, rows_of
+from saltwire import tags
+
+
+def digest(rows: Rows) -> str:
+    """Tells one configuration from another; the empty one is not worth OpenSSL, which nothing else in an idle reactor loads."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest() if rows else ""
+
+
+class ReactorTable:
+    """The rows, and whether this reactor reacts at all."""
+
+    def __init__(self, rows: Rows, master: str) -> None:
+        self._configured = rows
+        self.rows = [dict(row) for row in rows]
+        self.master = master
+        self.is_leader = True
+
+    def files(self) -> list[Mapping[str, Sequence[str]]]:
+        """The rows with lists of files."""
+        return [
+            {tag: [files] if isinstance(files, str) else list(files) for tag, files in row.items()} for row in self.rows
+        ]
+
+    def wanted(self) -> list[str]:
+        """Globs of tags that have to be kept for it."""
+        return sorted({*(glob for row in self.rows for glob in row), tags.REACTOR_ORDERS + "*"})
+
+    def text(self) -> str:
+        """What reactors share of it."""
+        return json.dumps({"configured": digest(self._configured), "rows": self.rows, "is_leader": self.is_leader})
+
+    def take(self, text: str) -> bool:
+        """What another reactor, or this one before its restart, had: False, and nothing is taken, where that was of another
+        configuration, or cannot be read."""
+        try:
+            found = json.loads(text)
+            if found["configured"] != digest(self._configured):
+                return False
+            self.rows, self.is_leader = rows_of(found["rows"]), bool(found["is_leader"])
+        except (ValueError, TypeError, KeyError, ConfigError):
+            return False
+        return True
+
+    def obey(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+        """Does what the event orders; the event that answers it. None for an event that orders nothing."""
+        order = tag.removeprefix(tags.REACTOR_ORDERS)
+        if order == tag or order not in _ORDERS:
+            return None
+        return _ORDERS[order](self, data)
+
+    def _list(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        return tags.REACTOR_ORDERS + "list-results", {"reactors": self.rows}
+
+    def _add(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        event, files = data.get("event"), data.get("reactors")
+        if not isinstance(event, str) or not is_files(files):
+            result = {"status": False, "comment": "A tag glob and a list of reactor files are needed."}
+        elif any(event in row for row in self.rows):
+            result = {"status": False, "comment": "Reactor already exists."}
+        else:
+            self.rows.append({event: files})
+            result = {"status": True, "comment": "Reactor added."}
+        return tags.REACTOR_ORDERS + "add-complete", {"reactors": self.rows, "result": result}
+
+    def _delete(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        result: dict[str, Any] = {"status": False, "comment": "Reactor does not exists."}
+        for row in self.rows:
+            if data.get("event") in row:
+                del row[data["event"]]
+                self.rows = [each for each in self.rows if each]
+                result = {"status": True, "comment": "Reactor deleted."}
+                break
+        return tags.REACTOR_ORDERS + "delete-complete", {"reactors": self.rows, "result": result}
+
+    def _is_leader(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        return tags.REACTOR_ORDERS + "leader/value", {"result": self.is_leader}
+
+    def _set_leader(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        if data.get("id") == self.master:
+            self.is_leader = bool(data.get("value", True))
+        return self._is_leader(data)
+
+
+#: Last part of an order's tag -> what obeys it.
+_ORDERS: Mapping[str, Callable[[ReactorTable, Mapping[str, Any]], tuple[str, dict[str, Any]]]] = {
+    "list": ReactorTable._list,
+    "add": ReactorTable._add,
+    "delete": ReactorTable._delete,
+    "is_leader": ReactorTable._is_leader,
+    "set_leader": ReactorTable._set_leader,
+}

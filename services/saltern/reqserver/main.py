@@ -1,0 +1,313 @@
+"""The reqserver: requests come in on 4506 (minions) and 4507 (operators), go to an idle worker on 4516, and answers go back.
+
+It has no key and understands no request: it sees frames, sizes, what shows without a key (``peek``) and who holds what
+(``dispatch``). Three ROUTER sockets, one loop.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+
+import zmq
+
+from saltern.kit import control, frames
+from saltern.kit.deadlines import read_deadlines
+from saltern.kit.doorkeeper import Doorkeeper
+from saltern.kit.links import LinkKeys, bind
+from saltern.kit.service import DRAIN_SECONDS, Role, run_role
+from saltern.kit.worker_pools import read_pools
+from saltern.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from saltern.reqserver import peek
+from saltern.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.waiting import Request, Side
+from saltwire.busy import busy_answer
+
+#: Milliseconds between looks at the clock when nothing arrives.
+_TICK = 250
+
+#: Seconds between looks at the clock, however much arrives: what it decides about takes seconds.
+_LOOK_SECONDS = 0.05
+
+#: Messages read from one port before the others get their turn, so that a flood on 4506 never starves workers' answers.
+_BURST = 100
+
+#: Largest control request: a state tree is not sent this way, arguments are.
+_MAX_CONTROL_BYTES = 16 * 1024 * 1024
+
+
+#: Seconds between two looks of the metrics at what waits.
+_MEASURE_SECONDS = 0.2
+
+#: Seconds between two warnings that requests are refused: in a flood each one would be a line.
+_TOLD_SECONDS = 10.0
+
+#: Seconds for which a worker is believed that says why it cannot begin: it waits for Redis as long as a connection does.
+_AWAY_SECONDS = 6.0
+
+#: What the metrics call the pool of requests that no worker has looked into.
+UNOPENED = "unopened"
+
+#: A peer whose machine vanished is forgotten after about two minutes (protocol section 1.1).
+_KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 3}
+
+
+class Server:
+    """The sockets around a Dispatcher."""
+
+    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        options = role.options
+        self._role = role
+        self._doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
+        self._dispatcher = Dispatcher(
+            silence=options.worker_silence,
+            deadline=options.request_deadline,
+            deadlines=_waits(read_deadlines(options), options.request_deadline),
+            pools=read_pools(options),
+            max_count=options.max_waiting_requests,
+            max_bytes=options.max_waiting_bytes,
+            at_once=options.minion_requests_at_once,
+        )
+        self._next_tick = self._next_measure = self._next_told = 0.0
+        #: When a worker said that it cannot begin, and why.
+        self._away = (-_AWAY_SECONDS, "")
+        self._waits = {pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names}
+        self._minions = _router(context, options.max_request_bytes)
+        # Protocol section 1.1: an identity that reconnects replaces its old connection, idle peers are noticed.
+        self._minions.setsockopt(zmq.HEARTBEAT_IVL, 10_000)
+        self._minions.setsockopt(zmq.HEARTBEAT_TIMEOUT, 30_000)
+        self._minions.setsockopt(zmq.BACKLOG, 1000)
+        self._control = _router(context, _MAX_CONTROL_BYTES)
+        self._workers = _router(context, -1)
+        self._doorkeeper.serve(self._control, "control")
+        self._doorkeeper.serve(self._workers, "workers")
+        bind(self._minions, options.interface, options.ret_port, "ret_port")
+        bind(self._control, options.internal_interface, options.control_port, "control_port")
+        bind(self._workers, options.internal_interface, options.workers_port, "workers_port")
+        self._poller = zmq.Poller()
+        self._readers = {
+            self._workers: self._from_worker,
+            self._control: self._from_control,
+            self._minions: self._from_minion,
+        }
+        for one in self._readers:
+            self._poller.register(one, zmq.POLLIN)
+        role.health.check("workers", self._check_workers)
+
+    def turn(self) -> None:
+        """Moves what has arrived, then looks at the clock."""
+        ready = dict(self._poller.poll(_TICK))
+        for one, read in self._readers.items():
+            if one in ready:
+                for message in frames.arrived(one, _BURST):
+                    self._carry_out(read(message, time.monotonic()))
+        now = time.monotonic()
+        if now >= self._next_tick:
+            self._next_tick = now + _LOOK_SECONDS
+            self._carry_out(self._dispatcher.tick(now))
+        if now >= self._next_measure:
+            self._next_measure = now + _MEASURE_SECONDS
+            self._measure(now)
+
+    def drain(self) -> None:
+        """Takes no new requests; waits for workers to finish what they hold, at most DRAIN_SECONDS."""
+        for one in (self._minions, self._control):
+            self._poller.unregister(one)
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while self._dispatcher.busy and time.monotonic() < deadline:
+            if self._poller.poll(_TICK):
+                for message in frames.arrived(self._workers, 1):
+                    self._carry_out(self._from_worker(message, time.monotonic()))
+        left = self._dispatcher.busy
+        if left:
+            self._role.log.warning("%d requests were not finished within %g s", left, DRAIN_SECONDS)
+
+    def close(self) -> None:
+        """Ends the sockets; answers on their way out get a second."""
+        for one in (self._minions, self._control, self._workers):
+            one.close(linger=1000)
+        self._doorkeeper.stop()
+
+    def _from_minion(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+        # Exactly one identity hop, an empty delimiter and a payload (protocol section 1.1).
+        if len(message) != 3 or message[1].bytes:
+            return self._drop("ret_port", message)
+        payload = message[2].bytes
+        return self._dispatcher.request(
+            Side.MINION,
+            (message[0].bytes, b""),
+            "",
+            payload,
+            now,
+            sight=peek.of_minion(payload),
+            address=_address(message[2]),
+        )
+
+    def _from_control(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+        if len(message) != 4 or message[1].bytes:
+            return self._drop("control_port", message)
+        route = (message[0].bytes, b"", message[2].bytes)
+        try:
+            client = self._doorkeeper.name_of(message[3])
+        except PermissionError as error:
+            # The connection stands since before the key was taken back.
+            self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
+            return []
+        payload = message[3].bytes
+        return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=peek.of_operator(payload))
+
+    def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
+        name, kind, *rest = [frame.bytes for frame in message]
+        if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
+            return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
+        if kind == LATER and rest and rest[0].isdigit():
+            return self._dispatcher.later(name, int(rest[0]), now)
+        if kind == ELSEWHERE and len(rest) == 2 and rest[0].isdigit():
+            return self._dispatcher.elsewhere(name, int(rest[0]), rest[1].decode(errors="replace"), now)
+        if kind == READY:
+            # A worker of an earlier release says no pool.
+            return self._dispatcher.ready(name, now, rest[0].decode(errors="replace") if rest else "")
+        if kind == PULSE and rest:
+            return self._dispatcher.pulse(rest[0], now)
+        if kind == HUNG and rest:
+            if rest[0] in self._dispatcher.crew.workers:
+                self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
+            frames.send(self._workers, [name, HUNG])
+            return self._dispatcher.hung(rest[0], now)
+        if kind == AWAY and rest:
+            self._away = (now, rest[0].decode(errors="replace"))
+            return []
+        if kind == BYE:
+            return self._dispatcher.bye(name, now)
+        return self._drop("workers_port", message)
+
+    def _drop(self, port: str, message: Sequence[zmq.Frame]) -> list[Instruction]:
+        self._role.metrics.dropped.labels(port).inc()
+        self._role.log.debug("dropped a message of %d frames on %s: not a request", len(message), port)
+        return []
+
+    def _carry_out(self, instructions: Sequence[Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case Hand(worker, request, look):
+                    self._hand(worker, request, look)
+                case Answer(request, payload):
+                    self._answer(request.side, request.route, payload)
+                case Refuse(request, why, retry_after):
+                    self._refuse(request, why, retry_after)
+                case GiveUp(request, why):
+                    self._role.log.error("a request from %s was given up: %s", request.client or "a minion", why)
+                    # A minion that gets no answer asks again by itself; an operator is told at once.
+                    if request.side is Side.CONTROL:
+                        self._answer(
+                            request.side,
+                            request.route,
+                            control.refused("NoWorker", f"the master cannot answer now: {self._kept_away() or why}"),
+                        )
+
+    def _hand(self, worker: bytes, request: Request, look: str) -> None:
+        message = [
+            worker,
+            WORK,
+            b"%d" % request.ticket,
+            request.side.value,
+            request.client.encode(),
+            request.payload,
+        ]
+        if look:
+            message.append(look.encode())
+        frames.send(self._workers, message)
+        crew = self._dispatcher.crew.workers[worker]
+        self._waits[crew.pool].observe(crew.handed - request.arrived)
+
+    def _refuse(self, request: Request, why: str, retry_after: float) -> None:
+        if self._tell(time.monotonic()):
+            self._role.log.warning("requests are refused: %s (salt_requests_refused)", why)
+        if request.side is Side.CONTROL:
+            text = f"the master is busy: {why}; try again in {retry_after:g} s"
+            self._answer(request.side, request.route, control.refused("Busy", text))
+        elif request.patient:
+            self._answer(request.side, request.route, busy_answer(retry_after))
+
+    def _tell(self, now: float) -> bool:
+        """Whether it is time for another warning of what lasts."""
+        if now < self._next_told:
+            return False
+        self._next_told = now + _TOLD_SECONDS
+        return True
+
+    def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
+        port = self._minions if side is Side.MINION else self._control
+        frames.send(port, [*route, payload])
+
+    def _check_workers(self) -> str | None:
+        # A pool without a worker is no reason to send minions elsewhere: the others stand in.
+        return None if self._dispatcher.crew else self._kept_away() or "no worker is connected to workers_port"
+
+    def _kept_away(self) -> str | None:
+        """What keeps workers from beginning, as they say themselves; None where one has begun, or none is there."""
+        said, why = self._away
+        fresh = time.monotonic() - said < _AWAY_SECONDS
+        return f"no worker can begin: {why}" if fresh and not self._dispatcher.crew else None
+
+    def _measure(self, now: float) -> None:
+        metrics, dispatcher = self._role.metrics, self._dispatcher
+        crew = dispatcher.crew
+        without = [pool for pool in dispatcher.pools.names if not crew.size(pool)]
+        if crew and without and self._tell(now):
+            self._role.log.warning("pools without a worker: %s; others stand in for them", ", ".join(without))
+        for pool in dispatcher.pools.names:
+            metrics.requests_queued.labels(pool).set(dispatcher.waiting.depth(pool))
+            metrics.workers.labels(pool).set(crew.size(pool))
+            metrics.workers_busy.labels(pool).set(crew.busy(pool))
+        if dispatcher.pools.several:
+            metrics.requests_queued.labels(UNOPENED).set(dispatcher.waiting.depth(None))
+            metrics.requests_handed_back.inc(dispatcher.handed_back)
+            dispatcher.handed_back = 0
+        for reason, count in dispatcher.refused.items():
+            metrics.requests_refused.labels(reason).inc(count)
+        dispatcher.refused.clear()
+        if dispatcher.requeued:
+            metrics.requests_requeued.inc(dispatcher.requeued)
+            self._role.log.warning("%d requests were handed to another worker", dispatcher.requeued)
+            dispatcher.requeued = 0
+
+
+def _waits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
+    """How long requests may wait: where one may be worked on for longer, it does not wait longer, too."""
+    return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
+
+
+def _address(frame: zmq.Frame) -> str:
+    """Where a request comes from, as libzmq knows it."""
+    return str(frame.get("Peer-Address"))
+
+
+def _router(context: zmq.Context[zmq.Socket[bytes]], max_bytes: int) -> zmq.Socket[bytes]:
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+    router.setsockopt(zmq.LINGER, 1000)
+    router.setsockopt(zmq.MAXMSGSIZE, max_bytes)
+    router.setsockopt(zmq.SNDHWM, 0)
+    for name, value in _KEEPALIVE.items():
+        router.setsockopt(name, value)
+    return router
+
+
+def _loop(role: Role) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    server = Server(role, context)
+    role.log.info("listening for minions on %s (%s)", role.options.ret_port, socket.gethostname())
+    try:
+        while role.running():
+            server.turn()
+        server.drain()
+    finally:
+        server.close()
+        context.term()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``saltern reqserver``."""
+    return run_role("reqserver", _loop, argv)

@@ -1,0 +1,104 @@
+"""``saltern store check|repair|migrate``: what is wrong in Redis by key, mended where it can be; roles may work meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from masterstore.check import Check
+from masterstore.client import Client
+from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.keys import SCHEMA_VERSION
+from masterstore.schema import Schema
+from saltern.kit.commandline import CommandError, Exit, run_command
+from saltern.kit.config import MasterOptions, load_master
+from saltern.kit.interrupts import INTERRUPTED
+
+#: Seconds for one answer: a step over a large key takes longer than what roles ask.
+_PATIENCE = 30.0
+
+
+#: Times that repair goes through everything, at most.
+_GOES = 3
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0; 1 where something is wrong and was not mended, 69 without Redis, 78 for a wrong configuration."""
+    return run_command(lambda: _run(argv), INTERRUPTED)
+
+
+def _run(argv: Sequence[str]) -> int:
+    flags = _parser().parse_args(argv)
+    options = load_master(flags.config_dir)
+    try:
+        client = Client(flags.redis_url or options.redis_url, timeout=_PATIENCE, client_name="store")
+        return _VERBS[flags.verb](client, options)
+    except StoreUnavailable as error:
+        raise CommandError(str(error), Exit.UNAVAILABLE) from error
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="saltern store",
+        description="Looks through every key of the master in Redis. Roles may work meanwhile.",
+    )
+    parser.add_argument(
+        "verb",
+        choices=tuple(_VERBS),
+        help="check: name what is wrong, exit code 1 if anything is; repair: mend it, or remove it; "
+        "migrate: bring jobs of an older schema to this one",
+    )
+    parser.add_argument("-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)")
+    parser.add_argument("--redis-url", metavar="URL", help="another Redis than that of the configuration")
+    return parser
+
+
+def _check(client: Client, options: MasterOptions) -> int:
+    looked = wrong = 0
+
+    def one() -> None:
+        nonlocal looked
+        looked += 1
+
+    for finding in Check(client).findings(options.keep_jobs_seconds, one):
+        wrong += 1
+        sys.stdout.write(f"{finding.says}" + (f" (repair: {finding.cure})" if finding.cure else "") + "\n")
+    sys.stdout.write(f"{looked} keys looked at, {wrong} faults\n")
+    return Exit.GENERIC if wrong else Exit.OK
+
+
+def _repair(client: Client, options: MasterOptions) -> int:
+    mended, left = 0, dict[str, None]()
+    # Mending one thing may uncover another: a life that can be read again tells what the counts of its job are.
+    for _ in range(_GOES):
+        before, left = mended, {}
+        for finding in Check(client).findings(options.keep_jobs_seconds):
+            if finding.mend is None:
+                left[finding.says] = None
+            else:
+                finding.mend()
+                mended += 1
+                sys.stdout.write(f"{finding.says}; {finding.cure}\n")
+        if mended == before:
+            break
+    for says in left:
+        sys.stdout.write(f"{says}; not mended\n")
+    sys.stdout.write(f"{mended} mended, {len(left)} left\n")
+    return Exit.GENERIC if left else Exit.OK
+
+
+def _migrate(client: Client, options: MasterOptions) -> int:
+    said = Schema(client).version()
+    if said is not None and said > SCHEMA_VERSION:
+        raise CommandError(f"Redis is of schema {said}, this version knows {SCHEMA_VERSION}: use the newer version")
+    count = Check(client).migrate(lambda jid: sys.stdout.write(f"{jid}\n"))
+    for key, why in client.faults.known.items():
+        sys.stdout.write(f"{key}: {why}; stepped over\n")
+    sys.stdout.write(f"{count} jobs brought to schema {SCHEMA_VERSION}\n")
+    return Exit.GENERIC if client.faults.total else Exit.OK
+
+
+_VERBS: Mapping[str, Callable[[Client, MasterOptions], int]] = {"check": _check, "repair": _repair, "migrate": _migrate}
