@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.output import OutputOptions, render
-from saltern.kit.output.color import palette
+from saltern.kit.command.output import (OutputOptions, render)
+from saltern.kit.command.output.color import palette
 
 _SALT = Path(__file__).resolve().parents[1] / "tests" / "services" / "output" / "salt_outputters.py"
 
@@ -122,9 +122,9 @@ def main() -> int:
     print("\nmilliseconds of a process, median")
     for name, script in {
         "python": "",
-        "the commands' modules": "import saltern.kit.output.flags",
-        "... and nested": "import saltern.kit.output.flags, saltern.kit.output.nested",
-        "... and highstate": "import saltern.kit.output.flags, saltern.kit.output.highstate",
+        "the commands' modules": "import saltern.kit.command.output.flags",
+        "... and nested": "import saltern.kit.command.output.flags, saltern.kit.command.output.nested",
+        "... and highstate": "import saltern.kit.command.output.flags, saltern.kit.command.output.highstate",
     }.items():
         print(f"{name:<24}{_median(flags.rounds * 4, lambda: _start(script)) * 1000:>8.1f}")  # noqa: B023
     return 0

@@ -19,12 +19,12 @@ from masterstore import keys
 from saltern.cli import cp, eventlisten, key_options, request, run
 from saltern.cli.complete import NAMES
 from saltern.entry import COMMANDS
-from saltern.kit.commandline import LOG_LEVELS, CommandParser
-from saltern.kit.config import MasterOptions, StateOptions
-from saltern.kit.exposition import collector_rows, process_rows
-from saltern.kit.metrics import SERVED_BY, new_metrics
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.output import OUTPUTTERS
+from saltern.kit.command.command_line import (LOG_LEVELS, CommandParser)
+from saltern.kit.config.master import (MasterOptions, StateOptions)
+from saltern.kit.process.exposition import (collector_rows, process_rows)
+from saltern.kit.process.metrics import (SERVED_BY, new_metrics)
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.command.output import OUTPUTTERS
 from saltern.minion import call
 from saltern.mworker.runners import RUNNERS
 from statecore.loader import Loader, Served
@@ -115,7 +115,7 @@ def metrics_page() -> str:
 _METRICS_INTRODUCTION = (
     "# Metrics",
     "",
-    "Generated from `services/saltern/kit/metrics.py` by `make docs`.",
+    "Generated from `services/saltern/kit/process/metrics.py` by `make docs`.",
     "",
     "Every role serves `/metrics` for Prometheus on `health_port`, beside `/livez` (it works) and `/readyz` (what it needs is",
     "there, too). Images and Kubernetes have the port 8080; elsewhere it is off until `health_port` names one, and `health_host`",

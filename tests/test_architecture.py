@@ -551,11 +551,11 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
                 "statecore.__init__",
                 *("statecore.deferred", "statecore.deferred_modules"),
                 "saltern.entry",
-                "saltern.kit.interrupts",
+                "saltern.kit.command.launcher",
                 "saltern.minion.call",
             ),
             *("saltern.minion.duties", "saltern.minion.learned", "saltern.minion.zygote"),
-            *("saltern.kit.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
+            *("saltern.kit.command.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
         "are asked for; test.ping must not load the stages of a state run, nor salt-call --local what speaks to a master, nor "
@@ -857,9 +857,9 @@ BREAKS = (
     ),
     Break(
         the_minion_has_no_road_to_the_store,
-        "saltern.kit.options_reading",
+        "saltern.kit.config.reading",
         "import masterstore.store",
-        "masterstore.store <- saltern.kit.options_reading",
+        "masterstore.store <- saltern.kit.config.reading",
     ),
     Break(
         the_minion_has_no_road_to_the_store,
@@ -877,7 +877,7 @@ BREAKS = (
         imports_of_ours_stand_at_the_top,
         "saltern.kit.x",
         "class A:\n    async def f(self):\n        if 1:\n            from saltern.kit import bus\n",
-        "saltern.kit.x:4 imports saltern.kit.bus inside a function",
+        "saltern.kit.x:4 imports saltern.kit.links.event_bus inside a function",
     ),
     Break(outside_packages_come_in_by_their_doors, "saltern.mworker.x", "import redis.exceptions", "one way in"),
     Break(outside_packages_come_in_by_their_doors, "statecore.x", "import zmq", "no sockets"),
@@ -886,7 +886,7 @@ BREAKS = (
         outside_packages_come_in_by_their_doors, "statecore.runtime", "import importlib", "runtime:1 imports importlib"
     ),
     Break(hot_roles_have_no_event_loop, "saltern.mworker.x", "import asyncio.events", "imports asyncio.events"),
-    Break(hot_roles_have_no_event_loop, "saltern.kit.links", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
+    Break(hot_roles_have_no_event_loop, "saltern.kit.links.sockets", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
     Break(names_say_what_is_inside, "saltern.cli.utils", "", "saltern.cli.utils"),
     Break(names_say_what_is_inside, "statecore.loader.base", "", "statecore.loader.base"),
 )

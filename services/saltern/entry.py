@@ -28,14 +28,14 @@ COMMANDS: Mapping[str, Command] = {
     "reactor": Command("saltern.reactor.main", "answers events with reactions"),
     "maintenance": Command("saltern.maintenance.main", "key rotation, expiry, presence"),
     "minion": Command("saltern.minion.main", "runs jobs on a managed host"),
-    "keygen": Command("saltern.kit.keygen", "makes the keys of all roles"),
+    "keygen": Command("saltern.kit.keys.keygen", "makes the keys of all roles"),
     "import": Command("saltern.moving.main", "takes configuration and keys of a stock Salt master", "import_main"),
     "export": Command("saltern.moving.main", "writes them as a stock Salt master reads them", "export_main"),
     "node-labels": Command("saltern.minion.node_labels", "writes a Kubernetes node's labels as grains of its minion"),
     "store": Command("saltern.storecheck.main", "looks through Redis for what is wrong, mends it, migrates it"),
     "completion": Command("saltern.cli.completion", "the script by which bash, zsh or fish completes the commands"),
     "complete": Command("saltern.cli.complete", "what may stand at the end of a command line; such scripts call it"),
-    "health": Command("saltern.kit.probe", "asks the role on this machine whether it is ready"),
+    "health": Command("saltern.kit.process.probe", "asks the role on this machine whether it is ready"),
     "lab": Command("saltern.lab.main", "a whole master with two minions on loopback"),
 }
 

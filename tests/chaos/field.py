@@ -20,7 +20,7 @@ import yaml
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from saltern.kit.links import LINKS
+from saltern.kit.links.sockets import LINKS
 from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
 from tests.conftest import redis_program

@@ -31,9 +31,9 @@ import redis
 import zmq
 
 from masterstore.store import Store
-from saltern.kit.config import load_master
-from saltern.kit.control import ControlClient, ControlError, ControlTimeout
-from saltern.kit.links import LinkKeys
+from saltern.kit.config.master import load_master
+from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
+from saltern.kit.links.sockets import LinkKeys
 from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
 from tests.chaos.field import Field, read_journal
 from tests.chaos.plan import Ask, Fault, Plan, Way, make_plan

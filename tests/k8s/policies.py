@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from saltern.kit.config import ConfigError, MasterOptions, check_master_option
-from saltern.kit.links import LINKS
-from saltern.kit.minion_options import load_minion
+from saltern.kit.config.master import (ConfigError, MasterOptions, check_master_option)
+from saltern.kit.links.sockets import LINKS
+from saltern.kit.config.minion_options import load_minion
 from tests.k8s.pools import REST_POOL, pool_of, pooled
 from tests.k8s.rendered import ROOT, Object, Pod, of_kind, pods
 
@@ -50,7 +50,7 @@ _RESTRICTED_VOLUMES = frozenset(
 #: Roles that remember: who may reach Redis (compose.yaml's network `store`).
 REMEMBER = frozenset({"publisher", "mworker", "reactor", "maintenance"})
 
-#: The links between roles: (client, server, port). The internal ones are the table LINKS of services/saltern/kit/links.py.
+#: The links between roles: (client, server, port). The internal ones are the table LINKS of services/saltern/kit/links/sockets.py.
 ALLOWED = (
     {(client, row.server, row.port(MasterOptions())) for row in LINKS.values() for client in row.clients - {"api"}}
     | {("front", "publisher", 4505), ("front", "reqserver", 4506), ("minion", "front", 4505), ("minion", "front", 4506)}
@@ -462,7 +462,7 @@ def mounted(found: Sequence[Object]) -> Iterator[str]:
                     yield f"{pod}: the ConfigMap {reference['name']} has no {reference['key']}"
 
 
-#: Seconds that each role may need after SIGTERM: what it holds, what it drains (services/saltern/kit/service.py), and its sockets.
+#: Seconds that each role may need after SIGTERM: what it holds, what it drains (services/saltern/kit/process/service.py), and its sockets.
 _DRAIN = 5 + 2
 DRAINS: Mapping[str, int] = {"mworker": MasterOptions().request_deadline + _DRAIN}
 

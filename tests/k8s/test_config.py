@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from saltern.kit.config import load_master
-from saltern.kit.minion_options import load_minion
-from saltern.kit.served_files import file_server
+from saltern.kit.config.master import load_master
+from saltern.kit.config.minion_options import load_minion
+from saltern.kit.trees.served_files import file_server
 from tests.k8s.rendered import K8S
 
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from masterstore.minion_keys import STATES
-from saltern.kit.exposition import Counter, Histogram, Metric
-from saltern.kit.metrics import SERVED_BY, new_metrics
-from saltern.kit.worker_pools import ONLY
+from saltern.kit.process.exposition import (Counter, Histogram, Metric)
+from saltern.kit.process.metrics import (SERVED_BY, new_metrics)
+from saltern.kit.config.worker_pools import ONLY
 from saltern.reqserver.main import UNOPENED
 from saltwire.handshake import FULL, UNREADABLE_KEY, VERDICTS
 from tests.k8s.rendered import K8S, ROOT, of_kind, overlay
@@ -29,7 +29,7 @@ SCRAPED = frozenset({"namespace", "pod", "container", "component", "le"})
 #: Metrics of Prometheus itself, and of kube-state-metrics.
 OTHERS = {"up": SCRAPED, "kube_pod_container_resource_limits": SCRAPED | {"resource"}}
 
-#: Of each process (services/saltern/kit/exposition.py).
+#: Of each process (services/saltern/kit/process/exposition.py).
 PROCESS = ("process_resident_memory_bytes", "process_cpu_seconds_total")
 
 _METRIC = re.compile(r"\b(?:salt|process|python|kube)_[a-z_]+\b|\bup\b")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from saltern.kit.config import MasterOptions
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.config.minion_options import MinionOptions
 from tests.k8s.policies import BROUGHT, POLICIES
 from tests.k8s.rendered import K8S, OVERLAYS, ROOT, kustomized, of_kind, overlay, pods
 from tests.k8s.test_monitoring import KNOWN, PROCESS

@@ -27,8 +27,8 @@ import pytest
 import redis
 import yaml
 
-from saltern.kit.config import MasterOptions, load_master
-from saltern.kit.keygen import make_keys
+from saltern.kit.config.master import (MasterOptions, load_master)
+from saltern.kit.keys.keygen import make_keys
 from saltern.lab.hosts import make_host
 from tests.conftest import await_port, redis_program
 from tests.ports import free_ports

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from saltern.kit.process import EX_CONFIG
+from saltern.kit.process.process import EX_CONFIG
 from tests.conftest import await_port, redis_program
 from tests.roles.conftest import NewLab
 from tests.roles.lab import ROLES, SOON, Lab, until

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import zmq
 
-from saltern.kit.control import ControlClient
-from saltern.kit.links import LinkKeys
+from saltern.kit.links.control import ControlClient
+from saltern.kit.links.sockets import LinkKeys
 from tests.roles.conftest import NewLab
 from tests.roles.lab import COMMAND, ROLES, SOON, Answer, Held, Lab, until
 

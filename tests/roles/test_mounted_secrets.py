@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from saltern.kit.keygen import main as keygen
+from saltern.kit.keys.keygen import main as keygen
 from tests.conftest import await_port, redis_program
 from tests.roles.lab import Lab
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.minion_options import load_minion
+from saltern.kit.config.minion_options import load_minion
 from saltern.minion.channel import Channel
 from saltern.minion.identity import Identity
 from tests.roles.conftest import NewLab

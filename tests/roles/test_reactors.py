@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.bus import pack
+from saltern.kit.links.event_bus import pack
 from tests.ports import free_port
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until

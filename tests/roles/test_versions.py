@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.keygen import make_keys
+from saltern.kit.keys.keygen import make_keys
 from tests.roles.conftest import NewLab
 from tests.roles.lab import ROLES, ROOT, SOON, until
 from tests.roles.versions import LAST_RELEASE, MixedLab, is_present, last_release, unpack

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 import pytest
 import zmq
 
-from saltern.kit.config import MasterOptions
-from saltern.kit.health import Health
-from saltern.kit.keygen import make_keys
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.metrics import new_metrics
-from saltern.kit.process import Stop
-from saltern.kit.service import Role
-from saltern.kit.tracing import Tracing
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.process.health import Health
+from saltern.kit.keys.keygen import make_keys
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.process.process import Stop
+from saltern.kit.process.service import Role
+from saltern.kit.process.tracing import Tracing
 from tests.ports import free_ports
 
 #: Seconds after which the wait for a role has failed.

@@ -48,8 +48,8 @@ _READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "stateco
 _STORE = frozenset(("redis", "masterstore", "ssl"))
 
 #: Options of the other kind of process.
-_MINIONS = frozenset(("saltern.kit.minion_options",))
-_MASTERS = frozenset(("saltern.kit.config", "saltern.kit.master_options", "saltern.kit.worker_options"))
+_MINIONS = frozenset(("saltern.kit.config.minion_options",))
+_MASTERS = frozenset(("saltern.kit.config.master", "saltern.kit.config.master_options", "saltern.kit.config.worker_options"))
 
 #: Role -> what it must not have loaded.
 NOT_LOADED: Mapping[str, frozenset[str]] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from saltern.entry import COMMANDS as TOOLS
-from saltern.kit.interrupts import INTERRUPTED, SAID
+from saltern.kit.command.launcher import (INTERRUPTED, SAID)
 from statecore.named_tuple import NamedTuple
 
 _SECONDS = 60
@@ -28,7 +28,7 @@ class Command(NamedTuple):
     words: tuple[str, ...] = ("--nosuch",)
 
 
-_KIT = ("saltern.kit.commandline", "argparse", "saltern.kit.options_reading")
+_KIT = ("saltern.kit.command.command_line", "argparse", "saltern.kit.config.reading")
 
 COMMANDS: Mapping[str, Command] = {
     "salt": Command("salt", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
@@ -60,7 +60,7 @@ sys.exit(main())
 _PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
-from saltern.kit.interrupts import run
+from saltern.kit.command.launcher import run
 sys.exit(run("program", 130))
 """
 

@@ -20,13 +20,13 @@ from typing import Any
 
 from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from saltern.cli.request import add_target_flags, names_of
-from saltern.kit.arguments import on_the_wire
-from saltern.kit.commandline import CommandError, CommandParser, Exit
-from saltern.kit.config import ClientOptions
-from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.command.arguments import on_the_wire
+from saltern.kit.command.command_line import (CommandError, CommandParser, Exit)
+from saltern.kit.config.master import ClientOptions
+from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import Watch
-from saltern.kit.output.flags import Printer, add_output_flags
+from saltern.kit.command.output.flags import (Printer, add_output_flags)
 from statecore.named_tuple import NamedTuple
 
 #: Bytes of a file that one job carries, as in Salt.

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.commandline import EXTERNAL_AUTH, CommandParser, Refused
-from saltern.kit.output.flags import add_output_flags
+from saltern.kit.command.command_line import (EXTERNAL_AUTH, CommandParser, Refused)
+from saltern.kit.command.output.flags import add_output_flags
 
 #: First letters of ``--list``'s word -> the list in the master's answer; "all" is every list.
 _LISTS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from saltern.kit.commandline import CommandError
+from saltern.kit.command.command_line import CommandError
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PublicKey, clean_pem

@@ -19,16 +19,16 @@ from saltern.cli import report
 from saltern.cli.outside import Outside, no_bus, run_guarded
 from saltern.cli.progress import Progress
 from saltern.cli.request import SaltRequest, parse_request
-from saltern.kit.commandline import CommandError, Exit
-from saltern.kit.config import ClientOptions, shown
-from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
-from saltern.kit.documentation import documentation
+from saltern.kit.command.command_line import (CommandError, Exit)
+from saltern.kit.config.master import (ClientOptions, shown)
+from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
+from saltern.kit.command.documentation import documentation
 from saltern.kit.jobs.batch import run_batch
 from saltern.kit.jobs.returns import NO_MATCH, retcode_of
 from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import Watch
-from saltern.kit.output.flags import Printer
-from saltern.kit.tracing import VARIABLE, Span, Tracing, parent_of
+from saltern.kit.command.output.flags import Printer
+from saltern.kit.process.tracing import (VARIABLE, Span, Tracing, parent_of)
 
 
 def main() -> int:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saltern.kit.bus import EventSubscriber
-from saltern.kit.commandline import CommandError, Exit
-from saltern.kit.output.flags import Printer
+from saltern.kit.links.event_bus import EventSubscriber
+from saltern.kit.command.command_line import (CommandError, Exit)
+from saltern.kit.command.output.flags import Printer
 
 #: Seconds of one wait; only how often the loop turns while nothing happens.
 _TURN = 60.0

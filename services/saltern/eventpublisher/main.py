@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import zmq
 
-from saltern.kit import frames
-from saltern.kit.bus import PROBE, QUEUED_EVENTS
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.links import LinkKeys, bind
-from saltern.kit.service import Role, run_role
+from saltern.kit.links import frames
+from saltern.kit.links.event_bus import (PROBE, QUEUED_EVENTS)
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.links.sockets import (LinkKeys, bind)
+from saltern.kit.process.service import (Role, run_role)
 
 _TICK = 500
 

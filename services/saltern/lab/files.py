@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from saltern.kit.keygen import make_keys
+from saltern.kit.keys.keygen import make_keys
 from saltern.lab.hosts import make_host
 from saltern.lab.plan import LOOPBACK, Paths, Settings
 from saltern.lab.redis_server import redis_url, render_redis_conf

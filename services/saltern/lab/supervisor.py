@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.process import EX_CONFIG
+from saltern.kit.process.process import EX_CONFIG
 from saltern.lab.errors import LabError
 from saltern.lab.plan import Paths, Program
 

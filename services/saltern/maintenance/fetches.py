@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from saltern.kit.tree_updates import Update, fetched
+from saltern.kit.trees.updates import (Update, fetched)
 from statecore.errors import StatecoreError
 from statecore.fileserver.users import UserFiles
 from statecore.gitrepos.mirror import Mirror

@@ -17,14 +17,14 @@ from masterstore.events import EventKeeper
 from masterstore.keys import SCHEMA_VERSION
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
-from saltern.kit.bus import EventSender
-from saltern.kit.config import MasterOptions
-from saltern.kit.control import ControlClient, ControlError, ControlTimeout
-from saltern.kit.links import LinkKeys
-from saltern.kit.reactor_rows import wanted_tags
-from saltern.kit.served_files import file_server
-from saltern.kit.service import Role, run_role, unusable
-from saltern.kit.tree_updates import mirrors, roots_changes, tidy
+from saltern.kit.links.event_bus import EventSender
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
+from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.trees.served_files import file_server
+from saltern.kit.process.service import (Role, run_role, unusable)
+from saltern.kit.trees.updates import (mirrors, roots_changes, tidy)
 from saltern.maintenance.fetches import BackendUpdates, Fetches
 from saltern.maintenance.scheduled import Due, ScheduledRunners
 from saltwire import tags

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from saltern.kit.health import Health
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.process import Stop
+from saltern.kit.process.health import Health
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.process.process import Stop
 from saltern.minion.channel import sign_in_once
 from saltern.minion.identity import Identity
 from saltern.minion.masters import address

@@ -17,7 +17,7 @@ from typing import Any
 
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.control import ControlSocket
 from saltern.minion.duties import Duties
 

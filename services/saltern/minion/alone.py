@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion import zygote
 from saltern.minion.admission import Turn
 from saltern.minion.affairs import Affairs

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.arguments import parse_arguments, value_of
-from saltern.kit.commandline import PROFILING, CommandError, CommandParser, Exit, Refused, run_command
-from saltern.kit.documentation import documentation
-from saltern.kit.executors import add_executor_flags, executors
-from saltern.kit.logs import configure
-from saltern.kit.minion_options import MinionOptions, extension_directory, load_minion
-from saltern.kit.options_reading import as_opts
-from saltern.kit.output.flags import Printer, add_output_flags
+from saltern.kit.command.arguments import (parse_arguments, value_of)
+from saltern.kit.command.command_line import (PROFILING, CommandError, CommandParser, Exit, Refused, run_command)
+from saltern.kit.command.documentation import documentation
+from saltern.kit.command.executors import (add_executor_flags, executors)
+from saltern.kit.process.logs import configure
+from saltern.kit.config.minion_options import (MinionOptions, extension_directory, load_minion)
+from saltern.kit.config.reading import as_opts
+from saltern.kit.command.output.flags import (Printer, add_output_flags)
 from saltwire.jid import new_jid
 from statecore.calls import Returned
 from statecore.errors import StatecoreError

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from statecore.running_jobs import ProcDirectory
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.commandline import CommandError
-from saltern.kit.minion_options import MinionOptions, extension_directory
-from saltern.kit.options_reading import as_opts
+from saltern.kit.command.command_line import CommandError
+from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
+from saltern.kit.config.reading import as_opts
 from saltern.minion.channel import Channel, ChannelError
 from saltern.minion.identity import Identity
 from saltern.minion.master_function import evaluated as evaluated

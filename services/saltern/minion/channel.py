@@ -13,8 +13,8 @@ from typing import Any
 
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.options_reading import ConfigError
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.config.reading import ConfigError
 from saltern.minion.identity import Identity
 from saltern.minion.masters import address
 from saltwire.busy import Busy, check_busy

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion import endings
 from saltern.minion.journal import Entry, Journal, Step, may_still_run
 from saltern.minion.spool import Spool

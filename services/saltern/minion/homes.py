@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from saltern.kit.minion_options import MinionOptions, extension_directory
-from saltern.kit.options_reading import as_opts
+from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
+from saltern.kit.config.reading import as_opts
 from saltern.minion.absence import long_away
 from saltern.minion.channel import Channel
 from saltern.minion.identity import Identity

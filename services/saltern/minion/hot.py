@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saltern.kit.health import Health
-from saltern.kit.metrics import new_metrics
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.options_reading import ConfigError
-from saltern.kit.process import EX_CONFIG, Stop
+from saltern.kit.process.health import Health
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.config.reading import ConfigError
+from saltern.kit.process.process import (EX_CONFIG, Stop)
 from saltern.minion.admission import Ended, Rejected, Turn
 from saltern.minion.affairs import Affairs
 from saltern.minion.identity import Identity

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from saltern.kit.tracing import Tracing
+from saltern.kit.process.tracing import Tracing
 from saltern.minion.journal import JobSteps
 from saltern.minion.pair import Pair
 from saltern.minion.spool import Spool

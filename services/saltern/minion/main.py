@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from saltern.kit.logs import configure
-from saltern.kit.minion_options import MinionOptions, load_minion
-from saltern.kit.options_reading import ConfigError
-from saltern.kit.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
-from saltern.kit.tracing import checked
+from saltern.kit.process.logs import configure
+from saltern.kit.config.minion_options import (MinionOptions, load_minion)
+from saltern.kit.config.reading import ConfigError
+from saltern.kit.process.process import (EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments)
+from saltern.kit.process.tracing import checked
 from saltern.minion.admission import Ended, NoMaster, Rejected, Turn
 from saltern.minion.affairs import Affairs
 from saltern.minion.alone import Alone

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgpack
 
-from saltern.kit.minion_options import MinionOptions, extension_directory
-from saltern.kit.options_reading import ConfigError, as_opts
+from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
+from saltern.kit.config.reading import (ConfigError, as_opts)
 from saltern.minion.admission import Ended, Turn
 from saltern.minion.masters import FUNC
 from statecore.runtime import local_runtime

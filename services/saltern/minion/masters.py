@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.options_reading import ConfigError
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.config.reading import ConfigError
 
 #: What ``master_type`` may say: whether a list of masters is used one at a time.
 _ONE_AT_A_TIME = {"str": False, "failover": True, "distributed": True}

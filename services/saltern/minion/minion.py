@@ -17,7 +17,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion import zygote
 from saltern.minion.absence import Absence
 from saltern.minion.addressed import is_for

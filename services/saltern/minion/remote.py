@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.options_reading import as_opts
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.config.reading import as_opts
 from saltern.minion.channel import Channel, ChannelError
 from saltern.minion.control import NobodyThere, ask
 from saltern.minion.identity import Identity

@@ -33,8 +33,8 @@ from typing import Any
 
 import msgpack
 
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.tracing import Tracing
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.process.tracing import Tracing
 from saltern.minion import jobber
 from saltern.minion.channel import ChannelError
 from saltern.minion.forked_call import ForkedCalls, ForkEnded

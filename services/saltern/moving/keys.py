@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from saltern.kit.commandline import CommandError
-from saltern.kit.config import ConfigError
-from saltern.kit.keygen import make_keys
+from saltern.kit.command.command_line import CommandError
+from saltern.kit.config.master import ConfigError
+from saltern.kit.keys.keygen import make_keys
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
 

@@ -7,7 +7,7 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.kit.config import ConfigError, MasterOptions, check_master_option
+from saltern.kit.config.master import (ConfigError, MasterOptions, check_master_option)
 from statecore.errors import TargetError
 from statecore.match import compile_target
 from statecore.named_tuple import NamedTuple

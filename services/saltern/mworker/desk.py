@@ -11,11 +11,11 @@ from typing import Any
 
 from masterstore.epochs import Epochs
 from masterstore.store import Store
-from saltern.kit.bus import Prepared
-from saltern.kit.config import MasterOptions
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.metrics import Metrics
-from saltern.kit.tracing import Tracing
+from saltern.kit.links.event_bus import Prepared
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.metrics import Metrics
+from saltern.kit.process.tracing import Tracing
 from saltern.mworker.pillar_seal import pillar_seal
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault

@@ -11,9 +11,9 @@ from typing import Any
 import msgpack
 
 from masterstore.errors import StoreError, StoreUnavailable
-from saltern.kit.control import ControlError, ok, refused
-from saltern.kit.links import NAMES
-from saltern.kit.worker_pools import ONE_POOL, Pools
+from saltern.kit.links.control import (ControlError, ok, refused)
+from saltern.kit.links.sockets import NAMES
+from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
 from saltern.mworker import client_rules, signin
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
 from saltern.mworker.commands.control import Reach, call_of, calls_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from masterstore.job_filter import DEFAULT_LIMIT, STATES, JobFilter, is_glob
 from masterstore.store import Store
-from saltern.kit.durations import seconds_of
+from saltern.kit.config.durations import seconds_of
 from saltwire.jid import is_jid, jid_time
 from statecore.nearest import close_matches
 

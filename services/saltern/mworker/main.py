@@ -21,17 +21,18 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.events import EventKeeper
 from masterstore.store import Store
-from saltern.kit import frames, tree_check
-from saltern.kit.bus import EventSender
-from saltern.kit.config import MasterOptions
-from saltern.kit.deadlines import read_deadlines
-from saltern.kit.links import LinkKeys, connect
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.reactor_rows import wanted_tags
-from saltern.kit.served_files import file_server
-from saltern.kit.service import DRAIN_SECONDS, Role, run_role, unusable
-from saltern.kit.worker_pools import own_pool, read_pools, unknown_commands
-from saltern.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from saltern.kit.links import frames
+from saltern.kit.trees import check
+from saltern.kit.links.event_bus import EventSender
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.deadlines import read_deadlines
+from saltern.kit.links.sockets import (LinkKeys, connect)
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.trees.served_files import file_server
+from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role, unusable)
+from saltern.kit.config.worker_pools import (own_pool, read_pools, unknown_commands)
+from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK)
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.desk import Desk
 from saltern.mworker.door import UNLISTED, Door, Elsewhere
@@ -80,8 +81,8 @@ def _loop(role: Role) -> None:
     connect(link, "workers", role.options, link_keys)
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)
-    role.health.check("trees", partial(tree_check.trouble, role.options))
-    if why := tree_check.trouble(role.options):
+    role.health.check("trees", partial(check.trouble, role.options))
+    if why := check.trouble(role.options):
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store, link)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import MasterOptions
+from saltern.kit.config.master import MasterOptions
 from saltern.mworker.commands.waiting import heard_of, send_waiting
 from saltern.mworker.desk import Desk
 from saltwire import handshake, tags

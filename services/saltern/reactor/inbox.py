@@ -20,8 +20,8 @@ from typing import Any
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
 from masterstore.store import Store
-from saltern.kit.bus import unpack
-from saltern.kit.service import Role
+from saltern.kit.links.event_bus import unpack
+from saltern.kit.process.service import Role
 from saltern.reactor.reactions import Reaction
 from saltern.reactor.table import ReactorTable
 

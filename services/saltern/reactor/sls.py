@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import MasterOptions, as_opts
-from saltern.kit.served_files import file_server
+from saltern.kit.config.master import (MasterOptions, as_opts)
+from saltern.kit.trees.served_files import file_server
 from statecore.calls import Returned
 from statecore.compile import compile_sls
 from statecore.errors import SlsError

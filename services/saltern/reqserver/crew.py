@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from saltern.kit.worker_pools import Pools
+from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver.waiting import Request, Side
 
 

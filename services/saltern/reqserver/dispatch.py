@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from saltern.kit.worker_pools import ONE_POOL, Pools
+from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
 from saltern.reqserver.crew import Crew, Worker
 from saltern.reqserver.peek import NOTHING, Sight
 from saltern.reqserver.waiting import Line, Request, Side, Waiting

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import zmq
 
-from saltern.kit import control, frames
-from saltern.kit.deadlines import read_deadlines
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.links import LinkKeys, bind
-from saltern.kit.service import DRAIN_SECONDS, Role, run_role
-from saltern.kit.worker_pools import read_pools
-from saltern.kit.workerlink import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from saltern.kit.links import (control, frames)
+from saltern.kit.links.deadlines import read_deadlines
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.links.sockets import (LinkKeys, bind)
+from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role)
+from saltern.kit.config.worker_pools import read_pools
+from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK)
 from saltern.reqserver import peek
 from saltern.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
 from saltern.reqserver.waiting import Request, Side

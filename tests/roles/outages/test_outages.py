@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.bus import pack
+from saltern.kit.links.event_bus import pack
 from tests.chaos.field import Field
 from tests.roles.lab import STARTUP, Answer, Held, Lab, until
 from tests.roles.outages import disk

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from saltern.cli.outside import Outside
-from saltern.kit.config import ClientOptions
+from saltern.kit.config.master import ClientOptions
 
 JID = "20260101000000000000"
 

@@ -20,8 +20,8 @@ import pytest
 
 from saltern.cli import complete, complete_master, completion
 from saltern.entry import main
-from saltern.kit.config import ClientOptions
-from saltern.kit.control import ControlTimeout
+from saltern.kit.config.master import ClientOptions
+from saltern.kit.links.control import ControlTimeout
 
 BIN = Path(sys.executable).parent
 NAMES = json.loads(complete.NAMES.read_text())

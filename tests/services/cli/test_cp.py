@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saltern.cli import cp
-from saltern.kit.commandline import CommandError
-from saltern.kit.control import ControlError, ControlTimeout
+from saltern.kit.command.command_line import CommandError
+from saltern.kit.links.control import (ControlError, ControlTimeout)
 
 JID = "20260101000000000000"
 

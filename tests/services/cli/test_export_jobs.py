@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from saltern.cli import export_jobs, run
-from saltern.kit.control import ControlError
+from saltern.kit.links.control import ControlError
 
 JIDS = [f"202601010000000{number:02}000" for number in range(7, 0, -1)]
 

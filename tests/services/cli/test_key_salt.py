@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from masterstore.store import Store
 from saltern.cli import key
 from saltern.cli.pki import LISTS, read_keys, write_keys
-from saltern.kit.bus import Prepared
-from saltern.kit.config import MasterOptions
-from saltern.kit.control import ControlError
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.metrics import new_metrics
+from saltern.kit.links.event_bus import Prepared
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import ControlError
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.metrics import new_metrics
 from saltern.mworker.commands import wheel
 from saltern.mworker.desk import Desk
 from saltwire.keys import PrivateKey

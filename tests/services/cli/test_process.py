@@ -57,7 +57,7 @@ def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -
 
 PRINT_MUCH = """
 import sys
-from saltern.kit.commandline import run_command
+from saltern.kit.command.command_line import run_command
 
 def body():
     for _ in range(100_000):
@@ -80,7 +80,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_letters_that_the_terminal_does_not_know() -> None:
-    code = "import sys; from saltern.kit.commandline import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
+    code = "import sys; from saltern.kit.command.command_line import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
     done = python(code, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xfc\\ud800\n", "")
 
@@ -109,7 +109,7 @@ def test_what_is_no_fault_of_stdout_shows_as_the_defect_that_it_is() -> None:
 
 ASK_STREAMS = """
 import sys
-from saltern.kit.commandline import run_command
+from saltern.kit.command.command_line import run_command
 
 def body():
     sys.stdout.write("out\\n")

@@ -12,7 +12,7 @@ from saltern.cli import run
 from saltern.cli.outside import STOCK_CODES
 from saltern.cli.run import exit_code
 from saltern.cli.watch_events import tag_matches
-from saltern.kit.control import ControlError, ControlTimeout
+from saltern.kit.links.control import (ControlError, ControlTimeout)
 from saltern.kit.jobs.returns import NO_MATCH
 
 JID = "20260101000000000000"

@@ -13,12 +13,12 @@ import pytest
 import zmq
 
 from saltern.eventpublisher import main as eventpublisher
-from saltern.kit import doorkeeper
-from saltern.kit.bus import EventSender, EventSubscriber
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.keygen import make_keys
-from saltern.kit.links import LinkKeys, bind, connect
-from saltern.kit.service import Role
+from saltern.kit.links import curve_auth
+from saltern.kit.links.event_bus import (EventSender, EventSubscriber)
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.keys.keygen import make_keys
+from saltern.kit.links.sockets import (LinkKeys, bind, connect)
+from saltern.kit.process.service import Role
 
 
 @dataclass
@@ -64,7 +64,7 @@ def live(
     monkeypatch.setattr(eventpublisher, "QUEUED_EVENTS", 50)
     keys = shutil.copytree(role_keys, tmp_path / "keys")
     make_keys(keys, operators=["ann"])
-    monkeypatch.setattr(doorkeeper, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(curve_auth, "LOOK_SECONDS", 0.0)
     role = replace(new_role("eventpublisher", new_options(max_event_size=10_000)), keys=keys / "eventpublisher")
     with running(role, eventpublisher._loop):
         yield Live(role, context, keys, eventually)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import zmq
 
-from saltern.kit.admittance import Admittance, verdict
-from saltern.kit.config import ConfigError
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.links import LinkKeys
+from saltern.kit.links.zap_handler import (Admittance, verdict)
+from saltern.kit.config.master import ConfigError
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.links.sockets import LinkKeys
 
 KEY = bytes(range(32))
 

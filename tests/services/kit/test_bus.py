@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saltern.eventpublisher import main as eventpublisher
-from saltern.kit.bus import EventSender, EventSubscriber, pack, unpack
-from saltern.kit.config import MasterOptions
-from saltern.kit.links import LinkKeys
+from saltern.kit.links.event_bus import (EventSender, EventSubscriber, pack, unpack)
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.sockets import LinkKeys
 
 _PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
@@ -154,7 +154,7 @@ def test_large_events_are_trimmed_by_the_sender(live: Bus) -> None:
 
 
 def test_without_an_event_publisher_nobody_waits(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("saltern.kit.bus.QUEUED_EVENTS", 2)
+    monkeypatch.setattr("saltern.kit.links.event_bus.QUEUED_EVENTS", 2)
     sender, subscriber = bus.sender(), bus.subscriber("")
     assert not subscriber.ready(0.02)
     assert subscriber.next(0.02) is None

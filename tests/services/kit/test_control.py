@@ -14,12 +14,12 @@ import msgpack
 import pytest
 import zmq
 
-from saltern.kit import control, doorkeeper
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.keygen import make_keys
-from saltern.kit.links import LinkKeys, bind
+from saltern.kit.links import (control, curve_auth)
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout, connect_control, ok, refused)
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.keys.keygen import make_keys
+from saltern.kit.links.sockets import (LinkKeys, bind)
 
 #: (the request's id, its fields, how many came before) -> frames after the route.
 Handler: TypeAlias = Callable[[bytes, dict[str, Any], int], list[list[bytes]]]
@@ -45,9 +45,9 @@ def serve(role_keys: Path, new_options: Callable[..., MasterOptions]) -> Serve:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         context.linger = 0
         master = Master(new_options())
-        doorkeeper = Doorkeeper(context, LinkKeys.load(role_keys / "reqserver"))
+        curve_auth = Doorkeeper(context, LinkKeys.load(role_keys / "reqserver"))
         server = context.socket(zmq.ROUTER)
-        doorkeeper.serve(server, "control")
+        curve_auth.serve(server, "control")
         bind(server, "127.0.0.1", master.options.control_port, "control_port")
         ended = threading.Event()
 
@@ -70,7 +70,7 @@ def serve(role_keys: Path, new_options: Callable[..., MasterOptions]) -> Serve:
             client.close()
             ended.set()
             thread.join(30)
-            doorkeeper.stop()
+            curve_auth.stop()
             context.term()
 
     return run
@@ -170,7 +170,7 @@ def test_a_key_that_is_turned_away_ends_in_words_and_is_tried_again(
 ) -> None:
     """libzmq gives a connection up that the server's end turned away, and what is sent on it would wait for ever."""
     monkeypatch.setattr(control, "RESEND_AFTER", 0.1)
-    monkeypatch.setattr(doorkeeper, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(curve_auth, "LOOK_SECONDS", 0.0)
     keys, options = shutil.copytree(role_keys, tmp_path / "keys"), new_options()
     make_keys(keys, operators=["ann"])
     known = keys / "reqserver" / "known" / "ann.pub"

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from saltern.kit import doorkeeper as module
-from saltern.kit.config import MasterOptions
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.keygen import make_keys
-from saltern.kit.links import LinkKeys, bind, connect
+from saltern.kit.links import curve_auth as module
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.keys.keygen import make_keys
+from saltern.kit.links.sockets import (LinkKeys, bind, connect)
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from saltern.kit.durations import seconds_of
+from saltern.kit.config.durations import seconds_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from saltern.kit import frames
+from saltern.kit.links import frames
 
 #: Milliseconds that a message may take.
 DEADLINE = 60_000

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import zmq
 
-from saltern.kit.config import ConfigError
-from saltern.kit.keygen import main, make_keys
-from saltern.kit.links import NAMES, LinkKeys
-from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.config.master import ConfigError
+from saltern.kit.keys.keygen import (main, make_keys)
+from saltern.kit.links.sockets import (NAMES, LinkKeys)
+from saltern.kit.keys.master_keys import MasterKeys
 from saltwire.keys import PrivateKey
 
 

@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from saltern.kit import keysecrets
-from saltern.kit.keygen import main, make_keys
-from saltern.kit.kubernetes import Cluster, ClusterError
-from saltern.kit.links import NAMES, LinkKeys
-from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.keys import secrets
+from saltern.kit.keys.keygen import (main, make_keys)
+from saltern.kit.keys.kubernetes import (Cluster, ClusterError)
+from saltern.kit.links.sockets import (NAMES, LinkKeys)
+from saltern.kit.keys.master_keys import MasterKeys
 
 PREFIX = "/api/v1/namespaces/saltern/secrets"
 #: The smallest that is allowed: tests make many.
@@ -102,7 +102,7 @@ def mounted(api: Api, directory: Path) -> Path:
 
 
 def test_roles_read_their_mounted_secrets(api: Api, cluster: Cluster, tmp_path: Path) -> None:
-    done = keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    done = secrets.into_cluster(cluster, MAKE, "saltern-redis")
     assert sorted(done) == sorted(f"made secret {name}" for name in api.secrets)
     assert set(api.secrets) == {f"saltern-keys-{role}" for role in NAMES} | {"saltern-redis"}
     directory = mounted(api, tmp_path)
@@ -114,18 +114,18 @@ def test_roles_read_their_mounted_secrets(api: Api, cluster: Cluster, tmp_path: 
 
 
 def test_what_is_there_is_kept(api: Api, cluster: Cluster) -> None:
-    keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    secrets.into_cluster(cluster, MAKE, "saltern-redis")
     before = json.dumps(api.secrets)
-    assert keysecrets.into_cluster(cluster, MAKE, "saltern-redis") == []
+    assert secrets.into_cluster(cluster, MAKE, "saltern-redis") == []
     assert json.dumps(api.secrets) == before
 
 
 def test_a_lost_secret_is_made_anew_and_the_others_learn_its_key(api: Api, cluster: Cluster, tmp_path: Path) -> None:
-    keysecrets.into_cluster(cluster, MAKE)
+    secrets.into_cluster(cluster, MAKE)
     api.secrets["saltern-keys-reactor"]["metadata"]["resourceVersion"] = "7"
     master = api.secrets["saltern-keys-mworker"]["data"]["master.pem"]
     lost = api.secrets.pop("saltern-keys-cli")
-    done = keysecrets.into_cluster(cluster, MAKE)
+    done = secrets.into_cluster(cluster, MAKE)
     assert sorted(done)[-1] == "made secret saltern-keys-cli"
     assert len(done) == len(NAMES)
     assert api.secrets["saltern-keys-cli"]["data"]["curve.secret"] != lost["data"]["curve.secret"]
@@ -138,7 +138,7 @@ def test_a_lost_secret_is_made_anew_and_the_others_learn_its_key(api: Api, clust
 
 
 def test_redis_gets_a_hash_and_roles_the_password(api: Api, cluster: Cluster) -> None:
-    keysecrets.into_cluster(cluster, MAKE, "saltern-redis")
+    secrets.into_cluster(cluster, MAKE, "saltern-redis")
     data = {key: base64.b64decode(value).decode() for key, value in api.secrets["saltern-redis"]["data"].items()}
     password = data["url"].removeprefix("redis://:").partition("@")[0]
     assert data["url"] == f"redis://:{password}@saltern-redis:6379/0"
@@ -151,7 +151,7 @@ def test_redis_gets_a_hash_and_roles_the_password(api: Api, cluster: Cluster) ->
 def test_a_refusal_says_what_was_asked(api: Api, cluster: Cluster, status: int, says: str) -> None:
     api.refuse = status
     with pytest.raises(ClusterError, match=says) as raised:
-        keysecrets.into_cluster(cluster, MAKE)
+        secrets.into_cluster(cluster, MAKE)
     assert f"GET {PREFIX}/saltern-keys-publisher" in str(raised.value)
     assert api.secrets == {}
 
@@ -179,7 +179,7 @@ def test_a_pod_finds_the_api_by_its_mounted_files(api: Api, tmp_path: Path) -> N
     env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT_HTTPS": str(api.server_port)}
     cluster = Cluster.of_this_pod(env, tmp_path)
     assert cluster.get(f"{PREFIX}/nothing") is None
-    assert len(keysecrets.into_cluster(cluster, MAKE)) == len(NAMES)
+    assert len(secrets.into_cluster(cluster, MAKE)) == len(NAMES)
     # Another authority's cluster is not spoken to.
     (tmp_path / "other").mkdir()
     other, _ = self_signed(tmp_path / "other")

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.doorkeeper import Doorkeeper
-from saltern.kit.links import LINKS, NAMES, LinkKeys, bind, connect
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.links.sockets import (LINKS, NAMES, LinkKeys, bind, connect)
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from saltern.kit.config import ConfigError
-from saltern.kit.logs import LEVELS, configure
+from saltern.kit.config.master import ConfigError
+from saltern.kit.process.logs import (LEVELS, configure)
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit import probe
-from saltern.kit.health import Health
-from saltern.kit.metrics import new_metrics
+from saltern.kit.process import probe
+from saltern.kit.process.health import Health
+from saltern.kit.process.metrics import new_metrics
 from tests.ports import free_port
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.served_files import file_server
-from saltern.kit.tree_updates import mirrors
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.trees.served_files import file_server
+from saltern.kit.trees.updates import mirrors
 
 
 @pytest.mark.parametrize(

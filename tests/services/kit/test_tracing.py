@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import ConfigError
-from saltern.kit.tracing import Tracing, checked, parent_of
+from saltern.kit.config.master import ConfigError
+from saltern.kit.process.tracing import (Tracing, checked, parent_of)
 from tests.collector import collecting
 from tests.ports import free_port
 
@@ -71,7 +71,7 @@ def test_without_the_option_others_traces_are_handed_on(parent: str) -> None:
 
 def test_nothing_is_loaded_without_the_option() -> None:
     text = (
-        "import sys; from saltern.kit.tracing import Tracing\n"
+        "import sys; from saltern.kit.process.tracing import Tracing\n"
         "with Tracing({}, 'x').span('a'): pass\n"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from saltern.kit import workerlink
-from saltern.kit.config import MasterOptions
+from saltern.kit.links import worker_link
+from saltern.kit.config.master import MasterOptions
 
 
 def test_kinds_are_told_apart() -> None:
-    kinds = [value for name, value in vars(workerlink).items() if name.isupper() and isinstance(value, bytes)]
+    kinds = [value for name, value in vars(worker_link).items() if name.isupper() and isinstance(value, bytes)]
     assert len(kinds) == len(set(kinds)) == 9
 
 
 def test_two_pulses_may_be_lost() -> None:
-    assert MasterOptions().worker_silence > workerlink.PULSE_SECONDS * 3
+    assert MasterOptions().worker_silence > worker_link.PULSE_SECONDS * 3

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.config import load_master
-from saltern.kit.minion_options import load_minion
+from saltern.kit.config.master import load_master
+from saltern.kit.config.minion_options import load_minion
 from saltern.lab import files
 from saltern.lab.plan import PORTS, Paths, Settings
 from saltern.lab.redis_server import redis_url

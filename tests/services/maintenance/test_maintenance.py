@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.config import MasterOptions
-from saltern.kit.health import Health
-from saltern.kit.metrics import new_metrics
-from saltern.kit.process import Stop
-from saltern.kit.service import Role
-from saltern.kit.tracing import Tracing
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.process.health import Health
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.process.process import Stop
+from saltern.kit.process.service import Role
+from saltern.kit.process.tracing import Tracing
 from saltern.maintenance import main as maintenance
 from saltern.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
 from saltern.maintenance.scheduled import Due, ScheduledRunners

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.absence import PATIENCE, Absence, long_away
 from saltern.minion.homes import AtMaster
 from saltern.minion.identity import Identity

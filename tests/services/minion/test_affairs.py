@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.affairs import PATIENCE, Affairs
 from saltern.minion.masters import Masters
 from saltern.minion.other_masters import OtherMasters

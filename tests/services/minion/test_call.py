@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.commandline import CommandError
+from saltern.kit.command.command_line import CommandError
 from saltern.minion import call
 
 SLS = """

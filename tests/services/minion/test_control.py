@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion import affairs
 from saltern.minion.control import ControlSocket, NobodyThere, ask
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion import duties as module
 from saltern.minion.duties import Duties
 
@@ -42,7 +42,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from saltern.kit.minion_options import MinionOptions; from saltern.minion.duties import Duties\n"
+        "import sys; from saltern.kit.config.minion_options import MinionOptions; from saltern.minion.duties import Duties\n"
         f"duties = Duties(MinionOptions(id='m', cachedir={str(tmp_path)!r}), lambda events: None)\n"
         "duties.know({}, {}); assert list(duties.due()) == [] and not duties.watch_wanted()\n"
         "own = ('saltern.minion.schedule', 'saltern.minion.beacons', 'statecore.scheduling', 'statecore.beacon')\n"

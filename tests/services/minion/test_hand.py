@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.hand import JobsInHand
 from saltern.minion.journal import JobSteps, Journal, Step
 from saltern.minion.spool import Spool

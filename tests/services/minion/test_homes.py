@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.homes import AtMaster
 from saltern.minion.identity import Identity
 from saltern.minion.masters import Masters

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.config import ConfigError
+from saltern.kit.config.master import ConfigError
 from saltern.minion import identity as identity_module
 from saltern.minion.identity import Identity
 from saltwire.keys import PrivateKey

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import ConfigError
-from saltern.kit.health import Health
-from saltern.kit.metrics import new_metrics
-from saltern.kit.minion_options import MinionOptions
-from saltern.kit.process import Stop
+from saltern.kit.config.master import ConfigError
+from saltern.kit.process.health import Health
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.process.process import Stop
 from saltern.minion.admission import Ended, Turn
 from saltern.minion.master_function import evaluated
 

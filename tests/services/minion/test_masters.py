@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import ConfigError
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.master import ConfigError
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.masters import Masters, address, after_loss, at_once, in_order, listed
 
 THREE = ["a", "b:4600", "c"]

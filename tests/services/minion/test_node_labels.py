@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from saltern.kit.minion_options import load_minion
+from saltern.kit.config.minion_options import load_minion
 from saltern.minion.node_labels import grains_of, main
 
 NODE = {

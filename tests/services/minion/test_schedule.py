@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from saltern.kit.minion_options import load_minion
+from saltern.kit.config.minion_options import load_minion
 from saltern.minion.schedule import Schedule
 from statecore.scheduling.due import Clock
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from saltern.kit.minion_options import MinionOptions
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.homes import AtMaster
 from saltern.minion.identity import Identity
 from saltern.minion.jobber import SPOOLED

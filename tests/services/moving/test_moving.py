@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from saltern.entry import main
-from saltern.kit.config import load_master
+from saltern.kit.config.master import load_master
 from saltern.moving.settings import fate_of, is_salts
 from saltwire.keys import PrivateKey
 from tests.conftest import Oracle

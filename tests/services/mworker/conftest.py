@@ -15,11 +15,11 @@ import msgpack
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.bus import Prepared
-from saltern.kit.config import MasterOptions
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.metrics import new_metrics
-from saltern.kit.served_files import file_server
+from saltern.kit.links.event_bus import Prepared
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.trees.served_files import file_server
 from saltern.mworker.desk import Desk
 from saltern.mworker.door import Door
 from saltwire.crypticle import Crypticle

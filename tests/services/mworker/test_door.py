@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from masterstore.errors import StoreCorrupt
-from saltern.kit.worker_pools import Pools
+from saltern.kit.config.worker_pools import Pools
 from saltern.mworker import door as door_module
 from saltern.mworker.commands import (
     CONTROL_COMMANDS,

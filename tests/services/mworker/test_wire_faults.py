@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.bus import pack
+from saltern.kit.links.event_bus import pack
 from saltern.mworker.commands import MINION_COMMANDS
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError

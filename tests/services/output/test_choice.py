@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.output import OUTPUTTERS, OutputOptions, auto, render
+from saltern.kit.command.output import (OUTPUTTERS, OutputOptions, auto, render)
 from tests.services.output import plain_cases, run_cases
 
 
@@ -74,9 +74,9 @@ def test_warning_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_only_the_outputter_in_use_is_imported() -> None:
     script = (
-        "import sys\nfrom saltern.kit.output import OutputOptions, render\nimport saltern.kit.output.flags\n"
+        "import sys\nfrom saltern.kit.command.output import OutputOptions, render\nimport saltern.kit.command.output.flags\n"
         "render({'web1': True}, OutputOptions())\n"
-        "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('saltern.kit.output.')))"
+        "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('saltern.kit.command.output.')))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.split() == ["color", "flags", "nested", "options", "theme"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.commandline import CommandError
-from saltern.kit.config import ConfigError
-from saltern.kit.minion_options import load_minion
-from saltern.kit.output import color_wanted
-from saltern.kit.output.color import OFF, Palette, fit_for_terminal, palette
+from saltern.kit.command.command_line import CommandError
+from saltern.kit.config.master import ConfigError
+from saltern.kit.config.minion_options import load_minion
+from saltern.kit.command.output import color_wanted
+from saltern.kit.command.output.color import (OFF, Palette, fit_for_terminal, palette)
 
 PALETTE = Palette()
 
@@ -168,8 +168,8 @@ def test_only_our_own_sequences_pass() -> None:
 
 _AT_A_TERMINAL = """
 import argparse
-from saltern.kit.config import StateOptions
-from saltern.kit.output.flags import Printer, add_output_flags
+from saltern.kit.config.master import StateOptions
+from saltern.kit.command.output.flags import Printer, add_output_flags
 parser = argparse.ArgumentParser()
 add_output_flags(parser)
 for flags in ([], ["--no-color"]):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.output import OUTPUTTERS, OutputOptions, render
-from saltern.kit.output.color import palette
+from saltern.kit.command.output import (OUTPUTTERS, OutputOptions, render)
+from saltern.kit.command.output.color import palette
 
 _QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 

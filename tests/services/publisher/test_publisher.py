@@ -15,9 +15,9 @@ import redis
 import zmq
 
 from masterstore.store import Store
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.service import Role
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.service import Role
 from saltern.publisher import main as publisher_module
 from saltern.publisher.main import Publisher
 from saltwire.crypticle import Crypticle, SerialGate

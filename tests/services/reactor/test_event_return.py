@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import MasterOptions
+from saltern.kit.config.master import MasterOptions
 from saltern.reactor.event_return import EventReturns, wanted
 from saltern.reactor.sls import runtime_of
 

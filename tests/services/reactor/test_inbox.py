@@ -11,10 +11,10 @@ import pytest
 import redis
 
 from masterstore.store import Store
-from saltern.kit.bus import pack
-from saltern.kit.config import MasterOptions
-from saltern.kit.reactor_rows import rows_of
-from saltern.kit.service import Role
+from saltern.kit.links.event_bus import pack
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.config.reactor_rows import rows_of
+from saltern.kit.process.service import Role
 from saltern.reactor import inbox as inbox_module
 from saltern.reactor.inbox import GROUP, Inbox, InHand
 from saltern.reactor.table import ReactorTable

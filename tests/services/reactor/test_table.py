@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.reactor_rows import rows_of
+from saltern.kit.config.reactor_rows import rows_of
 from saltern.reactor.table import ReactorTable
 
 ORDERS = "salt/reactors/manage/"

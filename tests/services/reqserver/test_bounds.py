@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from saltern.kit.worker_pools import Pools
+from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver import peek
 from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
 from saltern.reqserver.peek import Sight

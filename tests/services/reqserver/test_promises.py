@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.worker_pools import ONE_POOL, Pools
+from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
 from saltern.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
 from saltern.reqserver.peek import Sight
 from saltern.reqserver.waiting import Request, Side

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from saltern.kit.bus import EventSubscriber
-from saltern.kit.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.links.event_bus import EventSubscriber
+from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient)
 from saltern.kit.jobs.wait import TRIMMED
 
 #: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from saltern.kit.bus import EventSubscriber
-from saltern.kit.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.event_bus import EventSubscriber
+from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
 from saltern.kit.jobs.pace import Pace, Pauses
 from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 

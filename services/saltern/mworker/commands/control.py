@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
-from saltern.kit.arguments import off_the_wire
-from saltern.kit.control import ControlError
-from saltern.kit.durations import seconds_of
+from saltern.kit.command.arguments import off_the_wire
+from saltern.kit.links.control import ControlError
+from saltern.kit.config.durations import seconds_of
 from saltern.mworker.desk import Desk
 from saltern.mworker.peer_rules import Call
 from saltern.mworker.processes import TooManyRunners

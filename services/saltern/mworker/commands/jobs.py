@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from masterstore.jobs import Job, failed
-from saltern.kit.control import ControlError
+from saltern.kit.links.control import ControlError
 from saltern.mworker.desk import Desk
 from saltern.mworker.job_filters import FilterFault, filter_of, minions_like
 from saltern.mworker.job_status import not_a_jid, status_of, unknown_job

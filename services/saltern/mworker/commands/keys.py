@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from masterstore.minion_keys import STATES as STATE_ORDER
-from saltern.kit.control import ControlError
+from saltern.kit.links.control import ControlError
 from saltern.mworker.desk import Desk
 from saltwire import tags
 from saltwire.errors import PeerFault

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from saltern.kit.arguments import on_the_wire, parse_arguments
-from saltern.kit.control import ControlError
+from saltern.kit.command.arguments import (on_the_wire, parse_arguments)
+from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import control
 from saltern.mworker.desk import Desk
 from saltern.mworker.later import Later

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import as_opts
+from saltern.kit.config.master import as_opts
 from saltern.mworker.desk import Desk
 from statecore.master_data import Wanted, as_data, pillar_of, tops_of
 from statecore.runtime import Runtime

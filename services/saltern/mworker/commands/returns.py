@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from masterstore.lives import made_ms
-from saltern.kit.bus import Prepared
+from saltern.kit.links.event_bus import Prepared
 from saltern.mworker.commands.waiting import heard_of, send_waiting
 from saltern.mworker.desk import Desk
 from saltern.mworker.state_failures import failed_states

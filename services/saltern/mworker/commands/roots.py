@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from saltern.kit.control import ControlError
-from saltern.kit.whole_files import put
+from saltern.kit.links.control import ControlError
+from saltern.kit.trees.whole_files import put
 
 #: Environment -> directories.
 Roots: TypeAlias = Mapping[str, Sequence[str]]

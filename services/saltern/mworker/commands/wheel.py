@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from masterstore.errors import StoreUnavailable
-from saltern.kit.config import as_opts
-from saltern.kit.control import ControlError
+from saltern.kit.config.master import as_opts
+from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, roots
 from saltern.mworker.desk import Desk
 from saltwire import tags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from saltern.kit.masterkeys import MasterKeys
+from saltern.kit.keys.master_keys import MasterKeys
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.fileserver import unlocked
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import ConfigError, MasterOptions
-from saltern.kit.served_files import file_server
-from saltern.kit.tree_updates import fetched, mirrors, roots_changes
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.trees.served_files import file_server
+from saltern.kit.trees.updates import (fetched, mirrors, roots_changes)
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 from statecore.fileserver import FileServer, UnknownBackend

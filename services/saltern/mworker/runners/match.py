@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltern.kit.control import ControlError
+from saltern.kit.links.control import ControlError
 from saltern.mworker.runners.runner import RunnerTools
 
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from masterstore.errors import StoreError
-from saltern.kit.arguments import on_the_wire
-from saltern.kit.control import CONTROL_PATIENCE, ControlError, ControlTimeout
+from saltern.kit.command.arguments import on_the_wire
+from saltern.kit.links.control import (CONTROL_PATIENCE, ControlError, ControlTimeout)
 from saltern.kit.jobs.batch import run_batch
 from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.runner_results import runner_results

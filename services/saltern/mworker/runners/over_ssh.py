@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import yaml
 
-from saltern.kit.config import MasterOptions
+from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 from statecore.deferred import loaded

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.kit.config import as_opts
-from saltern.kit.masterkeys import MasterKeys
-from saltern.kit.served_files import file_server
+from saltern.kit.config.master import as_opts
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.trees.served_files import file_server
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.errors import SlsError

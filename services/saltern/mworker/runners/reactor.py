@@ -13,7 +13,7 @@ from typing import Any
 
 from masterstore.event_groups import DEAD_KEPT, DeadEvent
 from masterstore.events import WISHES_AGE
-from saltern.kit.bus import unpack
+from saltern.kit.links.event_bus import unpack
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 

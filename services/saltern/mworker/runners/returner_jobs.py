@@ -12,7 +12,7 @@ from typing import Any
 
 from masterstore.job_filter import JobFilter
 from masterstore.jobs import Job
-from saltern.kit.reactor_rows import REDIS
+from saltern.kit.config.reactor_rows import REDIS
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of
 from saltwire.jid import is_jid, jid_time

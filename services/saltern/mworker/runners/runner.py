@@ -20,14 +20,14 @@ from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.events import EventKeeper
 from masterstore.runner_jobs import SIGN_EVERY
 from masterstore.store import Store
-from saltern.kit.arguments import on_the_wire
-from saltern.kit.bus import EventSender, EventSubscriber
-from saltern.kit.config import MasterOptions
-from saltern.kit.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.command.arguments import on_the_wire
+from saltern.kit.links.event_bus import (EventSender, EventSubscriber)
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import Watch
-from saltern.kit.links import LinkKeys
-from saltern.kit.reactor_rows import wanted_tags
+from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.mworker.durability import durability
 from saltern.mworker.runners.calling import misuse
 from saltwire import tags

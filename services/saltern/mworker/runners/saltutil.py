@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import as_opts
-from saltern.kit.served_files import file_server
+from saltern.kit.config.master import as_opts
+from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from statecore.errors import CommandError
 from statecore.extension_modules import sync

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from saltern.kit.config import as_opts
-from saltern.kit.served_files import file_server
+from saltern.kit.config.master import as_opts
+from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.orchestration import OrchestrationMaster
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.calls import Returned

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.kit.config import shown
+from saltern.kit.config.master import shown
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools, seconds
 from saltwire import tags
 

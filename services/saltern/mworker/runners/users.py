@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config import MasterOptions
+from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.calling import misuse
 from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of

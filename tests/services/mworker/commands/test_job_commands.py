@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from masterstore.life import State
-from saltern.kit.control import CONTROL_PATIENCE
+from saltern.kit.links.control import CONTROL_PATIENCE
 
 pytestmark = pytest.mark.redis
 

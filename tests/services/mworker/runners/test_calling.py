@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from saltern.kit.config import MasterOptions
+from saltern.kit.config.master import MasterOptions
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.mworker.runners import RUNNERS, manage, mine, runner, salt, survey
 from saltern.mworker.runners.calling import misuse, usage

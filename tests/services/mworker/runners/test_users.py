@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config import MasterOptions
-from saltern.kit.control import ControlError
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import ControlError
 from saltern.mworker.runners import RUNNERS, saltutil, users
 from saltern.mworker.runners.runner import RunnerFault
 from statecore.errors import CommandError, InvocationError

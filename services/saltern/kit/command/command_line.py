@@ -1,0 +1,230 @@
+"""What the salt commands share: their option parser, their exit codes, and an end without a traceback.
+
+Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import io
+import os
+import pwd
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NoReturn
+
+from saltern.kit.command import standard_output
+from saltern.kit.command.launcher import SAID
+from saltern.kit.config.reading import ConfigError
+from statecore.named_tuple import NamedTuple
+
+#: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
+LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
+
+
+class Exit(IntEnum):
+    """Exit codes of the salt commands."""
+
+    OK = 0
+    #: A minion, a state or a runner failed; the master refused.
+    GENERIC = 1
+    #: No minion matched, or nothing came back.
+    NO_RETURN = 2
+    #: A wrong command line (EX_USAGE).
+    USAGE = 64
+    #: The master did not answer (EX_UNAVAILABLE). Salt says 0 here.
+    UNAVAILABLE = 69
+    #: A configuration that cannot be used (EX_CONFIG).
+    CONFIG = 78
+
+
+class CommandError(Exception):
+    """The command cannot go on: str() for stderr, ``code`` for the shell."""
+
+    def __init__(self, message: str, code: int = Exit.GENERIC) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Refused(NamedTuple):
+    """An option of Salt's command that is not here: its names, whether a word follows, and what to do instead."""
+
+    names: tuple[str, ...]
+    takes_word: bool
+    instead: str
+
+
+_NOT_SUPPORTED = (Refused(("--saltfile",), True, "give the options on the command line or in the configuration"),)
+
+#: Those of commands that speak to a master about its minions.
+EXTERNAL_AUTH = (
+    Refused(("-a", "--auth", "--eauth", "--external-auth"), True, "who may do what is said by keys: control_acl"),
+    Refused(("-T", "--make-token"), False, "who may do what is said by keys: control_acl"),
+    Refused(("--username",), True, "who may do what is said by keys: control_acl"),
+    Refused(("--password",), True, "who may do what is said by keys: control_acl"),
+)
+ROSTER = (Refused(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),)
+PROFILING = (
+    Refused(("--profiling-path",), True, "use `python -m cProfile`"),
+    Refused(("--enable-profiling",), False, "use `python -m cProfile`"),
+)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Options and words in any order, as Salt takes them; a wrong command line ends with 64 and the usage on stderr."""
+
+    def __init__(
+        self,
+        prog: str,
+        usage: str,
+        description: str,
+        epilog: str = "",
+        *,
+        log_flags: Sequence[str] = ("-l", "--log-level"),
+    ) -> None:
+        super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self._reads_stdin = False
+        self.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+        self.add_argument(
+            "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
+        )
+        self.add_argument("-V", "--versions-report", action=_Versions, nargs=0, help="show all versions and exit")
+        self.add_argument(*log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="accepted for Salt's sake")
+        self.add_argument("--log-file", metavar="FILE", help=argparse.SUPPRESS)
+        self.add_argument("--log-file-level", choices=LOG_LEVELS, metavar="LEVEL", help=argparse.SUPPRESS)
+        # Whatever no command expects shows its traceback anyway.
+        self.add_argument("--hard-crash", action="store_true", help=argparse.SUPPRESS)
+        self.refuse(_NOT_SUPPORTED)
+        self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+    def refuse(self, options: Iterable[Refused]) -> None:
+        """Knows options of Salt's command that are not here: they end with 64 and say so, not "unrecognized arguments"."""
+        for row in options:
+            nargs = 1 if row.takes_word else 0
+            self.add_argument(*row.names, action=_Refuses, nargs=nargs, const=row.instead, help=argparse.SUPPRESS)
+
+    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
+        """The options; ``words`` is what is left."""
+        return self.parse_intermixed_args(words_of_stdin(argv) if self._reads_stdin else argv)
+
+    def read_stdin(self) -> None:
+        """Adds ``--args-stdin``."""
+        self._reads_stdin = True
+        meaning = "read more options and arguments from standard input, one a line"
+        self.add_argument("--args-stdin", action="store_true", help=meaning)
+
+    def error(self, message: str) -> NoReturn:
+        """Usage and ``message`` on stderr, exit code 64."""
+        self.print_usage(sys.stderr)
+        self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        # Only here: reading what is installed takes longer than the rest of the start.
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{parser.prog} {version('saltern-services')} (Saltern)\n")
+        parser.exit(0)
+
+
+class _Refuses(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        parser.error(f"not supported: {option_string}; {self.const}")
+
+
+class _Versions(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        # Only here, as for _Version.
+        from importlib.metadata import PackageNotFoundError, version
+
+        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {version('saltern-services')}\n\nIt stands on:\n")
+        for name in _STANDS_ON:
+            try:
+                found = version(name)
+            except PackageNotFoundError:
+                found = "Not Installed"
+            sys.stdout.write(f"{'':>4}{name}: {found}\n")
+        sys.stdout.write(f"{'':>4}Python: {sys.version.split()[0]}\n")
+        parser.exit(0)
+
+
+#: Packages whose version a report of a fault should name.
+_STANDS_ON = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
+
+
+def words_of_stdin(words: Sequence[str]) -> list[str]:
+    """The command line with what ``--args-stdin`` says to read: one option or argument a line of standard input."""
+    if "--args-stdin" not in words:
+        return list(words)
+    kept = [word for word in words if word != "--args-stdin"]
+    return [*kept, *sys.stdin.read().splitlines()]
+
+
+def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
+    """The exit code of ``body``; CommandError and ConfigError become a line on stderr and their code, Ctrl-C
+    one and ``interrupted``.
+
+    Anything else that ``body`` raises is a defect and shows as one.
+    """
+    # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
+    gc.set_threshold(500_000, 20, 50)
+    _open_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A minion may return what the terminal's encoding has no letters for; that must not hide the rest.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = body()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write(SAID)
+        return interrupted
+    except BrokenPipeError:
+        # The reader (less, head) has seen enough.
+        standard_output.silence()
+        return Exit.OK
+    except ConfigError as error:
+        return _failed(str(error), Exit.CONFIG)
+    except CommandError as error:
+        return _failed(str(error), error.code)
+    except OSError:
+        if why := standard_output.fault():
+            return _failed(f"standard output cannot be written: {why}", Exit.GENERIC)
+        raise
+    return code
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed (``>&-``), which Python has as None, become the null device."""
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or null.open(encoding="utf-8")
+    sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
+
+
+def _failed(message: str, code: int) -> int:
+    if message:
+        sys.stderr.write(f"ERROR: {message}\n")
+    return code
+
+
+def user_name(env: Mapping[str, str], uid: int) -> str:
+    """Who gives the command, as jobs record it: root by way of sudo is ``sudo_<name>``."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        # A container may run under a number that has no name.
+        name = str(uid)
+    if name == "root" and env.get("SUDO_USER"):
+        return f"sudo_{env['SUDO_USER']}"
+    return name

@@ -1,0 +1,114 @@
+"""Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end. So does a
+standard output that takes nothing.
+
+So next to nothing is imported before Ctrl-C is caught, and the program is named, not imported.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from saltern.kit.command import standard_output
+
+#: As of ``typing``, which takes longer to import than all the rest here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import NoReturn
+
+#: What Salt says at Ctrl-C; its commands end with 0 then.
+SAID = "\nExiting gracefully on Ctrl-c\n"
+
+#: Exit code after Ctrl-C where Salt has no such command, as shells have it: what was begun is not done.
+INTERRUPTED = 130
+
+
+def run(module: str, interrupted: int = 0) -> NoReturn:
+    """Ends the process with the exit code of ``main()`` of this module; with ``interrupted``, and a line on stderr, at a Ctrl-C
+    that it does not see itself.
+
+    Who is started with SIGINT ignored (nohup, a job in the background of a script) goes on ignoring it.
+    """
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        # While modules are imported no exception will do: who imports one may catch it, and what is half imported stays so.
+        signal.signal(signal.SIGINT, _ending(interrupted, SAID))
+    main = _main(module)
+    try:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = _code_of(main)
+    except BrokenPipeError:
+        # The reader (less, head) has seen enough.
+        standard_output.silence()
+        code = 0
+    except OSError:
+        if not (why := standard_output.fault()):
+            raise
+        _say(f"ERROR: standard output cannot be written: {why}\n")
+        code = 1
+    except KeyboardInterrupt:
+        _say(SAID)
+        code = interrupted
+    if ours:
+        # All is said.
+        signal.signal(signal.SIGINT, _ending(code, ""))
+    _leave(code)
+
+
+def _main(module: str) -> Callable[[], int]:
+    import importlib
+
+    main: Callable[[], int] = importlib.import_module(module).main
+    return main
+
+
+def _code_of(main: Callable[[], int]) -> int:
+    """What it ends with, once all that it wrote is written."""
+    try:
+        code = main()
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
+
+
+def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]:
+    """A signal handler that ends the process, at once."""
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        _say(text)
+        os._exit(code)
+
+    return end
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process as ``sys.exit`` does, but for what takes the memory apart that the system takes back anyway."""
+    import atexit
+    import threading
+
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _say(text: str) -> None:
+    # Below Python's streams: the signal may have come in the middle of a write to them.
+    if text and sys.stderr is not None:
+        try:
+            os.write(sys.stderr.fileno(), text.encode())
+        except (OSError, ValueError):
+            return

@@ -1,0 +1,99 @@
+"""What the commands print: a return and its options in, text out. Looks are Salt 3008's, byte for byte.
+
+Add an outputter by a row in OUTPUTTERS: a function of the data and OutputOptions that returns text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from saltern.kit.command.output.color import (OFF, fit_for_terminal)
+from saltern.kit.command.output.options import (OutputOptions, color_wanted)
+
+__all__ = ["OUTPUTTERS", "OutputOptions", "auto", "color_wanted", "render"]
+
+Outputter = Callable[[Any, OutputOptions], str]
+
+#: ``--out`` -> module of this package and its outputter: a command imports only the one it prints with.
+#: Salt 3008 dropped quiet and newline_values_only; scripts still use them. Its minions still ask for grains.
+#: ndjson and summary are ours.
+OUTPUTTERS: Mapping[str, tuple[str, str]] = {
+    "nested": ("nested", "render"),
+    "grains": ("nested", "render"),
+    "highstate": ("highstate", "render"),
+    "table": ("table", "render"),
+    "json": ("plain", "to_json"),
+    "yaml": ("plain", "to_yaml"),
+    "txt": ("plain", "to_txt"),
+    "text": ("plain", "to_txt"),
+    "raw": ("plain", "to_raw"),
+    "pprint": ("plain", "to_pprint"),
+    "ndjson": ("plain", "to_ndjson"),
+    "summary": ("one_line", "render"),
+    "newline_values_only": ("plain", "to_newline_values_only"),
+    "quiet": ("plain", "to_nothing"),
+    "key": ("keys", "render_keys"),
+    "no_return": ("keys", "render_no_return"),
+}
+
+#: What an outputter raises for data that it is not made for.
+_MISFITS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError)
+
+
+def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", static: bool = False) -> OutputOptions:
+    """Options with the outputter decided, by Salt's rules.
+
+    ``--out`` wins, but for highstate: that fits state runs only, so it leaves returns that name another outputter to it.
+    A return that names none is shown nested; all returns together (``--static``) of a ``state`` function as highstate.
+    """
+    if options.out and options.out != "highstate":
+        return options
+    if not out_from_return and static:
+        out_from_return = options.out or ("highstate" if fun.split(".")[0] == "state" else "")
+    return options._replace(out=out_from_return or "nested")
+
+
+def render(data: Any, options: OutputOptions, *, warn: Callable[[str], None] | None = None) -> str:
+    """The text of ``data`` without white space at its end; empty: there is nothing to print.
+
+    An outputter that does not exist, or cannot show this data, gives way to ``nested``; ``warn`` gets a line that says so
+    (default: standard error).
+    """
+    tell = warn or _to_stderr
+    name = options.out or "nested"
+    try:
+        outputter = _outputter(name, options)
+        if outputter is not None:
+            return outputter(data, options).rstrip()
+        tell(f"[ERROR   ] Invalid outputter {name} specified, fall back to nested")
+    except _MISFITS as error:
+        tell(
+            f"[WARNING ] The {name} outputter cannot show this return ({type(error).__name__}: {error}); "
+            "shown with nested instead"
+        )
+    try:
+        nested: Outputter = _imported(*OUTPUTTERS["nested"])
+        return nested(data, options).rstrip()
+    except _MISFITS as error:
+        # A number with more digits than Python writes, a user's class that cannot show itself.
+        tell(f"[ERROR   ] This return cannot be shown at all: {type(error).__name__}: {error}")
+        return ""
+
+
+def _outputter(name: str, options: OutputOptions) -> Outputter | None:
+    found = _imported("users", "find")(name, options) if options.outputter_dirs else None
+    if found is None and name in OUTPUTTERS:
+        found = _imported(*OUTPUTTERS[name])
+    return found
+
+
+def _imported(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def _to_stderr(line: str) -> None:
+    # The name of the outputter, and what it stumbled over, may come from a minion.
+    sys.stderr.write(f"{fit_for_terminal(line, OFF)}\n")

@@ -1,0 +1,159 @@
+"""``highstate``: the report of a state run, host by host: each state, then the summary.
+
+A host's value is the running dict (tag -> result of a state), a list of compile errors, or a plain value where an
+orchestration ran a function. Colours: green as it should be, cyan changed, red failed, light yellow would change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pprint import pformat
+from typing import Any
+
+from saltern.kit.command.output import (nested, run_summary, state_lines)
+from saltern.kit.command.output.color import without_escapes
+from saltern.kit.command.output.compressed_ids import (CHANGES, compressed, count_of)
+from saltern.kit.command.output.options import OutputOptions
+from saltern.kit.command.output.plain_copy import plain_copy
+from saltern.kit.command.output.run_summary import Tally
+from saltern.kit.command.output.state_lines import VALUE_COLUMN
+
+#: Names of runner states whose changes are the highstate of the states below them.
+_ORCHESTRATIONS = frozenset({"state.orch", "state.orchestrate", "state.sls"})
+
+
+def render(data: Any, options: OutputOptions) -> str:
+    """The report of every host in ``data`` (host -> result). Raises TypeError, KeyError... for what is no such return."""
+    return _report(data, options, depth=1)
+
+
+def _report(data: Any, options: OutputOptions, *, depth: int) -> str:
+    data = _unwrapped(data)
+    if isinstance(data, str):
+        return data
+    if data is None:
+        return "None"
+    masters = [name for name in data.keys() if name.endswith("_master")]  # noqa: SIM118  # a list has none: no return
+    hosts = {name: value for name, value in data.items() if not (name == "retcode" and len(masters) == 1)}
+    if options.state_compress_ids:
+        hosts = _compressed(hosts)
+    return "\n".join(_host(name, value, options, depth)[0] for name, value in hosts.items())
+
+
+def _compressed(hosts: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return compressed(hosts)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        # Something else than state runs, a list of errors perhaps: there is nothing to compress.
+        return hosts
+
+
+def _unwrapped(data: Any) -> Any:
+    """Without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
+    for envelope in ("return", "data"):
+        if isinstance(data, Mapping) and envelope in data:
+            data = data[envelope]
+    if isinstance(data, Mapping) and len(data) == 1:
+        (only,) = data.values()
+        if isinstance(only, Mapping) and "jid" in only and "fun" in only:
+            return only.get("return", {}).get("data", data)
+    return data
+
+
+def _host(host: Any, value: Any, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
+    """The report of one host, and whether anything changed there."""
+    lines: list[str] = []
+    color, changed = options.colors.green, False
+    host = host.decode(errors="backslashreplace") if isinstance(host, bytes) else host
+    for kind, part in _PARTS.items():
+        if isinstance(value, kind):
+            lines, color, changed = part(host, value, options, depth)
+            break
+    name = without_escapes(host) if options.strip_colors else host
+    return "\n".join([f"{color}{name}:{options.colors.endc}", *lines]), changed
+
+
+_Part = tuple[list[str], str, bool]
+
+
+def _plain(_host: Any, value: Any, options: OutputOptions, _depth: int) -> _Part:
+    """A function's result: always a change."""
+    colors = options.colors
+    return [f"{colors.green}    {line}{colors.endc}" for line in str(value).splitlines()], colors.cyan, True
+
+
+def _compile_errors(_host: Any, errors: list[Any], options: OutputOptions, _depth: int) -> _Part:
+    colors = options.colors
+    lines = [f"    {colors.light_red}Data failed to compile:{colors.endc}"]
+    for error in errors:
+        shown = error.decode(errors="backslashreplace") if isinstance(error, bytes) else error
+        shown = without_escapes(shown) if options.strip_colors else shown
+        lines.append(f"{colors.light_red}----------\n    {shown}{colors.endc}")
+    return lines, colors.light_red, False
+
+
+def _running(host: Any, running: Mapping[str, Any], options: OutputOptions, depth: int) -> _Part:
+    colors = options.colors
+    lines = [line for tag, value in reversed(list(running.items())) for line in _unordered(tag, value)]
+    states = {tag: value for tag, value in running.items() if isinstance(value, Mapping) and "result" in value}
+    tally = Tally()
+    header = colors.green
+    by_id = options.state_output.lower().endswith("_id")
+    for tag in sorted(states, key=lambda tag: states[tag].get("__run_num__", 0)):
+        state = states[tag]
+        result = state["result"]
+        count = count_of(tag) if options.state_compress_ids else 1
+        tally.add(state, count)
+        changed, changes = _changes(state, options, depth)
+        if changed:
+            tally.changed += len(state["changes"].get(CHANGES, ())) or 1 if count > 1 else 1
+        elif result and (options.state_output_diff or not options.state_verbose):
+            continue
+        color = colors.cyan if changed else colors.green
+        if result is False or result is None:
+            header = color = colors.light_yellow if result is None else colors.red
+        names = tag.split("_|-")
+        if by_id:
+            names[2] = names[1]
+        terse = state_lines.is_terse(result, changed, options)
+        if terse:
+            lines.append(state_lines.terse(names, state, color, options))
+        elif terse is not None:
+            lines += state_lines.full(names, state, color, changes, options)
+            tally.warnings += "warnings" in state
+    return [*lines, *run_summary.lines(host, tally, options)], header, tally.changed > 0
+
+
+def _unordered(tag: str, value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping) and value and tag != "changes" and "__run_num__" not in value:
+        yield "This state's result does not say when it ran, so its place in the order is not known:"
+        yield pformat(plain_copy(value))
+
+
+def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tuple[bool, str]:
+    """Whether the state changed anything, and the text after ``Changes:``."""
+    changes = state["changes"]
+    if state.get("name") in _ORCHESTRATIONS:
+        below = "\n" + _report(changes, options, depth=depth + 1)
+        return True, re.sub("^", " " * (VALUE_COLUMN * depth), below, flags=re.MULTILINE)
+    if not changes:
+        return False, ""
+    if not isinstance(changes, Mapping):
+        return True, f"Invalid Changes data: {changes}"
+    hosts = changes.get("ret")
+    if hosts is not None and changes.get("out") == "highstate":
+        reports = [_host(name, value, options) for name, value in hosts.items()]
+        lines = [line for report, _ in reports for line in report.splitlines()]
+        text = "".join(f"\n{' ' * VALUE_COLUMN}{line}" for line in lines)
+        return any(changed for _, changed in reports), text
+    return True, "\n" + nested.render(changes, options._replace(nested_indent=VALUE_COLUMN, retcode=0)).rstrip()
+
+
+#: Kind of a host's value -> its part of the report; of anything else the host's name is all there is to say.
+_PARTS: Mapping[type, Callable[[Any, Any, OutputOptions, int], _Part]] = {
+    int: _plain,
+    str: _plain,
+    list: _compile_errors,
+    dict: _running,
+}

@@ -1,0 +1,132 @@
+"""``nested``: Salt's default look. Names end in a colon, values stand four columns in, list items carry a dash.
+
+Numbers, booleans and None are light yellow, text green, names cyan; names and dashes of a failed job are red.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from io import StringIO
+from numbers import Number
+from typing import Any
+
+from saltern.kit.command.output.color import without_escapes
+from saltern.kit.command.output.options import OutputOptions
+
+#: Levels that are shown of data too deep for Python's stack. Nobody reads further than 400 columns to the right.
+_DEEPEST = 100
+
+
+def render(data: Any, options: OutputOptions) -> str:
+    """The lines of ``data``, however deep and even where it contains itself."""
+    # A list of lines would take four times the memory of the text, and then that of the text.
+    lines = StringIO()
+    nested = _Nested(options, lines)
+    try:
+        nested.add(data, options.nested_indent, "")
+    except RecursionError:
+        lines.seek(0)
+        lines.truncate()
+        nested.add(_pruned(data, 0, frozenset()), options.nested_indent, "")
+    return lines.getvalue()[:-1]
+
+
+_PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
+
+
+class _Nested:
+    """Writes to ``lines``: a generator for each level costs as much as the text itself."""
+
+    def __init__(self, options: OutputOptions, lines: StringIO) -> None:
+        colors = options.colors
+        self._write = lines.write
+        self._end = f"{colors.endc}\n"
+        self._name_end = f"{colors.endc}:\n"
+        self._scalar = colors.light_yellow
+        self._text = colors.green
+        self._name = colors.red if options.retcode else colors.cyan
+        self._item = colors.red if options.retcode else colors.green
+        self._strip = options.strip_colors
+
+    def add(self, value: Any, indent: int, prefix: str) -> None:
+        """``prefix`` is the dash of a list item: it stands before the first line of a scalar."""
+        if isinstance(value, bytes):
+            value = _decoded(value)
+        if type(value) is dict:
+            self._add_mapping(value, indent, prefix)
+        elif isinstance(value, str):
+            self._add_text(value, indent, prefix)
+        elif value is None or isinstance(value, bool):
+            self._write(f"{' ' * indent}{self._scalar}{prefix}{value}{self._end}")
+        elif isinstance(value, Number):
+            self._write(f"{' ' * indent}{self._scalar}{prefix}{value!r}{self._end}")
+        elif isinstance(value, list | tuple):
+            self._add_list(value, indent)
+        elif isinstance(value, Mapping):
+            self._add_mapping(value, indent, prefix)
+        else:
+            # Salt shows nothing at all for a set, a date or undecodable bytes; a value that is there should be seen.
+            self._add_text(str(value), indent, prefix)
+
+    def _add_text(self, text: str, indent: int, prefix: str) -> None:
+        margin = f"{' ' * indent}{self._text}"
+        for line in (without_escapes(text) if self._strip else text).splitlines():
+            self._write(f"{margin}{prefix}{line}{self._end}")
+            prefix = " " * len(prefix)
+
+    def _add_list(self, items: Iterable[Any], indent: int) -> None:
+        for item in items:
+            if type(item) is dict or isinstance(item, Mapping):
+                self._write(f"{' ' * indent}{self._item}|_{self._end}")
+                self._add_mapping(item, indent + 2, "")
+            elif isinstance(item, list | tuple):
+                self._write(f"{' ' * indent}{self._item}|_{self._end}")
+                self._add_list(item, indent + 2)
+            else:
+                self.add(item, indent, "- ")
+
+    def _add_mapping(self, mapping: Mapping[Any, Any], indent: int, prefix: str) -> None:
+        margin = f"{' ' * indent}{self._name}"
+        if indent:
+            self._write(f"{margin}----------{self._end}")
+        # Nearly all that there is to show is shown here, so nothing is asked or made twice.
+        write, name_end, end = self._write, self._name_end, self._end
+        text, scalar = f"{' ' * (indent + 4)}{self._text}", f"{' ' * (indent + 4)}{self._scalar}"
+        for name, value in _ordered(mapping):
+            write(f"{margin}{prefix}{name}{name_end}")
+            kind = type(value)
+            if kind is str and value and value.isprintable():
+                write(f"{text}{value}{end}")
+            elif kind in _PLAIN_SCALARS:
+                write(f"{scalar}{value!r}{end}")
+            else:
+                self.add(value, indent + 4, "")
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return repr(value)
+
+
+def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    try:
+        return [(name, mapping[name]) for name in sorted(mapping)]
+    except TypeError:
+        # Names of different types do not sort among each other; as text they do.
+        return sorted({str(name): value for name, value in mapping.items()}.items(), key=lambda item: item[0])
+
+
+def _pruned(value: Any, depth: int, above: frozenset[int]) -> Any:
+    """A copy without what is too deep, or contained in itself."""
+    if not isinstance(value, list | tuple | Mapping):
+        return value
+    if id(value) in above:
+        return "(contains itself)"
+    if depth == _DEEPEST:
+        return f"(more than {_DEEPEST} levels deep)"
+    above |= {id(value)}
+    if isinstance(value, Mapping):
+        return {name: _pruned(item, depth + 1, above) for name, item in value.items()}
+    return [_pruned(item, depth + 1, above) for item in value]

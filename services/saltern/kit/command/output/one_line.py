@@ -1,0 +1,81 @@
+"""``summary``: one line for each minion, whatever it returned, so that many fit on a screen. Salt has no such outputter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltern.kit.command.output.color import without_escapes
+from saltern.kit.command.output.options import OutputOptions
+from saltern.kit.command.output.plain import to_json
+from saltern.kit.command.output.run_summary import Tally
+
+_LINE = OutputOptions(indent=-1)
+
+
+def render(data: Any, options: OutputOptions) -> str:
+    """``minion: what it returned``: of a state run the counts and the first failure, of text the first line."""
+    if not isinstance(data, Mapping):
+        return _plain(data)
+    return "\n".join(_host(str(name), value, options) for name, value in data.items())
+
+
+def _host(name: str, value: Any, options: OutputOptions) -> str:
+    colors = options.colors
+    if _is_run(value):
+        tally = _tally(value)
+        color = colors.red if tally.results[False] else colors.cyan if tally.changed else colors.green
+        said = _run(value, tally)
+    else:
+        color, said = colors.red if options.retcode else colors.green, _plain(_joined(value))
+    line = f"{name}: {said}".rstrip()
+    return f"{color}{without_escapes(line) if options.strip_colors else line}{colors.endc}"
+
+
+def _is_run(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all("_|-" in str(tag) and isinstance(one, Mapping) and "result" in one for tag, one in value.items())
+    )
+
+
+def _tally(states: Mapping[str, Mapping[str, Any]]) -> Tally:
+    tally = Tally()
+    for state in states.values():
+        tally.add(state, 1)
+        tally.changed += bool(state.get("changes")) and state["result"] is not None
+    return tally
+
+
+def _run(states: Mapping[str, Mapping[str, Any]], tally: Tally) -> str:
+    results = tally.results
+    parts = [f"{results[True]} succeeded" + (f" ({tally.changed} changed)" if tally.changed else "")]
+    parts += [f"{results[None]} would change"] if results[None] else []
+    parts += [f"{results[False]} failed"] if results[False] else []
+    seconds = (tally.milliseconds + tally.longest_parallel) / 1000
+    return f"{', '.join(parts)}, {seconds:.1f} s{_first_failure(states)}"
+
+
+def _first_failure(states: Mapping[str, Mapping[str, Any]]) -> str:
+    failed = [(state.get("__run_num__", 0), tag, state) for tag, state in states.items() if state["result"] is False]
+    if not failed:
+        return ""
+    _, tag, state = min(failed, key=lambda one: one[0])
+    module, name, *_, function = tag.split("_|-")
+    return f"; {module}.{function} {state.get('__id__') or name}: {_plain(str(state.get('comment', '')))}"
+
+
+def _joined(value: Any) -> Any:
+    """Errors of a compilation are a list of texts; the first says what matters."""
+    is_errors = isinstance(value, list) and value and all(isinstance(one, str) and " " in one for one in value)
+    return "\n".join(value) if is_errors else value
+
+
+def _plain(value: Any) -> str:
+    if not isinstance(value, str):
+        return to_json(value, _LINE)
+    lines = value.strip().splitlines()
+    more = len(lines) - 1
+    rest = f" (and {more} more line{'s' if more > 1 else ''})" if more > 0 else ""
+    return f"{lines[0]}{rest}" if lines else ""

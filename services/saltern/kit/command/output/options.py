@@ -1,0 +1,65 @@
+"""How a return is to be shown: one frozen value that the commands build from their options and the outputters read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltern.kit.command.output.color import (Palette, palette)
+from statecore.named_tuple import NamedTuple
+
+
+class OutputOptions(NamedTuple):
+    """What an outputter may ask about. Names are Salt's options where there is one."""
+
+    #: Name of the outputter; empty: what the return itself names, else nested.
+    out: str = ""
+    #: ``--out-indent``: spaces of json, yaml and pprint, negative: one line; None: the outputter's own.
+    indent: int | None = None
+    #: True: json sorts names (``output_indent: pretty``).
+    sort_names: bool = False
+    colors: Palette = palette(False)
+    #: full, terse, mixed, changes, filter; with ``_id`` appended the state's ID stands in for its name.
+    state_output: str = "full"
+    #: Results ("True", "False", "None") that ``filter`` leaves out.
+    state_output_exclude: tuple[str, ...] = ()
+    #: Results that ``filter`` gives one line.
+    state_output_terse: tuple[str, ...] = ()
+    #: False leaves out states that are as they should be.
+    state_verbose: bool = True
+    #: True leaves out successful states without changes (``--output-diff``).
+    state_output_diff: bool = False
+    #: True shows when a state started and how long it ran.
+    state_output_profile: bool = True
+    #: True adds percentages to the summary.
+    state_output_pct: bool = False
+    #: True aligns terse lines; text is the format of a terse line (fields: see ``state_lines.terse``).
+    state_tabular: bool | str = False
+    #: True shows the names of one ID with one result as one state.
+    state_compress_ids: bool = False
+    #: ESC in values becomes ``?``, so that a minion cannot write to the operator's terminal.
+    strip_colors: bool = True
+    #: Spaces before every line of ``nested``.
+    nested_indent: int = 0
+    #: Return code of the job: ``nested`` shows the names of a failed one in red.
+    retcode: int = 0
+    #: ``out.table.*`` without that prefix: what ``table`` is told.
+    table: Mapping[str, Any] = {}
+    #: Directories of users' outputters.
+    outputter_dirs: tuple[str, ...] = ()
+    #: What users' outputters see as ``__opts__``.
+    opts: Mapping[str, Any] = {}
+
+
+def color_wanted(
+    *, force: bool, never: bool, configured: bool | str | None, is_terminal: bool, env: Mapping[str, str]
+) -> bool | str:
+    """``--force-color`` wins over ``--no-color``, that over the option ``color`` (a name: everything in that colour).
+
+    Else colour is for terminals, unless NO_COLOR (https://no-color.org) says no.
+    """
+    if force or never:
+        return force
+    if configured is not None:
+        return configured
+    return is_terminal and not env.get("NO_COLOR")

@@ -1,0 +1,113 @@
+"""Outputters without colour: json, ndjson, yaml, txt, raw, pprint, newline_values_only and quiet."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Mapping
+from pprint import pformat
+from typing import Any
+
+import yaml
+
+from saltern.kit.command.output.options import OutputOptions
+from saltern.kit.command.output.plain_copy import plain_copy
+
+#: C speed where libyaml is there; both write the same text.
+_SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_SafeDumper):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
+    """Safe YAML; what YAML has no word for is NULL, as in Salt."""
+
+
+_Dumper.add_representer(OrderedDict, lambda dumper, data: dumper.represent_dict(list(data.items())))
+_Dumper.add_representer(defaultdict, _Dumper.represent_dict)
+_Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"))
+
+
+def to_json(data: Any, options: OutputOptions) -> str:
+    """Unicode as it is, four spaces; a negative indent is one line. Values unknown to JSON are shown as Python shows them."""
+    indent = 4 if options.indent is None else options.indent
+    try:
+        return _json(data, indent, sort=options.sort_names)
+    except TypeError:
+        # Names that JSON has no words for, or that do not sort. Salt says {} here.
+        return _json(_with_text_names(data), indent, sort=options.sort_names)
+
+
+def to_ndjson(data: Any, options: OutputOptions) -> str:
+    """A line of JSON for each minion, ``{MINION: RETURN}``: for programs that read returns as they come in."""
+    if not isinstance(data, Mapping):
+        return to_json(data, options._replace(indent=-1))
+    return "\n".join(to_json({name: value}, options._replace(indent=-1)) for name, value in data.items())
+
+
+def _json(data: Any, indent: int, *, sort: bool) -> str:
+    return json.dumps(data, default=repr, ensure_ascii=False, indent=None if indent < 0 else indent, sort_keys=sort)
+
+
+def _with_text_names(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {_as_name(name): _with_text_names(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_with_text_names(item) for item in data]
+    return data
+
+
+def _as_name(name: Any) -> str:
+    if isinstance(name, bytes):
+        return name.decode(errors="backslashreplace")
+    # As JSON spells them where they are names: true, null, 1.5.
+    return json.dumps(name) if name is None or isinstance(name, bool | int | float) else str(name)
+
+
+def to_yaml(data: Any, options: OutputOptions) -> str:
+    """Block style, names sorted; a negative indent is flow style."""
+    flow = options.indent is not None and options.indent < 0
+    indent = 0 if flow else options.indent
+    text: str = yaml.dump(plain_copy(data), Dumper=_Dumper, allow_unicode=True, default_flow_style=flow, indent=indent)
+    return text
+
+
+def to_txt(data: Any, options: OutputOptions) -> str:
+    """``minion: line`` for each line of text; other values on one line."""
+    if isinstance(data, Mapping):
+        return "\n".join(f"{name}: {line}" for name, value in data.items() for line in _lines(plain_copy(value)))
+    return data if isinstance(data, str) else pformat(plain_copy(data))
+
+
+def to_raw(data: Any, options: OutputOptions) -> str:
+    """As Python shows the value, on one line."""
+    return str(plain_copy(data))
+
+
+def to_pprint(data: Any, options: OutputOptions) -> str:
+    """As Python shows the value, wrapped."""
+    if options.indent is not None and options.indent >= 0:
+        return pformat(plain_copy(data), indent=options.indent)
+    return pformat(plain_copy(data))
+
+
+def to_newline_values_only(data: Any, options: OutputOptions) -> str:
+    """Values without names, one a line: for shell loops."""
+    return "\n".join(_values(data))
+
+
+def to_nothing(data: Any, options: OutputOptions) -> str:
+    """``quiet``: the exit code tells."""
+    return ""
+
+
+def _lines(value: Any) -> list[Any]:
+    return value.splitlines() if isinstance(value, str | bytes) else [value]
+
+
+def _values(data: Any) -> Iterator[str]:
+    if isinstance(data, Mapping):
+        data = list(data.values())
+    if isinstance(data, list | tuple):
+        for item in data:
+            yield from _values(item)
+    else:
+        yield str(data)

@@ -1,0 +1,94 @@
+"""One state of a run in ``highstate``: the block of ``full``, or the line of ``terse``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from saltern.kit.command.output.options import OutputOptions
+
+#: Column at which a state's values start: further lines of comments and changes are indented so far.
+VALUE_COLUMN = 14
+
+_MARGIN = " " * VALUE_COLUMN
+
+
+def is_terse(result: bool | None, changed: bool, options: OutputOptions) -> bool | None:
+    """Whether such a state gets one line; None: nothing of it is shown."""
+    mode = options.state_output.lower()
+    if mode.startswith("filter"):
+        if str(result) in options.state_output_terse:
+            return True
+        return None if str(result) in options.state_output_exclude else False
+    for name, terse in _TERSE_WHEN.items():
+        if mode.startswith(name):
+            return terse(result, changed)
+    return False
+
+
+#: ``state_output`` -> which states get one line.
+_TERSE_WHEN: Mapping[str, Callable[[bool | None, bool], bool]] = {
+    "terse": lambda _result, _changed: True,
+    "mixed": lambda result, _changed: result is not False,
+    "changes": lambda result, changed: bool(result) and not changed,
+}
+
+
+def terse(names: list[str], state: Mapping[str, Any], color: str, options: OutputOptions) -> str:
+    """One line, in the shape that ``state_tabular`` asks for.
+
+    A format of the user's has these fields: {0} colour, {1} name, {2} state, {3} function, {4} outcome, {5} end of colour,
+    {6} all that the state returned. Raises what ``str.format`` raises.
+    """
+    colors = options.colors
+    result = state["result"]
+    outcome = "Changed" if state["changes"] else "Clean"
+    if result is False or result is None:
+        outcome = "Failed" if result is False else "Differs"
+    tabular = options.state_tabular
+    if isinstance(tabular, str):
+        return tabular.format(color, names[2], names[0], names[-1], outcome, colors.endc, state)
+    warnings = ""
+    if "warnings" in state:
+        warnings = f"{colors.light_red}Warnings:\n{chr(10).join(state['warnings'])}{colors.endc}"
+    timed = options.state_output_profile and "start_time" in state
+    if tabular:
+        times = f"{state['start_time']} [{state['duration']!s:>7} ms] " if timed else ""
+        line = f"{color}{times}{names[0]:>10}.{names[-1]:<10} {outcome:7}   Name: {names[2]}{colors.endc}"
+        return f"{warnings}\n{line}" if warnings else line
+    times = f" - Started: {state['start_time']} - Duration: {state['duration']} ms" if timed else ""
+    function = f"{names[0]}.{names[-1]}"
+    return f"{warnings} {color} Name: {names[2]} - Function: {function} - Result: {outcome}{times}{colors.endc}"
+
+
+def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, options: OutputOptions) -> list[str]:
+    """The block of a state; ``changes`` is the text after ``Changes:``."""
+    colors = options.colors
+    end = colors.endc
+    lines = [
+        f"{color}----------{end}",
+        f"    {color}      ID: {names[1]}{end}",
+        f"    {color}Function: {names[0]}.{names[3]}{end}",
+    ]
+    if names[1] != names[2]:
+        lines.append(f"    {color}    Name: {names[2]}{end}")
+    lines.append(f"    {color}  Result: {state['result']}{end}")
+    lines.append(f"    {color} Comment: {_comment(state)}{end}")
+    if options.state_output_profile and "start_time" in state:
+        duration = state.get("duration", "")
+        lines.append(f"    {color} Started: {state['start_time']}{end}")
+        lines.append(f"    {color}Duration: {duration if duration == '' else f'{duration} ms'}{end}")
+    lines.append(f"{color}     Changes:   {changes}{end}")
+    if "warnings" in state:
+        text = textwrap.fill("\n".join(state["warnings"]), 80, initial_indent=_MARGIN, subsequent_indent=_MARGIN)
+        lines.append(f"   {colors.light_red} Warnings: {text.lstrip()}{end}")
+    return lines
+
+
+def _comment(state: Mapping[str, Any]) -> str:
+    comment = str(state["comment"]).strip().replace("\n", f"\n{_MARGIN}")
+    data = state.get("data", [])
+    if isinstance(data, Mapping):
+        return comment + "".join(f"\n\t\t{name}: {value}" for name, value in data.items())
+    return " ".join([comment, *map(str, data if isinstance(data, list) else [data])])

@@ -1,0 +1,53 @@
+"""Configuration of a master: its options, read from its files. What minions read is in minion_options."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config.master_options import (ClientOptions, MasterOptions)
+from saltern.kit.config.reading import (ENV_PREFIX, ConfigError, as_opts, check_option, conf_file, config_directory, gpg_keys, read_options, shown)
+from saltern.kit.config.state_options import StateOptions
+
+__all__ = [
+    "ENV_PREFIX",
+    "ClientOptions",
+    "ConfigError",
+    "MasterOptions",
+    "StateOptions",
+    "as_opts",
+    "check_master_option",
+    "config_directory",
+    "key_directory",
+    "load_client",
+    "load_master",
+    "shown",
+]
+
+
+def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
+    """Options for a master role or a command, with ``gpg_keydir`` and ``conf_file`` filled in. Raises ConfigError."""
+    options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
+    places: dict[str, Any] = {
+        "gpg_keydir": gpg_keys(options, config_dir, env),
+        "conf_file": conf_file(options, "master", config_dir, env),
+    }
+    return dataclasses.replace(options, **places)
+
+
+def check_master_option(name: str, value: Any) -> None:
+    """Whether a master's file may say this. Raises ConfigError: there is no such option, or it is of another type."""
+    check_option(MasterOptions, name, value)
+
+
+def load_client(config_dir: str | None = None) -> ClientOptions:
+    """Options for the operator's commands; the same file as the master's. Raises ConfigError."""
+    return load_master(config_dir)
+
+
+def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
+    """Where the keys of a role are (see ``saltern keygen``)."""
+    return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role

@@ -1,0 +1,68 @@
+"""The option ``reactor``: tag globs and their files, for the reactor that reacts and for workers that keep what it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltwire import tags
+
+#: Tags of jobs and returns, that a job cache of the site's own is made of.
+JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
+
+#: Of jobs alone.
+LOAD_TAGS = JOB_TAGS[:1]
+
+#: Values of ``master_job_cache`` and ``ext_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
+REDIS = ("local_cache", "redis", "")
+
+#: Tag glob -> files, in the order in which they were configured; a glob may come twice.
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+def rows_of(option: Any) -> Rows:
+    """The rows of the option ``reactor``: a list of them, or the path of a YAML file that holds one. Raises ConfigError."""
+    where = "reactor"
+    if isinstance(option, str):
+        where = option
+        try:
+            option = yaml.safe_load(Path(option).read_bytes())
+        except OSError as error:
+            raise ConfigError(f"reactor: {where} cannot be read: {error.strerror}") from error
+        except (yaml.YAMLError, ValueError) as error:
+            raise ConfigError(f"reactor: {where} is not valid YAML: {error}") from error
+    rows = [] if option is None else option
+    if not isinstance(rows, list):
+        raise ConfigError(f"{where}: must be a list of `tag glob: files`, not a {type(rows).__name__}")
+    for row in rows:
+        if not isinstance(row, Mapping) or not all(
+            isinstance(tag, str) and is_files(files) for tag, files in row.items()
+        ):
+            raise ConfigError(f"{where}: {row!r} is no `tag glob: file or list of files`")
+    return [dict(row) for row in rows]
+
+
+def is_files(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value))
+
+
+def has_own_cache(options: MasterOptions) -> bool:
+    """Whether jobs go to a returner of the site's, too."""
+    return options.master_job_cache not in REDIS
+
+
+def has_ext_cache(options: MasterOptions) -> bool:
+    """Whether minions send their returns to a returner of the site's, which is to know the jobs, too."""
+    return options.ext_job_cache not in REDIS
+
+
+def wanted_tags(options: MasterOptions) -> list[str]:
+    """Tag globs of all events that are to be kept, as far as this configuration says. Raises ConfigError."""
+    reactor = [glob for row in rows_of(options.reactor) for glob in row]
+    returned = (options.event_return_whitelist or ["*"]) if options.event_return else []
+    cached = JOB_TAGS if has_own_cache(options) else LOAD_TAGS if has_ext_cache(options) else ()
+    return sorted({*options.events_kept, *reactor, *returned, *cached, tags.REACTOR_ORDERS + "*"})

@@ -1,0 +1,243 @@
+"""How options are read: typed, frozen, parsed once.
+
+The field is the documentation: ``metadata["doc"]`` feeds docs/config.md and error messages. Names are Salt's where
+Salt has the option. A value comes from, later wins: the default, ``<config dir>/master`` (or ``minion``), ``<file>.d/*.conf`` in
+name order, the environment (``SALTERN_<OPTION>``, a YAML value; ``SALTERN_<OPTION>_FILE``, a file that holds one: how secrets
+come in). The configuration directory is ``--config-dir``, else
+``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from saltern.kit.config.state_options import StateOptions
+from statecore.deferred import loaded
+from statecore.nearest import close_matches
+
+#: C speed where libyaml is there; the pure loader reads the same language.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+DEFAULT_CONFIG_DIR = "/etc/salt"
+ENV_PREFIX = "SALTERN_"
+
+#: Ends a variable that names a file with the value. Options whose own name ends so (``output_file``) come first.
+_FILE = "_file"
+
+#: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
+#: in Salt: one of them is what was saved of the whole.
+_JOINED = ("beacons", "schedule")
+
+#: Starts Salt's names for what is ``out_table`` here.
+_TABLE = "out.table."
+
+#: What is known of options of stock minions; looked at where one is named.
+_STOCK = "saltern.kit.config.stock_minion_options"
+
+Options = TypeVar("Options", bound=StateOptions)
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used. str() says file and line (or variable), option, why, and the nearest valid name."""
+
+
+def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:
+    """The directory that options are read from."""
+    return Path(config_dir or (os.environ if env is None else env).get("SALT_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
+
+
+def gpg_keys(options: StateOptions, config_dir: str | None, env: Mapping[str, str] | None) -> str:
+    """Where the keys of the renderer gpg are."""
+    return options.gpg_keydir or str(config_directory(config_dir, env) / "gpgkeys")
+
+
+def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env: Mapping[str, str] | None) -> str:
+    """The path of the main file, whether or not it is there."""
+    return options.conf_file or str(config_directory(config_dir, env) / file_name)
+
+
+def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
+    """Whether a file of this kind of options may say this. Raises ConfigError: no such option, or it is of another type."""
+    for known, meant in _with_settings(_with_table({name: value})).items():
+        names = {item.name for item in dataclasses.fields(kind)}
+        _checked(known, meant, typing.get_type_hints(kind), names, partial(str, name))
+
+
+def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
+    """Options by name, as statecore and templates see them, with ``config_dir`` and ``__role``, which users' modules ask for."""
+    fields = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
+    place = {
+        "config_dir": options.conf_file.rpartition("/")[0],
+        "__role": "minion" if "host_root" in fields else "master",
+    }
+    return {**options.module_settings, **fields, **place, **more}
+
+
+def shown(options: StateOptions) -> dict[str, Any]:
+    """Options by name for people and job caches to see: without who signs in at the store, and how."""
+    opts = as_opts(options)
+    if "redis_url" not in opts:
+        return opts
+    return {**opts, "redis_url": re.sub(r"//[^/?]*@", "//", opts["redis_url"]).partition("?")[0]}
+
+
+def read_options(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
+    """Options of a kind from its files and variables. Raises ConfigError."""
+    hints = typing.get_type_hints(kind)
+    names = {item.name for item in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    directory = config_directory(config_dir, env)
+    joined: dict[str, Any] = {}
+    for path in _config_files(directory, file_name):
+        for name, value in _read_file(path).items():
+            checked = _checked(name, value, hints, names, partial(_place, path, name))
+            if name in _JOINED and path.parent != directory:
+                checked = {**joined.get(name, {}), **checked}
+                joined[name] = checked
+            # Each file may say some of them.
+            values[name] = {**values.get(name, {}), **checked} if name == "module_settings" else checked
+    for variable, text in env.items():
+        name = variable.removeprefix(ENV_PREFIX).lower()
+        if variable.startswith(ENV_PREFIX) and name not in names and name.removesuffix(_FILE) in names:
+            name, text = name.removesuffix(_FILE), _text_of(variable, text)
+        # Variables for the other kind of process (a lab sources one file for all) are none of ours.
+        if variable.startswith(ENV_PREFIX) and name in names:
+            values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
+    return kind(**values)
+
+
+def _text_of(variable: str, path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except OSError as error:
+        raise ConfigError(
+            f"{variable}: {path}: {error.strerror}; mount the secret there, or unset {variable}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{variable}: {path}: not UTF-8") from error
+
+
+def _config_files(directory: Path, file_name: str) -> Iterator[Path]:
+    main, more = directory / file_name, directory / f"{file_name}.d"
+    try:
+        found = [main] if main.is_file() else []
+        found += sorted(path for path in more.iterdir() if path.suffix == ".conf")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    yield from found
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.load(path.read_bytes(), Loader=_LOADER)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        # A ValueError is a date that is none.
+        raise ConfigError(f"{path}: not valid YAML: {_one_line(error)}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
+    return _with_settings(_with_table(data))
+
+
+def _one_line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    problem = getattr(error, "problem", None) or getattr(error, "context", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+
+
+def _with_table(values: dict[str, Any]) -> dict[str, Any]:
+    """Salt's spelling of the options of one outputter, ``out.table.NAME``, as the one option that they are here."""
+    dotted = {name: value for name, value in values.items() if str(name).startswith(_TABLE)}
+    if not dotted:
+        return values
+    rest = {name: value for name, value in values.items() if name not in dotted}
+    table = rest.get("out_table")
+    named = {name.removeprefix(_TABLE): value for name, value in dotted.items()}
+    return rest | {"out_table": {**(table if isinstance(table, dict) else {}), **named}}
+
+
+def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """Names with a dot are settings of modules, which only the modules know; ``return`` is no name for a field in Python."""
+    dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
+    rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
+    if not dotted:
+        return rest
+    settings = rest.get("module_settings")
+    return rest | {"module_settings": {**(settings if isinstance(settings, dict) else {}), **dotted}}
+
+
+def _place(path: Path, name: str) -> str:
+    """``file, line 3`` of an option. Looked up only when there is something to say about it."""
+    root = yaml.compose(path.read_bytes(), Loader=_LOADER)
+    lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
+    return f"{path}, line {lines[-1]}" if lines else str(path)
+
+
+def _from_env(variable: str, text: str, hint: Any) -> Any:
+    if hint is str:
+        return text
+    if str in typing.get_args(hint) and type(None) in typing.get_args(hint):
+        return text or None
+    try:
+        return yaml.load(text, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{variable}: not valid YAML: {_one_line(error)}") from error
+
+
+def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
+    if name not in names:
+        # A minion's alone: what a master's mean is told by `saltern import`.
+        if "host_root" in names and (advice := loaded(_STOCK, "said_of")(str(name))):
+            raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
+        near = close_matches(str(name), names, n=1)
+        raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
+    hint = hints[name]
+    if not _fits(value, hint):
+        raise ConfigError(f"{where()}: option '{name}' must be {_named(hint)}, not {value!r}")
+    return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    if hint is Any:
+        return True
+    if origin in (types.UnionType, typing.Union):
+        return any(_fits(value, arm) for arm in typing.get_args(hint))
+    if origin is list:
+        (item,) = typing.get_args(hint)
+        return isinstance(value, list) and all(_fits(entry, item) for entry in value)
+    if origin is dict:
+        key, item = typing.get_args(hint)
+        return isinstance(value, dict) and all(_fits(k, key) and _fits(v, item) for k, v in value.items())
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _named(hint: Any) -> str:
+    plain = {int: "a whole number", str: "text", bool: "true or false", type(None): "empty", Any: "anything"}
+    if hint in plain:
+        return plain[hint]
+    arms = [_named(arm) for arm in typing.get_args(hint)]
+    if typing.get_origin(hint) is list:
+        return f"a list (of {arms[0]})"
+    if typing.get_origin(hint) is dict:
+        return f"a map ({arms[0]}: {arms[1]})"
+    return " or ".join(arms)

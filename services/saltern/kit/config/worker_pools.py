@@ -1,0 +1,125 @@
+"""Pools of workers: which commands each takes. The options are Salt's (``worker_pools``, ``worker_pools_enabled``).
+
+Source: Salt's config/worker_pools.py, whose rules these are; all that breaks them is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from statecore.nearest import close_matches
+
+#: The name of the pool where there is but one.
+ONLY = "default"
+
+#: Stands for all commands that no pool names.
+REST = "*"
+
+_SETTINGS = ("worker_count", "commands")
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The pools of a master."""
+
+    #: Pool -> its part of the workers; in the order of the configuration.
+    workers: Mapping[str, int]
+    #: Command -> pool, of those that are named.
+    named: Mapping[str, str]
+    #: The pool of all others.
+    rest: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All pools."""
+        return tuple(self.workers)
+
+    @property
+    def several(self) -> bool:
+        """Whether it matters which command a request holds."""
+        return len(self.workers) > 1
+
+    def of(self, cmd: str) -> str:
+        """The pool of a command."""
+        return self.named.get(cmd, self.rest)
+
+
+ONE_POOL = Pools({ONLY: 1}, {}, ONLY)
+
+
+def read_pools(options: MasterOptions) -> Pools:
+    """The pools that the options say. Raises ConfigError with everything that is wrong with them."""
+    given = options.worker_pools
+    if not options.worker_pools_enabled or not given:
+        return ONE_POOL
+    wrong = [f"  {line}" for line in _wrong(given)]
+    if wrong:
+        raise ConfigError("\n".join(["worker_pools:", *wrong]))
+    named = {cmd: pool for pool, row in given.items() for cmd in row["commands"]}
+    return Pools({pool: row["worker_count"] for pool, row in given.items()}, named, named[REST])
+
+
+def own_pool(options: MasterOptions, pools: Pools) -> str:
+    """The pool that this worker was given, empty where none was. Raises ConfigError where there is no such pool."""
+    name = options.worker_pool
+    if name and name not in pools.workers:
+        near = close_matches(name, pools.names, n=1)
+        nearest = f"; the nearest is '{near[0]}'" if near else ""
+        raise ConfigError(f"worker_pool: worker_pools has no pool '{name}', but {', '.join(pools.names)}{nearest}")
+    return name
+
+
+def unknown_commands(pools: Pools, known: frozenset[str]) -> list[str]:
+    """Of the commands that pools name those that are none, each as a sentence."""
+    told = []
+    for cmd, pool in pools.named.items():
+        if cmd != REST and cmd not in known:
+            near = close_matches(cmd, sorted(known), n=1)
+            told.append(
+                f"pool '{pool}': there is no command '{cmd}'" + (f"; the nearest is '{near[0]}'" if near else "")
+            )
+    return told
+
+
+def _wrong(given: Mapping[Any, Any]) -> Iterator[str]:
+    taken: dict[str, str] = {}
+    for pool, row in given.items():
+        if why := _wrong_name(pool):
+            yield why
+        elif not isinstance(row, dict):
+            yield f"pool '{pool}' must be a map of {' and '.join(_SETTINGS)}, not {row!r}"
+        else:
+            yield from _wrong_row(pool, row, taken)
+    if REST not in taken:
+        yield f"no pool has the command '{REST}': one must take what no other names"
+
+
+def _wrong_name(pool: Any) -> str:
+    if not isinstance(pool, str) or not pool:
+        return f"a pool's name is text, not {pool!r}"
+    # As in Salt, where names of pools are parts of paths.
+    barred = any(mark in pool for mark in ("/", "\\", "\0")) or pool == ".."
+    return f"the pool's name {pool!r} must be no path" if barred else ""
+
+
+def _wrong_row(pool: str, row: Mapping[Any, Any], taken: dict[str, str]) -> Iterator[str]:
+    for setting in row.keys() - set(_SETTINGS):
+        near = close_matches(str(setting), _SETTINGS, n=1)
+        yield f"pool '{pool}': unknown setting '{setting}'" + (f"; the nearest is '{near[0]}'" if near else "")
+    count = row.get("worker_count")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        yield f"pool '{pool}': worker_count must be a whole number from 1 up, not {count!r}"
+    commands = row.get("commands")
+    if not isinstance(commands, list) or not commands:
+        yield f"pool '{pool}': commands must be a list with at least one command, not {commands!r}"
+        return
+    for cmd in commands:
+        if not isinstance(cmd, str):
+            yield f"pool '{pool}': a command is text, not {cmd!r}"
+        elif cmd in taken:
+            yield f"the command '{cmd}' is in the pools '{taken[cmd]}' and '{pool}'; it must be in one"
+        else:
+            taken[cmd] = pool

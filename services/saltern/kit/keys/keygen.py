@@ -1,0 +1,230 @@
+"""``saltern keygen``: makes the keys of all roles, once; what is there already is kept.
+
+``DIR/<role>/`` holds what that role needs and nothing else: ``curve.secret`` and ``known/`` for the internal links, and for
+the roles that speak to minions ``master.pem``, ``master.pub`` and ``master.secret``. Each directory is handed to its role as
+a secret (a volume, a Kubernetes Secret); only the operator's machine keeps the whole of DIR. ``--secrets`` prints the
+directories as Kubernetes Secrets; ``--in-cluster``, in a pod, makes these Secrets and no directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import zmq
+
+from saltern.kit.keys import (secrets, kubernetes)
+from saltern.kit.trees import whole_files
+from saltern.kit.config.master import ConfigError
+from saltern.kit.links.sockets import (LINKS, NAMES, OPERATOR)
+from saltern.kit.keys.master_keys import SECRET_BYTES
+from saltwire.errors import OwnFault
+from saltwire.keys import PrivateKey
+
+#: Roles that prove the master to minions, or read their secrets.
+_SPEAK_TO_MINIONS = ("publisher", "mworker")
+
+#: Bits of the master's key: what a public key may have to be understood.
+_SMALLEST, _LARGEST = 1024, 16384
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0; 1 when the directory cannot be written."""
+    parser = argparse.ArgumentParser(
+        prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="DIR", help="directory that the keys are put into")
+    where.add_argument("--in-cluster", action="store_true", help="make Secrets of this pod's namespace, by its token")
+    parser.add_argument("--keysize", type=_keysize, default=2048, help="bits of the master's key (default 2048)")
+    parser.add_argument("--owner", type=_owner, default=None, metavar="UID:GID", help="numeric owner of the key files")
+    parser.add_argument(
+        "--operator",
+        action="append",
+        type=_operator,
+        default=[],
+        metavar="NAME",
+        help="a key for an operator, in DIR/NAME, who may do what publisher_acl says; the reqserver and\n"
+        "eventpublisher know it a second after they have the new DIR/<role>/known",
+    )
+    parser.add_argument(
+        "--secrets", action="store_true", help="print DIR as Secrets, for `kubectl apply -f -` or for sealing"
+    )
+    parser.add_argument("--namespace", default="saltern", help="of the printed Secrets (default saltern)")
+    parser.add_argument(
+        "--redis-host",
+        default="",
+        metavar="HOST",
+        help="make a password for the Redis at HOST too: the Secret saltern-redis",
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.operator and arguments.in_cluster:
+        parser.error("--operator goes with --out: an operator's key belongs to no pod")
+    if arguments.redis_host and not (arguments.secrets or arguments.in_cluster):
+        parser.error("--redis-host goes with --secrets or --in-cluster")
+    try:
+        if arguments.in_cluster:
+            make = partial(make_keys, keysize=arguments.keysize)
+            done = secrets.into_cluster(kubernetes.Cluster.of_this_pod(), make, arguments.redis_host)
+            sys.stdout.write("".join(f"{line}\n" for line in done) or "all secrets are there already\n")
+            return 0
+        made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner, operators=arguments.operator)
+        if arguments.secrets:
+            sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
+            return 0
+    except kubernetes.ClusterError as error:
+        sys.stderr.write(f"saltern keygen: {error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"saltern keygen: {error.filename}: {error.strerror}\n")
+        return 1
+    except ConfigError as error:
+        sys.stderr.write(f"saltern keygen: {error}\n")
+        return 1
+    sys.stdout.write("".join(f"made {path}\n" for path in made) or f"all keys are in {arguments.out} already\n")
+    return 0
+
+
+def _printed(directory: Path, namespace: str, redis_host: str) -> str:
+    """A list of Secrets, in JSON, which is YAML as well."""
+    content = secrets.of_directory(directory)
+    if redis_host:
+        content[secrets.REDIS] = secrets.of_redis(redis_host)
+    items = [secrets.manifest(name, data, namespace) for name, data in content.items()]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1) + "\n"
+
+
+class _Files:
+    """What is made: readable by its owner alone from the first byte on, and never there in part, as what is there is kept."""
+
+    def __init__(self) -> None:
+        self.made: list[Path] = []
+
+    def put(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        whole_files.put(path, content, 0o600)
+        self.made.append(path)
+
+    def create(self, path: Path, content: bytes) -> None:
+        """Unless somebody else, who makes the same keys at this moment, was the first."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if whole_files.create(path, content, 0o600):
+            self.made.append(path)
+
+
+def make_keys(
+    directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
+) -> list[Path]:
+    """Makes what is missing below ``directory``; returns what was made. Raises OSError, ConfigError (a key that is none).
+
+    ``operators``: names of people who get a key of their own.
+    """
+    files = _Files()
+    publics = _curve_keys(directory, files)
+    for name in operators:
+        _operator_keys(directory, name, publics, files)
+    _master_keys(directory, keysize, files)
+    if owner is not None:
+        for path in (directory, *directory.rglob("*")):
+            os.chown(path, *owner)
+    return files.made
+
+
+def _curve_keys(directory: Path, files: _Files) -> dict[str, bytes]:
+    publics = {name: _own_key(directory, name, files) for name in NAMES}
+    for name in NAMES:
+        for other, public in publics.items():
+            _make_known(directory, name, other, public, files)
+    return publics
+
+
+def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], files: _Files) -> None:
+    """An operator knows the servers of the links that are open to operators, and these know the operator."""
+    public = _own_key(directory, name, files)
+    for server in sorted({row.server for row in LINKS.values() if row.operators}):
+        _make_known(directory, name, server, publics[server], files)
+        _make_known(directory, server, name, public, files)
+
+
+def _own_key(directory: Path, name: str, files: _Files) -> bytes:
+    """The public key that belongs to a name's secret, which is made where there is none."""
+    secret = directory / name / "curve.secret"
+    if not secret.exists():
+        files.create(secret, zmq.curve_keypair()[1] + b"\n")
+    return _public_of(secret)
+
+
+def _make_known(directory: Path, name: str, other: str, public: bytes, files: _Files) -> None:
+    known = directory / name / "known" / f"{other}.pub"
+    if not known.exists() or known.read_bytes().strip() != public:
+        files.put(known, public + b"\n")
+
+
+def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
+    # Of two that make them at once, the one counts that is the first in the directory of this role.
+    decides = directory / _SPEAK_TO_MINIONS[0]
+    if _held(directory, "master.pem") is None:
+        files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())
+    if _held(directory, "master.secret") is None:
+        files.create(decides / "master.secret", os.urandom(SECRET_BYTES))
+    pem, secret = (_held(directory, name) or decides / name for name in ("master.pem", "master.secret"))
+    contents = {
+        "master.pem": pem.read_bytes(),
+        "master.pub": (_read_pem(pem).public.pem + "\n").encode(),
+        "master.secret": secret.read_bytes(),
+    }
+    for role in _SPEAK_TO_MINIONS:
+        for name, content in contents.items():
+            path = directory / role / name
+            if not path.exists() or path.read_bytes() != content:
+                files.put(path, content)
+
+
+def _operator(text: str) -> str:
+    if not OPERATOR.fullmatch(text) or text in NAMES:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' cannot be an operator: small letters, digits, - and _ (32 at most), and no role ({', '.join(NAMES)})"
+        )
+    return text
+
+
+def _held(directory: Path, name: str) -> Path | None:
+    """The file where one of the roles has it already: a lost directory is filled again from the other one's."""
+    held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
+    if len({path.read_bytes() for path in held}) > 1:
+        raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")
+    return held[0] if held else None
+
+
+def _public_of(secret: Path) -> bytes:
+    try:
+        return zmq.curve_public(secret.read_bytes().strip())
+    except (ValueError, zmq.ZMQError) as error:
+        raise ConfigError(f"{secret}: not a CurveZMQ key: {error}; remove it to have a new one made") from error
+
+
+def _read_pem(path: Path) -> PrivateKey:
+    try:
+        return PrivateKey.from_pem(path.read_bytes())
+    except OwnFault as error:
+        raise ConfigError(f"{path}: {error}; put the master's key back, minions know the master by it") from error
+
+
+def _keysize(text: str) -> int:
+    bits = int(text)
+    if not _SMALLEST <= bits <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"must be {_SMALLEST} to {_LARGEST} bits, not {bits}")
+    return bits
+
+
+def _owner(text: str) -> tuple[int, int]:
+    user, _, group = text.partition(":")
+    try:
+        return int(user), int(group or user)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be UID:GID in numbers, not '{text}'") from error

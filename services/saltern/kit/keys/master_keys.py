@@ -1,0 +1,65 @@
+"""The master's own key pair and secret, as ``saltern keygen`` lays them into the directories of the roles that need them."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltwire.errors import OwnFault
+from saltwire.keys import SIG_ALGOS, PrivateKey
+
+#: Bytes of ``master.secret``: as strong as the keys that are derived from it.
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class MasterKeys:
+    """What proves the master to minions, and what session and publication keys are derived from."""
+
+    private: PrivateKey
+    secret: bytes
+    #: Algorithm -> the signature of the master's public key in base64, for minions that verify it so (protocol section 4.4);
+    #: empty: there is none.
+    signatures: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load_for(cls, directory: Path, options: MasterOptions) -> MasterKeys:
+        """``load``, and what ``master_sign_pubkey`` asks for."""
+        keys = cls.load(directory)
+        if not options.master_sign_pubkey:
+            return keys
+        signed, path = options.master_use_pubkey_signature, directory / f"{options.master_sign_key_name}.pem"
+        if signed:
+            path = directory / options.master_pubkey_signature
+        try:
+            content = path.read_bytes()
+            if signed:
+                return replace(keys, signatures=dict.fromkeys(SIG_ALGOS, content.decode("ascii").strip() + "\n"))
+            signer, pem = PrivateKey.from_pem(content), keys.private.public.pem.encode()
+            made = {algo: binascii.b2a_base64(signer.sign(pem, algo)).decode("ascii") for algo in SIG_ALGOS}
+            return replace(keys, signatures=made)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {error.strerror}; master_sign_pubkey needs it (`salt-key --gen-signature --auto-create`)"
+            ) from error
+        except (OwnFault, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: {error}") from error
+
+    @classmethod
+    def load(cls, directory: Path) -> MasterKeys:
+        """Reads ``master.pem`` and ``master.secret``. Raises ConfigError that says what is missing and how it is made."""
+        try:
+            private = PrivateKey.from_pem((directory / "master.pem").read_bytes())
+            secret = (directory / "master.secret").read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                f"{error.filename}: {error.strerror}. The master's keys are made by `saltern keygen --out DIR`"
+            ) from error
+        except OwnFault as error:
+            raise ConfigError(f"{directory / 'master.pem'}: {error}") from error
+        if len(secret) != SECRET_BYTES:
+            raise ConfigError(f"{directory / 'master.secret'}: must hold {SECRET_BYTES} bytes, holds {len(secret)}")
+        return cls(private, secret)

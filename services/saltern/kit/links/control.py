@@ -1,0 +1,143 @@
+"""The operator's side of 4507: one request, one answer, over CurveZMQ.
+
+A request is a msgpack map ``{"cmd": ..., ...fields}``; the answer is ``{"ok": value}`` or
+``{"error": {"name": ..., "message": ...}}``. Frames are ``[b"", id, payload]`` both ways; ``id`` binds an answer to its
+request, so a late answer to a request that was given up is not taken for the next one's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import zmq
+
+from saltern.kit.config.master import (ClientOptions, key_directory)
+from saltern.kit.links.sockets import (LinkKeys, connect)
+
+#: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
+CONTROL_PATIENCE = 10.0
+
+#: Seconds after which a request is sent again: a reqserver that was killed forgot it. Commands are idempotent.
+RESEND_AFTER = 5.0
+
+
+class ControlError(Exception):
+    """The master refused. ``name`` is a word to decide on ("AuthorizationError", "TargetError", ...)."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+class ControlTimeout(Exception):
+    """The master did not answer in time."""
+
+    def __init__(self, endpoint: str, seconds: float) -> None:
+        super().__init__(
+            f"no answer from the master at {endpoint} within {seconds:g} s; is the reqserver running, "
+            "and is this client's key among those it knows (saltern keygen)?"
+        )
+        self.endpoint = endpoint
+        self.seconds = seconds
+
+
+class ControlClient:
+    """Asks one thing at a time. Not for use from two threads."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._options, self._keys = options, keys
+        self.endpoint = connect(self._socket, "control", options, keys)
+        self._ids = itertools.count(1)
+
+    def call(self, cmd: str, *, timeout: float | None = None, **fields: Any) -> Any:
+        """The answer's value. Raises ControlError (the master said no) or ControlTimeout. ``timeout`` in seconds, default 30."""
+        seconds = 30.0 if timeout is None else timeout
+        request = b"%d-%d" % (os.getpid(), next(self._ids))
+        payload = _packed({"cmd": cmd, **fields})
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._send([b"", request, payload])
+            answer = self._receive(request, min(left, RESEND_AFTER))
+            if answer is not None:
+                return _value(answer)
+        raise ControlTimeout(self.endpoint, seconds)
+
+    def _send(self, frames: list[bytes]) -> None:
+        """Sends, on a new connection where libzmq has given the old one up: the master turned this client's key away."""
+        try:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            # It knocks again: the key may be known by now. Else nobody answers, and the deadline says what to look at.
+            self._socket.disconnect(self.endpoint)
+            self.endpoint = connect(self._socket, "control", self._options, self._keys)
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+
+    def _receive(self, request: bytes, seconds: float) -> bytes | None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if not self._socket.poll(int(left * 1000) + 1):
+                return None
+            frames = self._socket.recv_multipart()
+            if len(frames) == 3 and frames[1] == request:
+                return frames[2]
+        return None
+
+    def close(self) -> None:
+        """Ends the connection; what is not answered yet is not waited for."""
+        self._socket.close()
+
+
+def connect_control(
+    options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
+) -> ControlClient:
+    """A control connection with the keys of the operator's commands. Raises ConfigError where keys are missing."""
+    keys = LinkKeys.load(key_directory(options, "cli", config_dir))
+    return ControlClient(context or zmq.Context.instance(), options, keys)
+
+
+def ok(value: Any) -> bytes:
+    """An answer that carries a value."""
+    answer: bytes = msgpack.packb({"ok": value}, default=str)
+    return answer
+
+
+def refused(name: str, message: str) -> bytes:
+    """An answer that says no."""
+    answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
+    return answer
+
+
+def _packed(fields: Mapping[str, Any]) -> bytes:
+    try:
+        try:
+            payload: bytes = msgpack.packb(fields)
+        except OverflowError:
+            payload = msgpack.packb(_wide_as_text(fields))
+    except UnicodeEncodeError as error:
+        # An argument of a command line that is not UTF-8.
+        raise ControlError("InvocationError", f"{error.object!r} cannot be sent: it is not UTF-8") from error
+    return payload
+
+
+def _wide_as_text(value: Any) -> Any:
+    """The same with integers that msgpack has no place for as their digits, as minions are sent them."""
+    if isinstance(value, Mapping):
+        return {name: _wide_as_text(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_wide_as_text(each) for each in value]
+    return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
+
+
+def _value(answer: bytes) -> Any:
+    reply = msgpack.unpackb(answer, strict_map_key=False)
+    if "error" in reply:
+        raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))
+    return reply["ok"]

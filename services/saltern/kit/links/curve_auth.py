@@ -1,0 +1,151 @@
+"""Who is admitted to the links that a process serves: the names whose public keys lie in its key directory, as it is now.
+
+Operators come and go (``saltern keygen --operator``) while roles run, so the directory is looked at again: a key that is new
+there admits its owner, and one that is gone, or another's by now, admits nobody any more. libzmq asks only when somebody
+connects; of connections that stand, each message says which key it came by (``name_of``), and ``lost`` says whose went.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import struct
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import zmq
+from zmq.utils import z85
+
+from saltern.kit.links.zap_handler import Admittance
+from saltern.kit.config.master import ConfigError
+from saltern.kit.links.sockets import (LINKS, NAMES, LinkKeys, read_known)
+
+_LOG = logging.getLogger("saltern.links")
+
+#: Pending connections of an internal link; bursts come from `salt` commands, not from minions.
+_BACKLOG = 256
+
+_KEY_BYTES = 32
+
+#: Seconds between two looks at the key directory: less than somebody waits who has just copied a key there.
+LOOK_SECONDS = 1.0
+
+
+class Doorkeeper:
+    """Admits the right names to the links that this process serves. One for a context. Raises ConfigError for a bad key."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        self._told = ""
+        self._lost: set[str] = set()
+        #: Raw public key -> who has it. Replaced as a whole, so that both threads see one state of it.
+        self._users: Mapping[bytes, str] = _users(keys.known)
+        self._seen = _signature(keys.directory)
+        self._admittance = Admittance(context, self._admitted)
+
+    def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
+        """Makes ``socket`` the server of a link; call before bind."""
+        socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
+        socket.setsockopt(zmq.BACKLOG, _BACKLOG)
+
+    def name_of(self, frame: zmq.Frame) -> str:
+        """Who sent this frame: the name of the client's key. Raises PermissionError where that key is known no more."""
+        user = str(frame.get("User-Id"))
+        self._look()
+        name, _, public = user.partition(" ")
+        if self._users.get(z85.decode(public.encode())) != user:
+            raise PermissionError(f"the key of {name} was taken back, or replaced by another one")
+        return name
+
+    def lost(self) -> frozenset[str]:
+        """Names whose key went since the last time this was asked: their connections stand, and are to be ended."""
+        self._look()
+        with self._lock:
+            gone, self._lost = frozenset(self._lost), set()
+        return gone
+
+    def stop(self) -> None:
+        """Ends the thread that admits."""
+        self._admittance.stop()
+
+    def _admitted(self, link: str, key: bytes) -> str:
+        """Who has this key, if the link is for them; else nothing."""
+        # libzmq does not knock a second time where it was turned away: a key that came this moment is looked for at once.
+        self._look(at_once=key not in self._users)
+        user = self._users.get(key, "")
+        name = user.partition(" ")[0]
+        row = LINKS.get(link)
+        return user if row and (name in row.clients or (row.operators and name and name not in NAMES)) else ""
+
+    def _look(self, *, at_once: bool = False) -> None:
+        """Reads the key directory again where it has changed; looks at most once in LOOK_SECONDS, but ``at_once``."""
+        now = time.monotonic()
+        with self._lock:
+            if self._keys.directory is None or (now < self._next_look and not at_once):
+                return
+            self._next_look = now + LOOK_SECONDS
+            seen = _signature(self._keys.directory)
+            # As it was before it was read: what changes meanwhile is seen by the next look.
+            if seen != self._seen and self._read(self._keys.directory):
+                self._seen = seen
+
+    def _read(self, directory: Path) -> bool:
+        """Whether it could be read: a Secret may be seen while its links are being turned."""
+        try:
+            known = read_known(directory)
+        except OSError as error:
+            self._tell(f"{error.filename}: {error.strerror}; who may connect stays as it was")
+            return False
+        if not known:
+            # A volume that is away for a moment takes nobody's key back.
+            self._tell(f"{directory / 'known'}: no public key is there; who may connect stays as it was")
+            return False
+        self._told = ""
+        users: dict[bytes, str] = {}
+        for name, public in known.items():
+            try:
+                users |= _users({name: public})
+            except ConfigError as error:
+                self._tell(f"{directory}: {error}; {name} may not connect")
+        before, after = set(self._users.values()), set(users.values())
+        self._users = MappingProxyType(users)
+        self._lost |= {user.partition(" ")[0] for user in before - after}
+        for user in sorted(before ^ after):
+            _LOG.info("key of %s: %s", user.partition(" ")[0], "known" if user in after else "taken back")
+        return True
+
+    def _tell(self, what: str) -> None:
+        if what != self._told:
+            self._told = what
+            _LOG.warning("%s", what)
+
+
+def _users(known: Mapping[str, bytes]) -> Mapping[bytes, str]:
+    """Raw public key -> ``NAME KEY``: libzmq says it with each message. Raises ConfigError for what is no key."""
+    return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in known.items()}
+
+
+def _raw(name: str, public: bytes) -> bytes:
+    raw = b""
+    with contextlib.suppress(ValueError, KeyError, struct.error):
+        raw = z85.decode(public)
+    if len(raw) != _KEY_BYTES:
+        raise ConfigError(f"the public key of {name}: not a CurveZMQ key; run `saltern keygen` again")
+    return raw
+
+
+def _signature(directory: Path | None) -> tuple[tuple[str, int, int, int], ...]:
+    """What changes when a public key is added, replaced or removed, be it a file or a link of a mounted Secret."""
+    found: list[tuple[str, int, int, int]] = []
+    for path in sorted((*directory.glob("known/*.pub"), *directory.glob("known.*.pub"))) if directory else ():
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append((path.name, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)

@@ -1,0 +1,42 @@
+"""How long each command may be worked on. A worker that takes longer hangs: it ends, and another one is given its request.
+
+Beyond these nobody waits for the answer any more: a stock minion asks again after ``auth_timeout`` (5 s) and
+``request_channel_timeout`` (60 s), three times, and returns go out again after ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+
+#: Command -> seconds. Others have ``request_deadline``.
+DEADLINES: Mapping[str, int] = {
+    # One signature and a few words with Redis, two seconds each while it fails over. Who waits has asked anew after five.
+    "_auth": 20,
+    "ping": 20,
+    # One step in Redis each; the largest return takes a second.
+    "_return": 30,
+    "_minion_event": 30,
+    "_mine": 30,
+    "_serve_file": 30,
+    "_file_hash": 30,
+    # Every file system and repository is listed, perhaps for the first time.
+    "_file_list": 120,
+    "_file_list_emptydirs": 120,
+    "_dir_list": 120,
+    "_symlink_list": 120,
+    # Renders templates and asks external pillars, thirty seconds each (ext_pillar_timeout).
+    "_pillar": 180,
+    "_master_tops": 180,
+    # Administration may fetch repositories and touch every key there is.
+    "wheel": 300,
+}
+
+
+def read_deadlines(options: MasterOptions) -> Mapping[str, int]:
+    """The table with what the options say in its place. Raises ConfigError for what is no time."""
+    for cmd, seconds in {**options.request_deadlines, "request_deadline": options.request_deadline}.items():
+        if seconds < 1:
+            raise ConfigError(f"request_deadlines: {cmd} must be a whole number of seconds from 1 up, not {seconds}")
+    return {**DEADLINES, **options.request_deadlines}

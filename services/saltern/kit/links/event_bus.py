@@ -1,0 +1,185 @@
+"""The event bus as seen from outside the event publisher: who fires (4512) and who listens (4513).
+
+An event is one frame: tag, two newlines, msgpack of the data (protocol section 10.1), so ZeroMQ's prefix subscriptions are
+subscriptions to tags. The bus is a copy for whoever listens; nothing waits for it, and Redis is the truth.
+
+A subscriber knows that its subscriptions are in force when its probe comes back: the event publisher echoes each
+subscription that starts with PROBE, and subscriptions of one connection are processed in order.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Protocol
+
+import msgpack
+import zmq
+
+from saltern.kit.config.master import (ClientOptions, MasterOptions, key_directory)
+from saltern.kit.links.sockets import (LinkKeys, connect)
+
+#: Topic of the echo by which a subscriber learns that it is heard.
+PROBE = b"saltern/probe/"
+
+_SEPARATOR = b"\n\n"
+
+#: Events that a slow listener may fall behind before it loses some (counted in the publisher's metrics, never waited for).
+QUEUED_EVENTS = 10_000
+
+
+def pack(tag: str, data: Mapping[str, Any], *, max_bytes: int = 0) -> bytes:
+    """The frame of an event; stamps it. Above ``max_bytes`` the largest values are replaced by ``VALUE_TRIMMED``, as Salt does."""
+    stamped = {**data, "_stamp": data.get("_stamp") or datetime.now(UTC).isoformat()}
+    body: bytes = msgpack.packb(stamped, default=str)
+    while max_bytes and len(body) > max_bytes:
+        largest = max(stamped, key=lambda name: len(msgpack.packb(stamped[name], default=str)))
+        if stamped[largest] == "VALUE_TRIMMED":
+            break
+        stamped[largest] = "VALUE_TRIMMED"
+        body = msgpack.packb(stamped, default=str)
+    # A tag may come from a minion; a line end in it would end it early, and what follows would be read as the event.
+    return tag.replace("\n", " ").encode() + _SEPARATOR + body
+
+
+def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Tag and data; None for what is no event."""
+    tag, separator, body = frame.partition(_SEPARATOR)
+    if not separator:
+        return None
+    try:
+        data = msgpack.unpackb(body, strict_map_key=False)
+        return (tag.decode(), data) if isinstance(data, dict) else None
+    except (ValueError, TypeError, msgpack.UnpackException):
+        # TypeError: a map whose key is a list.
+        return None
+
+
+class Keeper(Protocol):
+    """Keeps events that somebody wants to read later (``masterstore.events``)."""
+
+    def wants(self, tag: str) -> bool:
+        """Whether somebody does. Raises where that cannot be asked."""
+
+    def keep(self, tag: str, frame: bytes) -> None:
+        """Keeps it if it is wanted. Raises where it cannot."""
+
+    def try_keep(self, tag: str, frame: bytes) -> bool:
+        """The same; False where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An event to be fired once what it tells of has happened."""
+
+    #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
+    #: Raises what the keeper raises.
+    kept: Callable[[], bytes]
+    #: Gives it to the bus, and to nobody else. True when it is on its way.
+    send: Callable[[], bool]
+
+
+class EventSender:
+    """Fires events; never waits for the bus: what it cannot take now is lost to listeners, not to the job cache."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        options: MasterOptions,
+        keys: LinkKeys,
+        keeper: Keeper | None = None,
+    ) -> None:
+        """``keeper``: gets each event, too, for who reads it later."""
+        self._socket = context.socket(zmq.PUSH)
+        self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
+        self._socket.setsockopt(zmq.LINGER, 500)
+        connect(self._socket, "event_pull", options, keys)
+        self._max_bytes = options.max_event_size
+        self._keeper = keeper
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """True when the event is on its way, False when the bus is away and its queue full."""
+        frame = pack(tag, data, max_bytes=self._max_bytes)
+        if self._keeper is not None:
+            self._keeper.try_keep(tag, frame)
+        return self._send(frame)
+
+    def prepare(self, tag: str, data: Mapping[str, Any]) -> Prepared:
+        """An event that its sender keeps itself, where it is to be kept."""
+        frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
+
+        def kept() -> bytes:
+            return frame if keeper is not None and keeper.wants(tag) else b""
+
+        return Prepared(kept, partial(self._send, frame))
+
+    def _send(self, frame: bytes) -> bool:
+        try:
+            self._socket.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Gives what is queued half a second to leave."""
+        self._socket.close()
+
+
+class EventSubscriber:
+    """Listens to events whose tags start with the subscribed prefixes."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
+        self.socket = context.socket(zmq.SUB)
+        self.socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.endpoint = connect(self.socket, "event_pub", options, keys)
+        #: Events that came while an echo was waited for.
+        self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
+
+    def subscribe(self, prefix: str) -> None:
+        """Adds a prefix of tags; the empty one is every event."""
+        self.socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
+
+    def ready(self, timeout: float) -> bool:
+        """Waits until the subscriptions made so far are in force; False when the event publisher does not answer in time."""
+        probe = PROBE + os.urandom(8).hex().encode()
+        self.socket.setsockopt(zmq.SUBSCRIBE, probe)
+        deadline = time.monotonic() + timeout
+        try:
+            while (left := deadline - time.monotonic()) > 0:
+                if self.socket.poll(int(left * 1000) + 1):
+                    frame = self.socket.recv()
+                    if frame == probe:
+                        return True
+                    self._early.append(frame)
+            return False
+        finally:
+            self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
+
+    def next(self, timeout: float) -> tuple[str, dict[str, Any]] | None:
+        """The next event, None after ``timeout`` seconds without one."""
+        deadline = time.monotonic() + timeout
+        while self._early or (left := deadline - time.monotonic()) > 0:
+            if not self._early and not self.socket.poll(int(left * 1000) + 1):
+                return None
+            event = unpack(self._early.popleft() if self._early else self.socket.recv())
+            if event is not None:
+                return event
+        return None
+
+    def close(self) -> None:
+        """Ends the subscription."""
+        self.socket.close()
+
+
+def connect_bus(
+    options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
+) -> EventSubscriber:
+    """A subscriber with the keys of the operator's commands. Raises ConfigError where keys are missing."""
+    keys = LinkKeys.load(key_directory(options, "cli", config_dir))
+    return EventSubscriber(context or zmq.Context.instance(), options, keys)

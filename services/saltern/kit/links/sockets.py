@@ -1,0 +1,152 @@
+"""The links between roles: who binds which port, who may connect, and the CurveZMQ keys that prove it.
+
+Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
+by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85), or
+``known.<name>.pub`` where directories cannot be nested.
+A server (``doorkeeper``) admits the names that its row lists, and nobody else; where the row says so, operators with keys of their
+own, too (``saltern keygen --operator``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+
+from saltern.kit.config.master import (ConfigError, MasterOptions)
+
+#: Names that keys are made for. "cli" is the operator's commands.
+NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
+
+#: Form of the name of an operator with a key of their own: none of NAMES.
+OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+
+#: Stands for ``known/`` in the names of a flat directory.
+FLAT_KNOWN = "known."
+
+
+@dataclass(frozen=True)
+class Link:
+    """One internal port."""
+
+    server: str
+    clients: frozenset[str]
+    port: Callable[[MasterOptions], int]
+    host: Callable[[MasterOptions], str]
+    meaning: str
+    #: Operators with keys of their own may connect, too.
+    operators: bool = False
+
+
+LINKS: Mapping[str, Link] = {
+    "control": Link(
+        "reqserver",
+        frozenset({"cli", "api", "reactor", "mworker", "maintenance"}),
+        lambda options: options.control_port,
+        lambda options: options.reqserver_host,
+        "publish, runner, wheel, jobs, keys",
+        operators=True,
+    ),
+    "workers": Link(
+        "reqserver",
+        frozenset({"mworker"}),
+        lambda options: options.workers_port,
+        lambda options: options.reqserver_host,
+        "requests handed to idle workers, and their answers",
+    ),
+    "event_pull": Link(
+        "eventpublisher",
+        frozenset({"mworker", "maintenance", "reactor", "publisher", "reqserver"}),
+        lambda options: options.event_pull_port,
+        lambda options: options.eventpublisher_host,
+        "events in",
+    ),
+    "event_pub": Link(
+        "eventpublisher",
+        frozenset({"cli", "api", "reactor", "mworker", "maintenance"}),
+        lambda options: options.event_pub_port,
+        lambda options: options.eventpublisher_host,
+        "events out, by prefix of the tag",
+        operators=True,
+    ),
+}
+
+
+def read_known(directory: Path) -> dict[str, bytes]:
+    """Name -> public key (Z85) of everybody that a key directory knows. Raises OSError."""
+    known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
+    # A mounted Kubernetes Secret is flat: its names hold no slash.
+    flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
+    return known | {name.removeprefix(FLAT_KNOWN): public for name, public in flat.items()}
+
+
+@dataclass(frozen=True)
+class LinkKeys:
+    """The CurveZMQ keys of one name."""
+
+    secret: bytes
+    public: bytes
+    known: Mapping[str, bytes]
+    #: Where they were read; None: nowhere, they are looked at no more.
+    directory: Path | None = None
+
+    @classmethod
+    def load(cls, directory: Path) -> LinkKeys:
+        """Reads a key directory. Raises ConfigError that says what is missing and how it is made."""
+        try:
+            secret = (directory / "curve.secret").read_bytes().strip()
+            return cls(secret, zmq.curve_public(secret), read_known(directory), directory)
+        except PermissionError as error:
+            raise ConfigError(
+                f"{error.filename}: {error.strerror} to user {os.geteuid()}. A role's is its user's (`saltern keygen --owner`); "
+                "for an operator `saltern keygen --out DIR --operator NAME` makes DIR/NAME, which option key_dir names"
+            ) from error
+        except OSError as error:
+            raise ConfigError(
+                f"{error.filename}: {error.strerror}. Keys are made by `saltern keygen --out DIR`; "
+                "option key_dir names this role's part of DIR"
+            ) from error
+        except (ValueError, zmq.ZMQError) as error:
+            raise ConfigError(f"{directory / 'curve.secret'}: not a CurveZMQ key: {error}") from error
+
+    def server_key(self, name: str) -> bytes:
+        """The public key that the server must prove to have. Raises ConfigError when it is not known."""
+        if name not in self.known:
+            raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
+        return self.known[name]
+
+
+#: Milliseconds that one attempt to connect may take.
+CONNECT_MS = 3000
+
+
+def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
+    """Connects ``socket`` to a link's server, encrypted; returns the endpoint."""
+    row = LINKS[link]
+    socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
+    socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
+    socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_key(row.server))
+    # A restarted server is found again quickly, and a long absence does not hammer it.
+    socket.setsockopt(zmq.RECONNECT_IVL, 50)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+    # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to.
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
+    # An address that swallows every packet (a node that is lost) is left, and the name looked up anew: the kernel would try it for
+    # two minutes.
+    socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
+    endpoint = f"tcp://{row.host(options)}:{row.port(options)}"
+    socket.connect(endpoint)
+    return endpoint
+
+
+def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
+    """Binds, or raises ConfigError that names the option."""
+    try:
+        socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")
+    except zmq.ZMQError as error:
+        raise ConfigError(f"{option}: cannot listen on {host}:{port}: {error.strerror}") from error

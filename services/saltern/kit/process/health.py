@@ -1,0 +1,133 @@
+"""``/healthz``, ``/readyz`` and ``/metrics`` of a role, on a thread of their own.
+
+``/healthz`` (liveness) asks only whether the role's loop still turns. ``/readyz`` runs the role's checks and says in plain
+words why it is not ready. Neither ever speaks to a minion.
+"""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from saltern.kit.process.exposition import (CONTENT_TYPE, Registry)
+
+#: None when all is well, else one sentence why not.
+Check = Callable[[], str | None]
+
+
+class Health:
+    """What the probes of one role are answered with."""
+
+    def __init__(self, role: str, registry: Registry, *, stall_after: float = 30.0) -> None:
+        """``stall_after``: seconds without a turn of the loop after which the role counts as dead."""
+        self.role = role
+        self.registry = registry
+        self._checks: dict[str, Check] = {}
+        self._stall_after = stall_after
+        self._turned = time.monotonic()
+        #: Whether the loop has turned at all.
+        self.begun = False
+
+    def check(self, name: str, check: Check) -> None:
+        """Adds a condition of readiness."""
+        self._checks[name] = check
+
+    def turn(self) -> None:
+        """Called by the role's loop each time round."""
+        self.begun = True
+        self._turned = time.monotonic()
+
+    def alive(self) -> str | None:
+        """None while the loop turns, else why not."""
+        silent = time.monotonic() - self._turned
+        if silent > self._stall_after:
+            return f"the loop of {self.role} has not turned for {silent:.0f} s"
+        return None
+
+    def unready(self) -> list[str]:
+        """One line for each check that fails."""
+        return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _asked(check))]
+
+    def serve(self, host: str, port: int) -> Callable[[], None]:
+        """Starts to answer on ``host:port``; returns what stops it. Port 0 serves nothing."""
+        if not port:
+            return _nothing
+        server = _Server((host, port), _handler(self))
+        threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+
+        return stop
+
+
+def _asked(check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a probe is answered in any case; a check that fails is a reason
+        return f"{type(error).__name__}: {error}"
+
+
+def _nothing() -> None:
+    return None
+
+
+def _answers(health: Health) -> dict[str, Callable[[], tuple[int, str, bytes]]]:
+    def healthz() -> tuple[int, str, bytes]:
+        why = health.alive()
+        return (503 if why else 200), "text/plain; charset=utf-8", ((why or "ok") + "\n").encode()
+
+    def readyz() -> tuple[int, str, bytes]:
+        reasons = health.unready()
+        return (503 if reasons else 200), "text/plain; charset=utf-8", ("\n".join(reasons or ["ok"]) + "\n").encode()
+
+    def metrics() -> tuple[int, str, bytes]:
+        return 200, CONTENT_TYPE, health.registry.text().encode()
+
+    return {"/healthz": healthz, "/livez": healthz, "/readyz": readyz, "/metrics": metrics}
+
+
+#: Bytes of a line of a request, and lines: a probe sends far less.
+_MOST = 4096
+_MOST_LINES = 64
+
+_REASONS = {200: "OK", 404: "Not Found", 501: "Not Implemented", 503: "Service Unavailable"}
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    """Answers GET and nothing else, and closes: what probes ask needs no more, and http.server takes four megabytes."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who asked has gone: nothing to tell anybody."""
+
+
+def _handler(health: Health) -> type[socketserver.StreamRequestHandler]:
+    answers = _answers(health)
+
+    class Handler(socketserver.StreamRequestHandler):
+        timeout = 5.0
+
+        def handle(self) -> None:
+            verb, path, *_ = [*self.rfile.readline(_MOST).decode("latin-1").split(), "", ""]
+            for _ in range(_MOST_LINES):
+                if self.rfile.readline(_MOST) in (b"\r\n", b"\n", b""):
+                    break
+            answer = answers.get(path.partition("?")[0])
+            if verb != "GET":
+                status, kind, body = 501, "text/plain; charset=utf-8", b"only GET\n"
+            else:
+                status, kind, body = answer() if answer else (404, "text/plain; charset=utf-8", b"not found\n")
+            head = (
+                f"HTTP/1.0 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            self.wfile.write(head.encode("ascii") + body)
+
+    return Handler

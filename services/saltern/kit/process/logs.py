@@ -1,0 +1,83 @@
+"""Logs of a role: one line or one JSON object each, on stderr, with the role, and the jid and minion where one is concerned.
+
+Use ``log.info("...", extra={"jid": jid, "minion": minion_id})``; both fields are searchable in the JSON form.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any
+
+from saltern.kit.config.reading import ConfigError
+
+#: Salt's level names. "quiet" silences everything.
+LEVELS: dict[str, int] = {
+    "quiet": logging.CRITICAL + 10,
+    "critical": logging.CRITICAL,
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": logging.DEBUG,
+    "all": logging.NOTSET,
+    "garbage": logging.NOTSET,
+    "profile": logging.INFO,
+}
+
+#: Fields that a record may carry beside its text.
+CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record: time (RFC 3339, UTC), level, role, message, context fields, exception."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self._role = role
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON."""
+        entry: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "role": self._role,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        entry |= _context(record)
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """``time role level message [jid=.. minion=..]`` for people."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(f"%(asctime)s {role} [%(levelname)-8s] %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line of text, a traceback behind it where there is one."""
+        text = super().format(record)
+        context = " ".join(f"{name}={value}" for name, value in _context(record).items())
+        return f"{text} [{context}]" if context else text
+
+
+def configure(role: str, level: str, form: str) -> None:
+    """Sends the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` text or json; ConfigError for others."""
+    if level not in LEVELS:
+        raise ConfigError(f"log_level must be one of {', '.join(LEVELS)}, not '{level}'")
+    if form not in ("text", "json"):
+        raise ConfigError(f"log_format must be text or json, not '{form}'")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter(role) if form == "json" else TextFormatter(role))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(LEVELS[level])
+
+
+def _context(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in CONTEXT_FIELDS if getattr(record, name, None) is not None}

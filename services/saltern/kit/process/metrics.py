@@ -1,0 +1,173 @@
+"""Every metric of every role, in one place. Salt's names where Salt has the metric; no label holds a minion id or a jid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from saltern.kit.process.exposition import (Counter, Gauge, Histogram, Registry, collector_rows, process_rows)
+from statecore.named_tuple import NamedTuple
+
+#: From one millisecond (a ping) to a minute (the request deadline).
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+#: From a ping to an hour: a highstate of a fleet takes minutes.
+_JOB_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+class Metrics(NamedTuple):
+    """The metrics of one process, with the registry that holds them."""
+
+    registry: Registry
+    requests: Counter
+    request_seconds: Histogram
+    requests_queued: Gauge
+    requests_requeued: Counter
+    requests_refused: Counter
+    requests_handed_back: Counter
+    request_wait_seconds: Histogram
+    workers: Gauge
+    workers_busy: Gauge
+    dropped: Counter
+    jobs_published: Counter
+    returns: Counter
+    auth_attempts: Counter
+    events: Counter
+    subscribers: Gauge
+    reactions: Counter
+    reactor_backlog: Gauge
+    reactor_dead: Gauge
+    events_missed: Gauge
+    aes_rotations: Counter
+    minions: Gauge
+    redis_up: Gauge
+    redis_seconds: Gauge
+    job_seconds: Histogram
+    events_dropped: Counter
+    minions_present: Gauge
+    jobs_bytes: Gauge
+    jobs_evicted: Counter
+    lives_ended: Counter
+    store_faults: Counter
+
+
+#: Roles that serve a metric. What a role has nothing to do with it does not serve: a 0 there would be a lie.
+SERVED_BY: Mapping[str, frozenset[str]] = {
+    "requests": frozenset({"mworker"}),
+    "request_seconds": frozenset({"mworker"}),
+    "requests_queued": frozenset({"reqserver"}),
+    "requests_requeued": frozenset({"reqserver"}),
+    "requests_refused": frozenset({"reqserver"}),
+    "requests_handed_back": frozenset({"reqserver"}),
+    "request_wait_seconds": frozenset({"reqserver"}),
+    "workers": frozenset({"reqserver"}),
+    "workers_busy": frozenset({"reqserver"}),
+    "dropped": frozenset({"reqserver", "eventpublisher"}),
+    "jobs_published": frozenset({"publisher"}),
+    "returns": frozenset({"mworker"}),
+    "auth_attempts": frozenset({"mworker"}),
+    "events": frozenset({"eventpublisher"}),
+    "subscribers": frozenset({"publisher", "eventpublisher"}),
+    "reactions": frozenset({"reactor"}),
+    "reactor_backlog": frozenset({"reactor"}),
+    "reactor_dead": frozenset({"reactor"}),
+    "events_missed": frozenset({"reactor"}),
+    "aes_rotations": frozenset({"mworker", "maintenance"}),
+    "minions": frozenset({"maintenance"}),
+    "jobs_bytes": frozenset({"maintenance"}),
+    "jobs_evicted": frozenset({"maintenance"}),
+    "lives_ended": frozenset({"maintenance"}),
+    "store_faults": frozenset({"mworker", "maintenance"}),
+    "redis_up": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
+    "redis_seconds": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
+    "job_seconds": frozenset({"mworker"}),
+    "events_dropped": frozenset({"eventpublisher"}),
+    "minions_present": frozenset({"maintenance"}),
+}
+
+
+def new_metrics(role: str) -> Metrics:
+    """A fresh set, with the process's own figures (memory, CPU, file descriptors); ``registry`` serves what is the role's."""
+    registry = Registry()
+    registry.add(process_rows)
+    registry.add(collector_rows)
+
+    def served(field: str) -> Registry | None:
+        return registry if role in SERVED_BY[field] else None
+
+    def counter(field: str, name: str, doc: str, *labels: str) -> Counter:
+        return Counter(name, doc, labels, served(field))
+
+    def gauge(field: str, name: str, doc: str, *labels: str) -> Gauge:
+        return Gauge(name, doc, labels, served(field))
+
+    return Metrics(
+        registry=registry,
+        requests=counter(
+            "requests", "salt_master_requests_handled", "Requests answered, by command and outcome", "cmd", "outcome"
+        ),
+        request_seconds=Histogram(
+            "salt_master_request_seconds",
+            "Time in a handler",
+            ("cmd",),
+            bounds=_SECONDS,
+            registry=served("request_seconds"),
+        ),
+        requests_queued=gauge(
+            "requests_queued", "salt_requests_queued", "Requests that wait for a worker, by pool", "pool"
+        ),
+        requests_requeued=counter(
+            "requests_requeued", "salt_requests_requeued", "Requests given to another worker because one died"
+        ),
+        requests_refused=counter(
+            "requests_refused", "salt_requests_refused", "Requests that no worker answered, by reason", "reason"
+        ),
+        requests_handed_back=counter(
+            "requests_handed_back", "salt_requests_handed_back", "Requests that were opened in another pool than theirs"
+        ),
+        request_wait_seconds=Histogram(
+            "salt_request_wait_seconds",
+            "Time until a worker has a request, by pool",
+            ("pool",),
+            bounds=_SECONDS,
+            registry=served("request_wait_seconds"),
+        ),
+        workers=gauge("workers", "salt_workers", "Workers that the reqserver knows, by pool", "pool"),
+        workers_busy=gauge("workers_busy", "salt_workers_busy", "Workers that hold a request, by pool", "pool"),
+        dropped=counter("dropped", "salt_messages_dropped", "Messages that could not be understood, by port", "port"),
+        jobs_published=counter("jobs_published", "salt_jobs_published", "Jobs sent to minions"),
+        returns=counter("returns", "salt_job_returns", "Returns stored, by what became of them", "result"),
+        auth_attempts=counter("auth_attempts", "salt_auth_attempts", "Sign-ins, by answer", "result"),
+        events=counter("events", "salt_events_fired", "Events, by first part of the tag after salt/", "prefix"),
+        subscribers=gauge("subscribers", "salt_subscribers", "Connected subscriptions"),
+        reactions=counter("reactions", "salt_reactions", "Reactions carried out, by outcome", "outcome"),
+        reactor_backlog=gauge(
+            "reactor_backlog", "salt_reactor_backlog", "Events that no reactor is done with, of all reactors together"
+        ),
+        reactor_dead=gauge("reactor_dead", "salt_reactor_dead", "Events that were given up (salt-run reactor.dead)"),
+        events_missed=gauge(
+            "events_missed", "salt_reactor_events_missed", "Events that left the stream before a reactor had them"
+        ),
+        aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
+        minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),
+        jobs_bytes=gauge("jobs_bytes", "salt_jobs_bytes", "Bytes of loads and returns in the job cache"),
+        jobs_evicted=counter("jobs_evicted", "salt_jobs_evicted", "Jobs dropped because of job_cache_bytes"),
+        lives_ended=counter(
+            "lives_ended", "salt_job_minions_given_up", "Minions that a job no longer waits for, by why", "state"
+        ),
+        store_faults=counter(
+            "store_faults", "salt_store_faults", "Keys in Redis that could not be read and were stepped over"
+        ),
+        redis_up=gauge("redis_up", "salt_redis_up", "1 while Redis answers"),
+        redis_seconds=gauge("redis_seconds", "salt_redis_seconds", "Round trip to Redis, measured when this is read"),
+        job_seconds=Histogram(
+            "salt_job_seconds",
+            "Time from the publication of a job to its last return",
+            (),
+            bounds=_JOB_SECONDS,
+            registry=served("job_seconds"),
+        ),
+        events_dropped=counter("events_dropped", "salt_events_dropped", "Events that a slow listener did not get"),
+        minions_present=gauge(
+            "minions_present", "salt_minions_present", "Minions that were heard of within presence_window"
+        ),
+    )

@@ -1,0 +1,55 @@
+"""``saltern health``: a container's health check, without curl. Asks ``/readyz`` (or ``--live``) of the role on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import sys
+from collections.abc import Sequence
+
+from saltern.kit.config.master import (ConfigError, load_master)
+
+#: What is asked for: readiness, or only life.
+READY = "/readyz"
+LIVE = "/healthz"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0 when the role is ready, 1 when it is not (the reasons on stderr)."""
+    parser = argparse.ArgumentParser(prog="saltern health", description=__doc__)
+    parser.add_argument("--live", action="store_true", help="ask whether its loop turns, not whether it is ready")
+    parser.add_argument("-c", "--config-dir", default=None)
+    arguments = parser.parse_args(argv)
+    try:
+        port = load_master(arguments.config_dir).health_port
+    except ConfigError as error:
+        sys.stderr.write(f"saltern health: {error}\n")
+        return 1
+    if not port:
+        sys.stderr.write(
+            "saltern health: health_port is 0: this role answers no probes; set it, or SALTERN_HEALTH_PORT\n"
+        )
+        return 1
+    try:
+        why = ask(port, LIVE if arguments.live else READY)
+    except (OSError, http.client.HTTPException) as error:
+        sys.stderr.write(f"saltern health: no answer from 127.0.0.1:{port}: {error}\n")
+        return 1
+    if why is not None:
+        sys.stderr.write(f"{why}\n")
+        return 1
+    return 0
+
+
+def ask(port: int, path: str, *, timeout: float = 5.0) -> str | None:
+    """None when the role behind this machine's ``port`` says yes, else its reasons.
+
+    Raises OSError, HTTPException where nothing answers within ``timeout`` seconds.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read().decode(errors="replace").strip()
+    return None if response.status == http.HTTPStatus.OK else body

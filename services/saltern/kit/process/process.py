@@ -1,0 +1,117 @@
+"""What every process does first, minions too: signals, probes, options of its command line; how it says why it cannot start."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import logging
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType, SimpleNamespace
+
+from saltern.kit.process.health import Health
+from saltern.kit.process.logs import configure
+from saltern.kit.process.metrics import (Metrics, new_metrics)
+from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.fallback_options import spared_options
+from saltern.kit.config.state_options import StateOptions
+
+#: Seconds between two looks for a signal while nothing else is done.
+_HELD_TURN = 0.2
+
+#: Flag -> option of what every role takes.
+_OPTIONS = {"-c": "config_dir", "--config-dir": "config_dir", "-l": "log_level", "--log-level": "log_level"}
+
+#: sysexits' EX_CONFIG: the configuration cannot be used.
+EX_CONFIG = 78
+
+
+@dataclass
+class Stop:
+    """Set once, by a signal; read by the loop."""
+
+    requested: bool = False
+
+    def request(self, number: int, frame: FrameType | None) -> None:
+        """A signal handler."""
+        self.requested = True
+
+
+def catch_signals() -> Stop:
+    """SIGTERM and SIGINT set the returned flag from now on."""
+    # A crash below Python (libzmq, libyaml) is no silent death: it leaves the stacks in the log.
+    faulthandler.enable()
+    stop = Stop()
+    signal.signal(signal.SIGTERM, stop.request)
+    signal.signal(signal.SIGINT, stop.request)
+    return stop
+
+
+@contextlib.contextmanager
+def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
+    """Serves a process's probes while the block runs. Raises ConfigError when the port is taken."""
+    metrics = new_metrics(name)
+    health = Health(name, metrics.registry, stall_after=stall_after)
+    try:
+        stop = health.serve(options.health_host, options.health_port)
+    except (OSError, OverflowError) as error:
+        # OverflowError: no port has that number.
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
+    try:
+        yield health, metrics
+    finally:
+        stop()
+
+
+def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
+    """Lets ``/readyz`` say for so long why a process cannot start: who ends at once has nobody to ask. Ends at a signal."""
+    if seconds <= 0:
+        return
+    log.error("cannot start: %s; ends in %g s", error, seconds)
+    health.check("configuration", lambda: str(error))
+    deadline = time.monotonic() + seconds
+    while not stop.requested and time.monotonic() < deadline:
+        health.turn()
+        time.sleep(_HELD_TURN)
+
+
+def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
+    """As ``hold``, for a process whose options cannot be read: where it answers is what can still be made out of them."""
+    options = spared_options(file_name, config_dir)
+    configure(name, options.log_level, options.log_format)
+    # A port that is taken answers for another: what is wrong stands in the log then.
+    with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
+        hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)
+
+
+def role_arguments(
+    name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
+) -> SimpleNamespace:
+    """The few options that every role takes on its command line; ``flags`` as of ``run_role``."""
+    words = sys.argv[1:] if argv is None else argv
+    taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}
+    plain = _pairs(words, taken)
+    if plain is not None:
+        return SimpleNamespace(**dict.fromkeys(taken.values()) | plain)
+    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
+    parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
+    parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
+    for flag, (option, meaning) in (flags or {}).items():
+        parser.add_argument(flag, dest=option, metavar="NAME", default=None, help=meaning)
+    return SimpleNamespace(**vars(parser.parse_args(words)))
+
+
+def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | None:
+    """Option -> value, where there is nothing but whole flags, each with a value behind it; None: a parser is to read them.
+
+    Roles are started by supervisors, which write it so, and have the parser in memory for as long as they live.
+    """
+    flags, values = words[::2], words[1::2]
+    if len(flags) > len(values) or not all(flag in taken for flag in flags) or any(one[:1] == "-" for one in values):
+        return None
+    return {taken[flag]: value for flag, value in zip(flags, values, strict=True)}

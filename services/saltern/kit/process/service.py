@@ -1,0 +1,128 @@
+"""What every role's ``main`` does first and last: options, logs, probes, signals; then drain, and end.
+
+A role is a loop in sight: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and SIGINT end the
+loop; what the role holds is drained by the role itself within ``DRAIN_SECONDS``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from saltern.kit.config.master import (ConfigError, MasterOptions, key_directory, load_master)
+from saltern.kit.process.health import Health
+from saltern.kit.process.logs import configure
+from saltern.kit.process.metrics import Metrics
+from saltern.kit.process.process import (EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments)
+from saltern.kit.process.tracing import Tracing
+
+#: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
+DRAIN_SECONDS = 5.0
+
+
+class FaultsOfStore(Protocol):
+    """What ``masterstore.faults.Faults`` tells: roles that have no store import none."""
+
+    tell: Callable[[str, str], None]
+    count: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a role's loop stands on."""
+
+    name: str
+    options: MasterOptions
+    keys: Path
+    health: Health
+    metrics: Metrics
+    log: logging.Logger
+    stop: Stop
+    tracing: Tracing
+
+    def running(self) -> bool:
+        """False once the process was asked to end. Counts as a turn of the loop."""
+        self.health.turn()
+        return not self.stop.requested
+
+    def watch_redis(self, trouble: Callable[[], str | None]) -> None:
+        """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis serves, else why not."""
+        self.health.check("redis", trouble)
+
+        def asked() -> float:
+            started = time.monotonic()
+            up = 0.0 if trouble() else 1.0
+            self.metrics.redis_seconds.set(time.monotonic() - started)
+            return up
+
+        self.metrics.redis_up.set_function(asked)
+
+    def watch_faults(self, faults: FaultsOfStore) -> None:
+        """Logs each key in Redis that cannot be read, once, and counts how often one was stepped over."""
+        faults.count = self.metrics.store_faults.inc
+        faults.tell = partial(
+            self.log.error, "the key %s in Redis is stepped over: %s; `saltern store check` names them all"
+        )
+
+
+@contextlib.contextmanager
+def unusable(*kinds: type[Exception]) -> Iterator[None]:
+    """What fails so while the block runs is a fault of the configuration: raises ConfigError in its place."""
+    try:
+        yield
+    except kinds as error:
+        raise ConfigError(str(error)) from error
+
+
+def run_role(
+    name: str,
+    loop: Callable[[Role], None],
+    argv: Sequence[str] | None = None,
+    *,
+    flags: Mapping[str, tuple[str, str]] | None = None,
+    longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline,
+) -> int:
+    """Runs a master role until it is asked to end. Returns the exit code: 0 ended, 78 configuration unusable.
+
+    ``flags``: what this role takes on its command line besides, each with the option that it overrides and what it means.
+    ``longest``: seconds that the loop may be busy with one thing.
+    """
+    arguments = role_arguments(name, argv, flags)
+    try:
+        try:
+            options = load_master(arguments.config_dir)
+            given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
+            options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
+            configure(name, arguments.log_level or options.log_level, options.log_format)
+        except ConfigError as error:
+            explain(name, "master", arguments.config_dir, error)
+            raise
+        # A worker may hold one request up to its deadline without turning.
+        stall_after = 2.0 * longest(options)
+        with open_probes(name, options, stall_after=stall_after) as (health, metrics):
+            log = logging.getLogger(f"saltern.{name}")
+            keys = key_directory(options, name, arguments.config_dir)
+            tracing = Tracing(options.tracing, f"saltern-{name}")
+            role = Role(name, options, keys, health, metrics, log, catch_signals(), tracing)
+            # Until its loop turns it has not said what else it needs.
+            health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
+            log.info("%s starts", name)
+            try:
+                loop(role)
+            except ConfigError as error:
+                hold(role.health, role.stop, log, error, options.config_error_pause)
+                raise
+            tracing.close()
+            log.info("%s ends", name)
+    except ConfigError as error:
+        print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
+        return EX_CONFIG
+    return 0

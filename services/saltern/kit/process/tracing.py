@@ -1,0 +1,203 @@
+"""Traces by OpenTelemetry (option ``tracing``, with Salt's names): one job is one trace, from the command to the return.
+
+What is handed on is the W3C's ``traceparent``, a field of publish requests, loads and returns, as stock Salt 3008 has it.
+Without the option nothing is loaded and nothing measured; what others began is handed on as it came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from saltern.kit.config.reading import ConfigError
+from statecore.nearest import close_matches
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import Sampler
+
+_LOG = logging.getLogger("saltern.tracing")
+
+#: Field of a load, variable of the environment of a command.
+FIELD = "traceparent"
+VARIABLE = "TRACEPARENT"
+
+#: version, trace, span, flags: all of them hexadecimal digits.
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+#: Keys of the option -> its kind. Salt's; ``insecure`` is for otlp-grpc.
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "enabled": bool,
+    "exporter": str,
+    "endpoint": str,
+    "service_name": str,
+    "sampler": str,
+    "sampler_arg": (int, float),
+    "resource_attributes": dict,
+    "headers": dict,
+    "insecure": bool,
+}
+
+EXPORTERS = ("otlp-http", "console")
+
+SAMPLERS = ("parent_based", "always_on", "always_off", "trace_id_ratio")
+
+#: Seconds that the collector has. A process that ends waits for it, at most this long.
+_PATIENCE = 2.0
+
+
+def parent_of(value: Any) -> str:
+    """What a peer sent as ``traceparent``; empty for what is none."""
+    return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
+
+
+class Span:
+    """A piece of work that is measured, or that is not."""
+
+    def __init__(self, traceparent: str) -> None:
+        #: To be handed on; empty where nobody traces.
+        self.traceparent = traceparent
+        self.notes: dict[str, Any] = {}
+        self.why = ""
+
+    def note(self, **attributes: Any) -> None:
+        """More that is known of it: texts, numbers, truth values."""
+        self.notes |= attributes
+
+    def marked(self, load: Mapping[str, Any]) -> dict[str, Any]:
+        """The load, with what belongs to this piece of work marked as such."""
+        return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
+
+    def fail(self, why: str) -> None:
+        """It went wrong."""
+        self.why = why
+
+
+class Tracing:
+    """The spans of one process. It may be forked: a child that measures something exports by itself."""
+
+    def __init__(self, option: Mapping[str, Any], service: str) -> None:
+        """``option``: of the configuration; ``service``: the name of what is measured. Raises ConfigError."""
+        self._option = checked(option)
+        self._service = service
+        self._provider: TracerProvider | None = None
+        self._process = 0
+        if self.enabled:
+            # At once, and before a fork: the first job would wait for what is loaded.
+            _provider(self._option, service).shutdown()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is measured."""
+        return bool(self._option.get("enabled"))
+
+    @contextlib.contextmanager
+    def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Any) -> Iterator[Span]:
+        """Measures what is done within. ``kind``: INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER."""
+        if not self.enabled:
+            yield Span(parent)
+            return
+        # Not at the top: they take 15 MB and half a second, for those who trace.
+        from opentelemetry import trace
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        propagator = TraceContextTextMapPropagator()
+        measured = (
+            self._own()
+            .get_tracer("saltern")
+            .start_span(
+                name,
+                context=propagator.extract({FIELD: parent}) if parent else None,
+                kind=trace.SpanKind[kind],
+                attributes=attributes,
+            )
+        )
+        carrier: dict[str, str] = {}
+        propagator.inject(carrier, context=trace.set_span_in_context(measured))
+        span = Span(carrier[FIELD])
+        try:
+            yield span
+        except BaseException as error:
+            span.fail(str(error) or type(error).__name__)
+            raise
+        finally:
+            measured.set_attributes(span.notes)
+            if span.why:
+                measured.set_status(trace.Status(trace.StatusCode.ERROR, span.why))
+            measured.end()
+
+    def of_peer(
+        self, name: str, load: Mapping[str, Any], kind: str, **attributes: Any
+    ) -> contextlib.AbstractContextManager[Span]:
+        """Measures what a load that came asks for, as a part of the trace that it belongs to; one of no trace is not measured."""
+        parent = parent_of(load.get(FIELD))
+        return self.span(name, parent, kind, **attributes) if parent else contextlib.nullcontext(Span(""))
+
+    def close(self) -> None:
+        """Exports what has not been exported yet."""
+        if self._provider is not None and self._process == os.getpid():
+            self._provider.shutdown()
+            self._provider = None
+
+    def _own(self) -> TracerProvider:
+        """Made where it is used first, and anew in a fork: threads do not come along."""
+        if self._provider is None or self._process != os.getpid():
+            self._provider, self._process = _provider(self._option, self._service), os.getpid()
+        return self._provider
+
+
+def checked(option: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The option ``tracing``, looked at. Raises ConfigError that names the key."""
+    for key, value in option.items():
+        if key not in _KEYS:
+            near = close_matches(key, _KEYS, n=1)
+            raise ConfigError(f"tracing: there is no '{key}'; " + (f"the nearest is '{near[0]}'" if near else ""))
+        if not isinstance(value, _KEYS[key]):
+            raise ConfigError(f"tracing: {key} cannot be {value!r}")
+    for key, known in (("exporter", EXPORTERS), ("sampler", SAMPLERS)):
+        if option.get(key) and option[key] not in known:
+            raise ConfigError(f"tracing: {key} is {' or '.join(known)} here, not '{option[key]}'")
+    if not 0 <= option.get("sampler_arg", 1.0) <= 1:
+        raise ConfigError(f"tracing: sampler_arg is a share between 0 and 1, not {option['sampler_arg']}")
+    return option
+
+
+def _provider(option: Mapping[str, Any], service: str) -> TracerProvider:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+    except ImportError as error:
+        raise ConfigError(
+            f"tracing: {error}; it needs opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
+        ) from error
+    named = {"service.name": option.get("service_name") or service, **(option.get("resource_attributes") or {})}
+    provider = TracerProvider(resource=Resource.create(named), sampler=_sampler(option), shutdown_on_exit=False)
+    exporter: SpanExporter
+    if option.get("exporter") == "console":
+        exporter = ConsoleSpanExporter()
+    else:
+        exporter = OTLPSpanExporter(
+            endpoint=option.get("endpoint") or None, headers=option.get("headers") or None, timeout=_PATIENCE
+        )
+    # A thread of its own sends them: nothing that is measured waits for the collector.
+    provider.add_span_processor(BatchSpanProcessor(exporter, export_timeout_millis=_PATIENCE * 1000))
+    return provider
+
+
+def _sampler(option: Mapping[str, Any]) -> Sampler:
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, TraceIdRatioBased
+
+    ratio = TraceIdRatioBased(option.get("sampler_arg", 1.0))
+    samplers: Mapping[str, Sampler] = {
+        "always_on": ALWAYS_ON,
+        "always_off": ALWAYS_OFF,
+        "trace_id_ratio": ratio,
+        "parent_based": ParentBased(ratio),
+    }
+    return samplers[option.get("sampler") or "parent_based"]

@@ -1,0 +1,123 @@
+"""Bringing what the file server serves up to date: fetches of Git mirrors, and what changed in directories.
+
+Done by maintenance by the clock, and by the runners fileserver.update and git_pillar.update when somebody asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts)
+from saltern.kit.trees.served_files import file_server
+from saltern.kit.trees.whole_files import put
+from statecore.errors import StatecoreError
+from statecore.files import LocalFiles, tree_options
+from statecore.gitrepos.mirror import Mirror
+from statecore.gitrepos.remotes import GITFS, PILLAR, all_pillar_remotes, gitfs_remotes
+from statecore.named_tuple import NamedTuple
+
+#: Seconds after which a file that was exported from a mirror and not asked for again is removed.
+_UNUSED = 7 * 86400.0
+
+
+class Update(NamedTuple):
+    """One remote was fetched, or could not be."""
+
+    mirror: Mirror
+    #: Whether a branch or tag is another than before.
+    changed: bool
+    #: Why it could not be; "" when it could.
+    error: str
+
+
+def mirrors(options: MasterOptions) -> list[Mirror]:
+    """Mirrors of all remotes that these options serve, or compile pillar from. Raises ConfigError."""
+    opts, home = as_opts(options), Path(options.cachedir)
+    served = "gitfs" in file_server(options).backends
+    try:
+        found = [Mirror(home / GITFS, remote) for remote in (gitfs_remotes(opts) if served else [])]
+        return found + [Mirror(home / PILLAR, remote) for remote in all_pillar_remotes(opts)]
+    except StatecoreError as error:
+        raise ConfigError(str(error)) from error
+
+
+def fetched(wanted: Iterable[Mirror]) -> list[Update]:
+    """What became of each. Of two remotes with one mirror both are told what became of it."""
+    done: dict[Path, Update] = {}
+    found = []
+    for mirror in wanted:
+        known = done.get(mirror.place)
+        update = _fetched(mirror) if known is None else known._replace(mirror=mirror)
+        done[mirror.place] = update
+        found.append(update)
+    return found
+
+
+def _fetched(mirror: Mirror) -> Update:
+    try:
+        return Update(mirror, mirror.update(), "")
+    except StatecoreError as error:
+        return Update(mirror, False, f"{mirror.remote.role} remote '{mirror.remote.shown}': {error}")
+
+
+def tidy(options: MasterOptions) -> None:
+    """Removes files of mirrors that nobody asked for lately, and mirrors of remotes that are gone. Raises ConfigError."""
+    kept = {mirror.place for mirror in mirrors(options)}
+    for home in (Path(options.cachedir) / GITFS, Path(options.cachedir) / PILLAR):
+        for place in _below(home / "mirrors"):
+            if place not in kept:
+                shutil.rmtree(place, ignore_errors=True)
+        for blob in (each for half in _below(home / "blobs") for each in _below(half)):
+            with contextlib.suppress(OSError):
+                if time.time() - max(file.stat().st_mtime for file in (blob, *blob.iterdir())) > _UNUSED:
+                    shutil.rmtree(blob)
+
+
+def _below(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except OSError:
+        return []
+
+
+def roots_changes(options: MasterOptions) -> dict[str, Any]:
+    """What changed in file_roots since the last look: the data of Salt's event. The look is remembered in ``cachedir``.
+
+    Raises OSError where that cannot be written.
+    """
+    place = Path(options.cachedir) / "roots" / "mtime_map.json"
+    before = _remembered(place)
+    now = _times(options)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    put(place, json.dumps(now).encode(), 0o600)
+    changed = sorted(path for path, mtime in now.items() if path in before and before[path] != mtime)
+    return {
+        "changed": before != now,
+        "backend": "roots",
+        "files": {"changed": changed, "added": sorted(now.keys() - before), "removed": sorted(before.keys() - now)},
+    }
+
+
+def _remembered(place: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _times(options: MasterOptions) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for roots in options.file_roots.values():
+        for root in roots:
+            files = LocalFiles({"base": [root]}, **tree_options(as_opts(options)))
+            for path in files.paths():
+                with contextlib.suppress(OSError):
+                    found[str(Path(root) / path)] = (Path(root) / path).stat().st_mtime_ns
+    return found
