@@ -25,7 +25,7 @@ from saltern.kit.process.exposition import (collector_rows, process_rows)
 from saltern.kit.process.metrics import (SERVED_BY, new_metrics)
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.command.output import OUTPUTTERS
-from saltern.minion import call
+from saltern.minion.call import call
 from saltern.mworker.runners import RUNNERS
 from statecore.loader import Loader, Served
 

@@ -552,9 +552,9 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
                 *("statecore.deferred", "statecore.deferred_modules"),
                 "saltern.entry",
                 "saltern.kit.command.launcher",
-                "saltern.minion.call",
+                "saltern.minion.call.call",
             ),
-            *("saltern.minion.duties", "saltern.minion.learned", "saltern.minion.zygote"),
+            *("saltern.minion.duties.duties", "saltern.minion.engine.preload", "saltern.minion.engine.zygote"),
             *("saltern.kit.command.output.__init__", "masterstore.redis_parts", "saltwire.key_formats"),
         ),
         "modules are found by the loader, commands and outputters by their tables, the names of the package itself when they "
@@ -818,8 +818,8 @@ BREAKS = (
     Break(
         rooms_import_what_their_row_allows,
         "saltern.cli.x",
-        _IN_FUNCTION.format("from saltern.minion.call import run"),
-        "saltern.cli.x:2 imports saltern.minion.call",
+        _IN_FUNCTION.format("from saltern.minion.call.call import run"),
+        "saltern.cli.x:2 imports saltern.minion.call.call",
     ),
     Break(rooms_import_what_their_row_allows, "saltern.kit.x", "import masterstore", "imports masterstore"),
     Break(rooms_import_what_their_row_allows, "saltern.kit.x", "from ..cli import salt", "imports saltern.cli.salt"),

@@ -32,7 +32,7 @@ def salt_cp() -> NoReturn:
 
 def salt_call() -> NoReturn:
     """``salt-call``."""
-    run("saltern.minion.call")
+    run("saltern.minion.call.call")
 
 
 def eventlisten() -> NoReturn:

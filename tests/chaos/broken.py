@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from saltern.minion import jobber
+from saltern.minion.jobs import jobber
 from saltern.minion.main import main as minion
 from saltern.mworker import commands, door
 from saltern.mworker.desk import Desk

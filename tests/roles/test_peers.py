@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from saltern.kit.config.minion_options import load_minion
-from saltern.minion.channel import Channel
-from saltern.minion.identity import Identity
+from saltern.minion.master.channel import Channel
+from saltern.minion.master.identity import Identity
 from tests.roles.conftest import NewLab
 from tests.roles.lab import Lab
 

@@ -19,14 +19,14 @@ from saltern.kit.config.minion_options import (MinionOptions, load_minion)
 from saltern.kit.config.reading import ConfigError
 from saltern.kit.process.process import (EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments)
 from saltern.kit.process.tracing import checked
-from saltern.minion.admission import Ended, NoMaster, Rejected, Turn
-from saltern.minion.affairs import Affairs
-from saltern.minion.alone import Alone
-from saltern.minion.channel import endpoint
-from saltern.minion.hot import run_at_once
-from saltern.minion.lookout import Failback, Lookout, MasterLost
-from saltern.minion.master_function import evaluated
-from saltern.minion.masters import DISABLE, FUNC, Masters, after_loss, at_once, in_order
+from saltern.minion.master.sign_in import (Ended, NoMaster, Rejected, Turn)
+from saltern.minion.duties.leadership import Affairs
+from saltern.minion.masterless import Alone
+from saltern.minion.master.channel import endpoint
+from saltern.minion.multi_master import run_at_once
+from saltern.minion.master.failover import (Failback, Lookout, MasterLost)
+from saltern.minion.master.master_function import evaluated
+from saltern.minion.master.masters import (DISABLE, FUNC, Masters, after_loss, at_once, in_order)
 from saltern.minion.minion import Minion
 
 _LOG = logging.getLogger("saltern.minion")

@@ -18,25 +18,25 @@ import msgpack
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion import zygote
-from saltern.minion.absence import Absence
-from saltern.minion.addressed import is_for
-from saltern.minion.admission import Admission, Turn
-from saltern.minion.affairs import Affairs
-from saltern.minion.channel import endpoint, session_of
-from saltern.minion.hand import JobsInHand
-from saltern.minion.identity import Identity
-from saltern.minion.jobber import SPOOLED
-from saltern.minion.journal import Journal
-from saltern.minion.lookout import Lookout
-from saltern.minion.masters import Masters, address
-from saltern.minion.missed import COMMAND as MISSED
-from saltern.minion.missed import Missed
-from saltern.minion.other_masters import OtherMasters
-from saltern.minion.preloaded import GONE, Preloaded
-from saltern.minion.returns import Outbox
-from saltern.minion.spool import Spool
-from saltern.minion.start_events import job_started, start_events
+from saltern.minion.engine import zygote
+from saltern.minion.master.away_flag import Absence
+from saltern.minion.jobs.targeting import is_for
+from saltern.minion.master.sign_in import (Admission, Turn)
+from saltern.minion.duties.leadership import Affairs
+from saltern.minion.master.channel import (endpoint, session_of)
+from saltern.minion.jobs.job_tracker import JobsInHand
+from saltern.minion.master.identity import Identity
+from saltern.minion.jobs.jobber import SPOOLED
+from saltern.minion.jobs.journal import Journal
+from saltern.minion.master.failover import Lookout
+from saltern.minion.master.masters import (Masters, address)
+from saltern.minion.jobs.catch_up import COMMAND as MISSED
+from saltern.minion.jobs.catch_up import Missed
+from saltern.minion.master.other_masters import OtherMasters
+from saltern.minion.engine.zygote_client import (GONE, Preloaded)
+from saltern.minion.jobs.outbox import Outbox
+from saltern.minion.jobs.spool import Spool
+from saltern.minion.master.start_events import (job_started, start_events)
 from saltwire.busy import Busy
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession

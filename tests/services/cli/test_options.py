@@ -12,7 +12,7 @@ import yaml
 
 from saltern.cli import cp, key, key_options, request, run, salt
 from saltern.kit.command.command_line import (CommandParser, words_of_stdin)
-from saltern.minion import call
+from saltern.minion.call import call
 from tests.conftest import Oracle
 
 PARSERS: Mapping[str, Callable[[], CommandParser]] = {

@@ -8,11 +8,11 @@ import pytest
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.absence import PATIENCE, Absence, long_away
-from saltern.minion.homes import AtMaster
-from saltern.minion.identity import Identity
-from saltern.minion.masters import Masters
-from saltern.minion.remote import RemoteFiles
+from saltern.minion.master.away_flag import (PATIENCE, Absence, long_away)
+from saltern.minion.engine.backends import AtMaster
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters
+from saltern.minion.master.master_ports import RemoteFiles
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
 from saltwire.zmq.req import NoAnswer, RequestSocket

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.affairs import PATIENCE, Affairs
-from saltern.minion.masters import Masters
-from saltern.minion.other_masters import OtherMasters
-from saltern.minion.spool import Spool
+from saltern.minion.duties.leadership import (PATIENCE, Affairs)
+from saltern.minion.master.masters import Masters
+from saltern.minion.master.other_masters import OtherMasters
+from saltern.minion.jobs.spool import Spool
 
 
 def test_one_of_several_has_them(tmp_path: Path, eventually: Any) -> None:

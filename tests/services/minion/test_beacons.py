@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from saltern.minion import beacon_watch
-from saltern.minion.beacons import Beacons
-from saltern.minion.control import NobodyThere
+from saltern.minion.duties import beacon_watch
+from saltern.minion.duties.beacons import Beacons
+from saltern.minion.ipc.control import NobodyThere
 
 PS = [{"processes": {"nginx": "running"}}]
 

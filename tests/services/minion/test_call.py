@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from saltern.kit.command.command_line import CommandError
-from saltern.minion import call
+from saltern.minion.call import call
 
 SLS = """
 kept:

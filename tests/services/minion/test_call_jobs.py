@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-_CALL = "import sys; from saltern.minion.call import main; sys.exit(main())"
+_CALL = "import sys; from saltern.minion.call.call import main; sys.exit(main())"
 
 Eventually = Callable[[Callable[[], Any]], Any]
 

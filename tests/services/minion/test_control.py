@@ -14,8 +14,8 @@ import pytest
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion import affairs
-from saltern.minion.control import ControlSocket, NobodyThere, ask
+from saltern.minion.duties import leadership
+from saltern.minion.ipc.control import (ControlSocket, NobodyThere, ask)
 
 
 def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,7 +145,7 @@ def test_a_minion_works_where_no_socket_can_be_made(
     def refuse(directory: Path) -> ControlSocket:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(affairs, "ControlSocket", refuse)
-    own = affairs.Affairs(MinionOptions(id="web1", cachedir=str(place)), shared=False)
+    monkeypatch.setattr(leadership, "ControlSocket", refuse)
+    own = leadership.Affairs(MinionOptions(id="web1", cachedir=str(place)), shared=False)
     assert own._control is None
     assert "schedule.*, beacons.* and beacons do not work" in caplog.text

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion import duties as module
-from saltern.minion.duties import Duties
+from saltern.minion.duties import duties as module
+from saltern.minion.duties.duties import Duties
 
 PING = {"function": "test.ping", "seconds": 3600}
 
@@ -42,10 +42,10 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from saltern.kit.config.minion_options import MinionOptions; from saltern.minion.duties import Duties\n"
+        "import sys; from saltern.kit.config.minion_options import MinionOptions; from saltern.minion.duties.duties import Duties\n"
         f"duties = Duties(MinionOptions(id='m', cachedir={str(tmp_path)!r}), lambda events: None)\n"
         "duties.know({}, {}); assert list(duties.due()) == [] and not duties.watch_wanted()\n"
-        "own = ('saltern.minion.schedule', 'saltern.minion.beacons', 'statecore.scheduling', 'statecore.beacon')\n"
+        "own = ('saltern.minion.duties.schedule', 'saltern.minion.duties.beacons', 'statecore.scheduling', 'statecore.beacon')\n"
         "print([name for name in sys.modules if name.startswith(own)])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

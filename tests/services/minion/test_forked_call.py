@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from saltern.minion.forked_call import ForkedCalls, ForkEnded
-from saltern.minion.pair import Pair
+from saltern.minion.engine.forked_call import (ForkedCalls, ForkEnded)
+from saltern.minion.ipc.framed_socket import Pair
 
 PATIENCE = 60.0
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.hand import JobsInHand
-from saltern.minion.journal import JobSteps, Journal, Step
-from saltern.minion.spool import Spool
+from saltern.minion.jobs.job_tracker import JobsInHand
+from saltern.minion.jobs.journal import (JobSteps, Journal, Step)
+from saltern.minion.jobs.spool import Spool
 
 JID = "20260101000000000001"
 JOB = {"jid": JID, "fun": "cmd.run", "arg": ["make"], "tgt": "*", "user": "ann", "metadata": {"a": 1}}
@@ -189,9 +189,9 @@ def test_a_job_that_goes_on_is_told_of_again(place: Place, monkeypatch: pytest.M
     sign = {"jid": JID, "sign": "started", "ms": int(began * 1000)}
     assert place.look(hand) == [sign]
     now = time.time()
-    monkeypatch.setattr("saltern.minion.hand.time.time", lambda: now + 119)
+    monkeypatch.setattr("saltern.minion.jobs.job_tracker.time.time", lambda: now + 119)
     assert place.look(hand) == []
-    monkeypatch.setattr("saltern.minion.hand.time.time", lambda: now + 121)
+    monkeypatch.setattr("saltern.minion.jobs.job_tracker.time.time", lambda: now + 121)
     assert place.look(hand) == [sign], "a minion that is silent over a job is taken for lost"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.homes import AtMaster
-from saltern.minion.identity import Identity
-from saltern.minion.masters import Masters
+from saltern.minion.engine.backends import AtMaster
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from saltern.kit.config.master import ConfigError
-from saltern.minion import identity as identity_module
-from saltern.minion.identity import Identity
+from saltern.minion.master import identity as identity_module
+from saltern.minion.master.identity import Identity
 from saltwire.keys import PrivateKey
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from saltern.minion.jobber import SPOOLED, run, split_arguments, work
-from saltern.minion.pair import Pair
-from saltern.minion.spool import Spool
+from saltern.minion.jobs.jobber import (SPOOLED, run, split_arguments, work)
+from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.jobs.spool import Spool
 from statecore import kept_files
 from statecore.calls import Returned
 from statecore.running_jobs import ProcDirectory

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.minion.journal import JobSteps, Journal, Step, entry_of, may_still_run
+from saltern.minion.jobs.journal import (JobSteps, Journal, Step, entry_of, may_still_run)
 
 JID = "20260101000000000001"
 OTHER = "20260101000000000002"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from saltern.minion.learned import Learned
+from saltern.minion.engine.preload import Learned
 
 PATIENCE = 40.0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from saltern.minion import call
+from saltern.minion.call import call
 
 pytestmark = pytest.mark.oracle
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zmq
 
-from saltern.minion.lookout import ANSWER_WITHIN, Failback, Lookout, MasterLost
+from saltern.minion.master.failover import (ANSWER_WITHIN, Failback, Lookout, MasterLost)
 from saltwire.zmq.connection import Connection
 
 

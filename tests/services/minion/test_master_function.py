@@ -13,8 +13,8 @@ from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.process import Stop
-from saltern.minion.admission import Ended, Turn
-from saltern.minion.master_function import evaluated
+from saltern.minion.master.sign_in import (Ended, Turn)
+from saltern.minion.master.master_function import evaluated
 
 MODULE = """
 import time

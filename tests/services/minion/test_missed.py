@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from saltern.minion.missed import Missed
+from saltern.minion.jobs.catch_up import Missed
 
 JID = "20260101000000000001"
 JOB = {"tgt": "*", "jid": JID, "fun": "test.ping", "arg": []}

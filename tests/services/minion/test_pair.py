@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from saltern.minion.pair import PART_BYTES, Pair, _cut
+from saltern.minion.ipc.framed_socket import (PART_BYTES, Pair, _cut)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.minion.returns import Outbox
-from saltern.minion.spool import Spool
+from saltern.minion.jobs.outbox import Outbox
+from saltern.minion.jobs.spool import Spool
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from saltern.kit.config.minion_options import load_minion
-from saltern.minion.schedule import Schedule
+from saltern.minion.duties.schedule import Schedule
 from statecore.scheduling.due import Clock
 
 START = datetime(2026, 3, 14, 12, 0, 0)

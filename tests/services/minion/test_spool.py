@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.minion import spool as spool_module
-from saltern.minion.spool import Spool
+from saltern.minion.jobs import spool as spool_module
+from saltern.minion.jobs.spool import Spool
 from saltwire.pack import packb, unpackb
 
 JID = "20260101000000000000"

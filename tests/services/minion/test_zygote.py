@@ -19,14 +19,14 @@ import msgpack
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.homes import AtMaster
-from saltern.minion.identity import Identity
-from saltern.minion.jobber import SPOOLED
-from saltern.minion.journal import Journal
-from saltern.minion.masters import Masters
-from saltern.minion.pair import Pair
-from saltern.minion.spool import Spool
-from saltern.minion.zygote import DIED, READY, Refreshes, start
+from saltern.minion.engine.backends import AtMaster
+from saltern.minion.master.identity import Identity
+from saltern.minion.jobs.jobber import SPOOLED
+from saltern.minion.jobs.journal import Journal
+from saltern.minion.master.masters import Masters
+from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.jobs.spool import Spool
+from saltern.minion.engine.zygote import (DIED, READY, Refreshes, start)
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
 from statecore.runtime import Runtime

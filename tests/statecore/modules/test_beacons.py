@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from saltern.minion.beacons import Beacons
+from saltern.minion.duties.beacons import Beacons
 
 PS = [{"processes": {"nginx": "running"}}]
 OTHER = [{"processes": {"nginx": "stopped"}}, {"interval": 5}]

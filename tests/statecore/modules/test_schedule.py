@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from saltern.minion.schedule import Schedule
+from saltern.minion.duties.schedule import Schedule
 from statecore.errors import CommandError
 from tests.conftest import Oracle
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 pytestmark = [pytest.mark.userland, pytest.mark.timeout(1500)]
 
-_CALL = "import sys; from saltern.minion.call import main; sys.exit(main())"
+_CALL = "import sys; from saltern.minion.call.call import main; sys.exit(main())"
 
 _TREE = {
     "top.sls": "base:\n  '*': [host]\n",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.minion.control import NobodyThere, ask
+from saltern.minion.ipc.control import (NobodyThere, ask)
 from statecore.beacon_runs import BeaconRuns
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime

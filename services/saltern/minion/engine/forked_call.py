@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from saltern.minion.pair import Pair
+from saltern.minion.ipc.framed_socket import Pair
 
 _LOG = logging.getLogger("saltern.minion")
 

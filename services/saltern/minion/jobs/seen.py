@@ -1,7 +1,7 @@
 """Jobs that this minion has had: it runs none twice, also when it was restarted between the two deliveries.
 
 A publisher that comes back sends what it sent lately once more (see services/saltern/publisher); a minion that was restarted
-meanwhile must know what it has had. Jobs that are not over yet are in the journal (``services/saltern/minion/journal.py``).
+meanwhile must know what it has had. Jobs that are not over yet are in the journal (``services/saltern/minion/jobs/journal.py``).
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from typing import Any
 import msgpack
 
 from saltern.kit.process.tracing import Tracing
-from saltern.minion.journal import JobSteps
-from saltern.minion.pair import Pair
-from saltern.minion.spool import Spool
+from saltern.minion.jobs.journal import JobSteps
+from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.jobs.spool import Spool
 from statecore import kept_files
 from statecore.calls import Returned
 from statecore.errors import CommandError

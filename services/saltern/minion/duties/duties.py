@@ -16,11 +16,11 @@ from saltwire.jid import new_jid
 from statecore.running_jobs import ProcDirectory
 
 if TYPE_CHECKING:
-    from saltern.minion.beacons import Beacons
-    from saltern.minion.schedule import Schedule
+    from saltern.minion.duties.beacons import Beacons
+    from saltern.minion.duties.schedule import Schedule
 
-_SCHEDULE = "saltern.minion.schedule"
-_BEACONS = "saltern.minion.beacons"
+_SCHEDULE = "saltern.minion.duties.schedule"
+_BEACONS = "saltern.minion.duties.beacons"
 
 #: Seconds before the process of the beacons is started again that ended by itself.
 _PAUSE = 5.0

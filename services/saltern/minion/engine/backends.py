@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
 from saltern.kit.config.reading import as_opts
-from saltern.minion.absence import long_away
-from saltern.minion.channel import Channel
-from saltern.minion.identity import Identity
-from saltern.minion.masters import Masters
-from saltern.minion.remote import RemoteFiles, RemoteMinion, leave_refresh, manage
+from saltern.minion.master.away_flag import long_away
+from saltern.minion.master.channel import Channel
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters
+from saltern.minion.master.master_ports import (RemoteFiles, RemoteMinion, leave_refresh, manage)
 from saltwire.handshake import Credentials
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime, local_runtime

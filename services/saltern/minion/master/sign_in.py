@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from saltern.kit.process.health import Health
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.process import Stop
-from saltern.minion.channel import sign_in_once
-from saltern.minion.identity import Identity
-from saltern.minion.masters import address
+from saltern.minion.master.channel import sign_in_once
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import address
 from saltwire.handshake import Answer, Credentials, Outcome
 from saltwire.zmq.req import RequestSocket
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from saltern.minion.spool import Spool
+from saltern.minion.jobs.spool import Spool
 
 #: Every failed try in a row doubles the pause, up to this many times.
 _MAX_DOUBLINGS = 4

@@ -19,7 +19,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltern.minion.pair import Pair
+from saltern.minion.ipc.framed_socket import Pair
 
 _LOG = logging.getLogger("saltern.minion")
 

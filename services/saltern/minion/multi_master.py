@@ -21,10 +21,10 @@ from saltern.kit.process.metrics import new_metrics
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import ConfigError
 from saltern.kit.process.process import (EX_CONFIG, Stop)
-from saltern.minion.admission import Ended, Rejected, Turn
-from saltern.minion.affairs import Affairs
-from saltern.minion.identity import Identity
-from saltern.minion.masters import Masters
+from saltern.minion.master.sign_in import (Ended, Rejected, Turn)
+from saltern.minion.duties.leadership import Affairs
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters
 from saltern.minion.minion import Minion
 
 _LOG = logging.getLogger("saltern.minion")

@@ -26,7 +26,7 @@ from typing import Any
 
 import msgpack
 
-from saltern.minion.seen import SeenJobs
+from saltern.minion.jobs.seen import SeenJobs
 from saltwire.jid import is_jid
 from statecore.running_jobs import birth, is_alive, still_runs
 

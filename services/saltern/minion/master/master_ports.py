@@ -14,11 +14,11 @@ from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import as_opts
-from saltern.minion.channel import Channel, ChannelError
-from saltern.minion.control import NobodyThere, ask
-from saltern.minion.identity import Identity
-from saltern.minion.masters import Masters, address
-from saltern.minion.other_masters import OtherMasters
+from saltern.minion.master.channel import (Channel, ChannelError)
+from saltern.minion.ipc.control import (NobodyThere, ask)
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import (Masters, address)
+from saltern.minion.master.other_masters import OtherMasters
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials

@@ -15,8 +15,8 @@ import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import ConfigError
-from saltern.minion.identity import Identity
-from saltern.minion.masters import address
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import address
 from saltwire.busy import Busy, check_busy
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession

@@ -15,12 +15,12 @@ import msgpack
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion import zygote
-from saltern.minion.admission import Turn
-from saltern.minion.affairs import Affairs
-from saltern.minion.homes import AtHome
-from saltern.minion.masters import Masters
-from saltern.minion.preloaded import GONE, Preloaded
+from saltern.minion.engine import zygote
+from saltern.minion.master.sign_in import Turn
+from saltern.minion.duties.leadership import Affairs
+from saltern.minion.engine.backends import AtHome
+from saltern.minion.master.masters import Masters
+from saltern.minion.engine.zygote_client import (GONE, Preloaded)
 
 _LOG = logging.getLogger("saltern.minion")
 

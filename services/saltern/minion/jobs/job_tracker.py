@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion import endings
-from saltern.minion.journal import Entry, Journal, Step, may_still_run
-from saltern.minion.spool import Spool
+from saltern.minion.jobs import synthetic_returns
+from saltern.minion.jobs.journal import (Entry, Journal, Step, may_still_run)
+from saltern.minion.jobs.spool import Spool
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -55,7 +55,7 @@ class JobsInHand:
             self._journal.remember(jid)
             waiting = self._spool.size()
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
-                self._put(endings.ending(job, jid, endings.refused(waiting, self._options.spool_max_bytes)))
+                self._put(synthetic_returns.ending(job, jid, synthetic_returns.refused(waiting, self._options.spool_max_bytes)))
             return None
         return {"journalled" if self._journal.receive(job) else "job": dict(job)}
 
@@ -81,12 +81,12 @@ class JobsInHand:
             if may_still_run(load, received, int(time.time() * 1000), self._options.replay_window):
                 _LOG.info("goes on with %s, which nobody has begun", load["fun"], extra={"jid": entry.jid})
                 yield {"journalled": load}
-            elif self._put(endings.ending(load, entry.jid, endings.too_late(received))):
+            elif self._put(synthetic_returns.ending(load, entry.jid, synthetic_returns.too_late(received))):
                 self._journal.end(entry)
 
     def ended_badly(self, jid: str, code: int) -> None:
         """The preloaded process saw a jobber end with this code, other than 0."""
-        self._how[jid] = endings.how_it_ended(code)
+        self._how[jid] = synthetic_returns.how_it_ended(code)
         self._next_look = 0.0
 
     def look(self, now: float) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ class JobsInHand:
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
             _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
-            if not self._put(endings.ending(load, entry.jid, endings.killed(entry.since_ms(), how))):
+            if not self._put(synthetic_returns.ending(load, entry.jid, synthetic_returns.killed(entry.since_ms(), how))):
                 return
         self._journal.end(entry)
 

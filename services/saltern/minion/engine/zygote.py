@@ -35,17 +35,17 @@ import msgpack
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.tracing import Tracing
-from saltern.minion import jobber
-from saltern.minion.channel import ChannelError
-from saltern.minion.forked_call import ForkedCalls, ForkEnded
-from saltern.minion.homes import AtMaster, Home
-from saltern.minion.identity import Identity
-from saltern.minion.journal import JobSteps
-from saltern.minion.learned import Learned, share
-from saltern.minion.masters import Masters
-from saltern.minion.other_masters import OtherMasters
-from saltern.minion.pair import Pair
-from saltern.minion.spool import Spool
+from saltern.minion.jobs import jobber
+from saltern.minion.master.channel import ChannelError
+from saltern.minion.engine.forked_call import (ForkedCalls, ForkEnded)
+from saltern.minion.engine.backends import (AtMaster, Home)
+from saltern.minion.master.identity import Identity
+from saltern.minion.jobs.journal import JobSteps
+from saltern.minion.engine.preload import (Learned, share)
+from saltern.minion.master.masters import Masters
+from saltern.minion.master.other_masters import OtherMasters
+from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.jobs.spool import Spool
 from saltwire.handshake import Credentials
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime
@@ -53,7 +53,7 @@ from statecore.runtime import Runtime
 _LOG = logging.getLogger("saltern.minion")
 
 #: What runs beacons; not loaded before there is one.
-_WATCH = "saltern.minion.beacon_watch"
+_WATCH = "saltern.minion.duties.beacon_watch"
 
 #: Marks a message with grains and pillar.
 READY = b"ready"

@@ -17,8 +17,8 @@ import msgpack
 
 from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
 from saltern.kit.config.reading import (ConfigError, as_opts)
-from saltern.minion.admission import Ended, Turn
-from saltern.minion.masters import FUNC
+from saltern.minion.master.sign_in import (Ended, Turn)
+from saltern.minion.master.masters import FUNC
 from statecore.runtime import local_runtime
 
 _LOG = logging.getLogger("saltern.minion")

@@ -29,14 +29,14 @@ from statecore.return_delivery import named
 from statecore.runtime import Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
-_REMOTE = "saltern.minion.call_remote"
+_REMOTE = "saltern.minion.call.call_remote"
 
 #: What asks the minion that runs on this host.
-_MINION = "saltern.minion.remote"
+_MINION = "saltern.minion.master.master_ports"
 
 #: What knows the jobs of this host, and the functions that without a master are not worth loading it for: they run nothing that
 #: others would have to know of.
-_PROCS = "saltern.minion.call_jobs"
+_PROCS = "saltern.minion.call.call_jobs"
 _ALONE = ("test.", "grains.", "config.", "pillar.", "match.", "sys.")
 
 _USAGE = "salt-call [options] <function> [arguments]"

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgpack
 
-from saltern.minion import zygote
-from saltern.minion.jobber import SPOOLED
-from saltern.minion.pair import Pair
+from saltern.minion.engine import zygote
+from saltern.minion.jobs.jobber import SPOOLED
+from saltern.minion.ipc.framed_socket import Pair
 
 _LOG = logging.getLogger("saltern.minion")
 

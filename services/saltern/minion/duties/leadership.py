@@ -18,8 +18,8 @@ from typing import Any
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.control import ControlSocket
-from saltern.minion.duties import Duties
+from saltern.minion.ipc.control import ControlSocket
+from saltern.minion.duties.duties import Duties
 
 _LOG = logging.getLogger("saltern.minion")
 
