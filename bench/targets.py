@@ -18,7 +18,7 @@ import redis
 from masterstore import keys
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltern.mworker.targets import resolve
 from tests.conftest import await_port, free_port, redis_program
 

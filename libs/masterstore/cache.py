@@ -10,7 +10,7 @@ import msgpack
 from masterstore import keys
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
-from masterstore.tracked import Tracked
+from masterstore.cached_hash import Tracked
 
 #: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Answers how many it offered.
 _FORGET = """

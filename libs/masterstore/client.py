@@ -15,7 +15,7 @@ from masterstore import redis_parts as redis
 from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.faults import Faults
-from masterstore.kept_connection import KeptRedis
+from masterstore.pinned_connection import KeptRedis
 
 #: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
 _PASSING = frozenset(

@@ -16,8 +16,8 @@ from typing import Any
 
 from saltern.minion.jobs import jobber
 from saltern.minion.main import main as minion
-from saltern.mworker import commands, door
-from saltern.mworker.desk import Desk
+from saltern.mworker import (commands, request_handler)
+from saltern.mworker.worker_context import Desk
 from saltern.mworker.main import main as mworker
 
 #: One result of so many is not kept.
@@ -33,7 +33,7 @@ def forgets(argv: Sequence[str]) -> int:
         is_counted = load.get("fun") == "chaos.run"
         return None if is_counted and next(numbers) % FORGOTTEN == 0 else row.handler(desk, minion_id, load)
 
-    door.MINION_COMMANDS = {**commands.MINION_COMMANDS, "_return": replace(row, handler=store)}  # type: ignore[attr-defined]
+    request_handler.MINION_COMMANDS = {**commands.MINION_COMMANDS, "_return": replace(row, handler=store)}  # type: ignore[attr-defined]
     return mworker(argv)
 
 

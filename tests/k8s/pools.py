@@ -9,7 +9,7 @@ import yaml
 from saltern.kit.config.master import (ConfigError, MasterOptions)
 from saltern.kit.config.worker_pools import (read_pools, unknown_commands)
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from saltern.mworker.door import UNLISTED
+from saltern.mworker.request_handler import UNLISTED
 from tests.k8s.rendered import Object, Pod, of_kind, pods
 
 #: Pool of the workers that take all commands, or those that no other pool takes.

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from masterstore import keys, life
-from masterstore.kept_connection import KeptScript
+from masterstore.pinned_connection import KeptScript
 from masterstore.life import INDEXED, MOVES, OPEN, UNDELIVERED, State
 from masterstore.lives import made_ms
 from masterstore.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from masterstore import tracked
+from masterstore import cached_hash
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -15,13 +15,13 @@ def test_a_copy_follows_changes_and_reads_nothing_else(
     store: Store, second: Store, raw: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    some = tracked.Tracked.some
+    some = cached_hash.Tracked.some
 
     def counted(self: object, minions: list[str]) -> dict[str, bytes]:
         read.extend(minions)
         return some(self, minions)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tracked.Tracked, "some", counted)
+    monkeypatch.setattr(cached_hash.Tracked, "some", counted)
     for minion in ("a", "b"):
         store.cache.set_grains(minion, {"id": minion})
     assert second.cache.all_grains() == {"a": {"id": "a"}, "b": {"id": "b"}}
@@ -43,7 +43,7 @@ def test_a_copy_follows_changes_and_reads_nothing_else(
 def test_the_list_of_changes_has_an_end(
     store: Store, second: Store, raw: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracked, "_SPARE", 3)
+    monkeypatch.setattr(cached_hash, "_SPARE", 3)
     store.cache.set_grains("kept", {"n": 0})
     assert second.cache.all_grains() == {"kept": {"n": 0}}
     for number in range(10):

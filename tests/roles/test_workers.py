@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import zmq
 
-from saltern.mworker.watch import EX_HUNG
+from saltern.mworker.watchdog import EX_HUNG
 from saltwire.busy import Busy, check_busy
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession

@@ -34,12 +34,12 @@ from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role, unusable
 from saltern.kit.config.worker_pools import (own_pool, read_pools, unknown_commands)
 from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK)
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from saltern.mworker.desk import Desk
-from saltern.mworker.door import UNLISTED, Door, Elsewhere
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.request_handler import (UNLISTED, Door, Elsewhere)
 from saltern.mworker.durability import durability
-from saltern.mworker.later import LateReply
+from saltern.mworker.deferred_reply import LateReply
 from saltern.mworker.processes import Processes, TooManyRunners
-from saltern.mworker.watch import EX_HUNG, Watch, Wear, arm, disarm
+from saltern.mworker.watchdog import (EX_HUNG, Watch, Wear, arm, disarm)
 
 #: Milliseconds that a late answer has to leave.
 _LATE_LINGER = 10_000

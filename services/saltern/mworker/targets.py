@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltern.mworker.ranges import expand
 from statecore.errors import TargetError
 from statecore.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out

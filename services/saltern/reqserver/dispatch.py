@@ -24,9 +24,9 @@ from functools import partial
 from typing import TypeAlias
 
 from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
-from saltern.reqserver.crew import Crew, Worker
-from saltern.reqserver.peek import NOTHING, Sight
-from saltern.reqserver.waiting import Line, Request, Side, Waiting
+from saltern.reqserver.workers import (Crew, Worker)
+from saltern.reqserver.clear_header import (NOTHING, Sight)
+from saltern.reqserver.queue import (Line, Request, Side, Waiting)
 
 #: A request that ended so many workers is not handed to another one.
 MAX_ATTEMPTS = 3

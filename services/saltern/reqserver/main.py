@@ -19,9 +19,9 @@ from saltern.kit.links.sockets import (LinkKeys, bind)
 from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role)
 from saltern.kit.config.worker_pools import read_pools
 from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK)
-from saltern.reqserver import peek
+from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.waiting import Request, Side
+from saltern.reqserver.queue import (Request, Side)
 from saltwire.busy import busy_answer
 
 #: Milliseconds between looks at the clock when nothing arrives.
@@ -140,7 +140,7 @@ class Server:
             "",
             payload,
             now,
-            sight=peek.of_minion(payload),
+            sight=clear_header.of_minion(payload),
             address=_address(message[2]),
         )
 
@@ -155,7 +155,7 @@ class Server:
             self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
             return []
         payload = message[3].bytes
-        return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=peek.of_operator(payload))
+        return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=clear_header.of_operator(payload))
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         name, kind, *rest = [frame.bytes for frame in message]

@@ -29,7 +29,7 @@ from saltern.kit.links.control import ControlError
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.process.metrics import new_metrics
 from saltern.mworker.commands import wheel
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire.keys import PrivateKey
 from statecore.files import LocalFiles
 from tests.conftest import Oracle

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from saltern.cli.runner_words import DASHED, undashed
-from saltern.mworker.job_filters import NAMES
+from saltern.mworker.job_queries.filters import NAMES
 from saltern.mworker.runners import RUNNERS
 
 JID = "20260101000000000000"

@@ -20,8 +20,8 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.trees.served_files import file_server
-from saltern.mworker.desk import Desk
-from saltern.mworker.door import Door
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.request_handler import Door
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.handshake import Answer, Credentials, SignIn

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.client_rules import barred_by_list, barred_functions, may_use, rows_of
-from saltern.mworker.peer_rules import Call
+from saltern.mworker.operator_acl import (barred_by_list, barred_functions, may_use, rows_of)
+from saltern.mworker.peer_acl import Call
 from tests.conftest import Oracle
 
 ROWS: dict[str, list[Any]] = {

@@ -68,7 +68,7 @@ def test_another_key_is_another_session(worker: Worker) -> None:
 
 def test_epochs_are_believed_for_a_while(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("saltern.mworker.desk.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("saltern.mworker.worker_context.time.monotonic", lambda: now[0])
     first = worker.desk.epochs()
     worker.store.epochs.rotate_aes()
     now[0] += 1.9

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from masterstore.errors import StoreCorrupt
 from saltern.kit.config.worker_pools import Pools
-from saltern.mworker import door as door_module
+from saltern.mworker import request_handler as door_module
 from saltern.mworker.commands import (
     CONTROL_COMMANDS,
     MINION_COMMANDS,
@@ -24,7 +24,7 @@ from saltern.mworker.commands import (
     MinionCommand,
     MinionPolicy,
 )
-from saltern.mworker.door import Door, Elsewhere
+from saltern.mworker.request_handler import (Door, Elsewhere)
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession, clear_request
 from saltwire.errors import AuthenticationError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.peer_rules import Call, may_publish, may_run
+from saltern.mworker.peer_acl import (Call, may_publish, may_run)
 from tests.conftest import Oracle
 
 #: Compound target -> minions that it means. Jobs are for web1 and web2.

@@ -53,7 +53,7 @@ def test_who_comes_because_of_a_rotation_gets_the_new_keys(
     new_worker: NewWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker remembers the epochs for a while; a minion that could not open a publication must not get the old key again."""
-    monkeypatch.setattr("saltern.mworker.desk.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("saltern.mworker.worker_context.time.monotonic", lambda: 1000.0)
     worker = new_worker()
     minion = worker.minion()
     before = minion.credentials
@@ -69,7 +69,7 @@ def test_who_comes_because_of_a_rotation_gets_the_new_keys(
 def test_a_worker_that_lags_behind_a_rotation_opens_what_another_one_gave(
     new_worker: NewWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("saltern.mworker.desk.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("saltern.mworker.worker_context.time.monotonic", lambda: 1000.0)
     late, current = new_worker(), new_worker()
     minion = late.minion()
     late.store.epochs.rotate_session()

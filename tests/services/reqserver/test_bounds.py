@@ -6,10 +6,10 @@ import msgpack
 import pytest
 
 from saltern.kit.config.worker_pools import Pools
-from saltern.reqserver import peek
+from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.peek import Sight
-from saltern.reqserver.waiting import Side
+from saltern.reqserver.clear_header import Sight
+from saltern.reqserver.queue import Side
 
 POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "slow"}, "rest")
 
@@ -232,10 +232,10 @@ def packed(value: object) -> bytes:
     ],
 )
 def test_what_a_request_shows(payload: bytes, seen: Sight) -> None:
-    assert peek.of_minion(payload) == seen
+    assert clear_header.of_minion(payload) == seen
 
 
 def test_what_an_operators_request_shows() -> None:
-    assert peek.of_operator(msgpack.packb({"cmd": "publish", "arg": ["x" * 99999]})).cmd == "publish"
-    assert peek.of_operator(msgpack.packb({"cmd": "publish", "arg": [1]})).cmd == "publish"
-    assert peek.of_operator(b"garbage").cmd == ""
+    assert clear_header.of_operator(msgpack.packb({"cmd": "publish", "arg": ["x" * 99999]})).cmd == "publish"
+    assert clear_header.of_operator(msgpack.packb({"cmd": "publish", "arg": [1]})).cmd == "publish"
+    assert clear_header.of_operator(b"garbage").cmd == ""

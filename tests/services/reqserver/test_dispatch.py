@@ -19,7 +19,7 @@ from saltern.reqserver.dispatch import (
     Instruction,
     Refuse,
 )
-from saltern.reqserver.waiting import Side
+from saltern.reqserver.queue import Side
 
 #: (time, name of the event, its arguments, what is to be done)
 Step: TypeAlias = tuple[float, str, tuple[Any, ...], list[str]]

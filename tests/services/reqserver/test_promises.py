@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
 from saltern.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.peek import Sight
-from saltern.reqserver.waiting import Request, Side
+from saltern.reqserver.clear_header import Sight
+from saltern.reqserver.queue import (Request, Side)
 
 THREE = Pools({"fast": 2, "slow": 1, "rest": 1}, {"_return": "fast", "_pillar": "slow", "_auth": "fast"}, "rest")
 

@@ -25,7 +25,7 @@ from saltern.mworker.commands import (
     returns,
     wheel,
 )
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 
 #: (desk, id of the minion, its load) -> what is sealed and sent back.
 MinionHandler: TypeAlias = Callable[[Desk, str, Mapping[str, Any]], Any]

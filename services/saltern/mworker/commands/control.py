@@ -13,8 +13,8 @@ from masterstore.jobs import Published
 from saltern.kit.command.arguments import off_the_wire
 from saltern.kit.links.control import ControlError
 from saltern.kit.config.durations import seconds_of
-from saltern.mworker.desk import Desk
-from saltern.mworker.peer_rules import Call
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.peer_acl import Call
 from saltern.mworker.processes import TooManyRunners
 from saltern.mworker.runners import RUNNERS, users
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.mworker.commands.waiting import heard_of
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire import tags
 
 #: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:

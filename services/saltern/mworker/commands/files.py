@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire import file_transfer
 
 

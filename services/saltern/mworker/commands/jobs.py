@@ -9,9 +9,9 @@ from typing import Any
 
 from masterstore.jobs import Job, failed
 from saltern.kit.links.control import ControlError
-from saltern.mworker.desk import Desk
-from saltern.mworker.job_filters import FilterFault, filter_of, minions_like
-from saltern.mworker.job_status import not_a_jid, status_of, unknown_job
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.job_queries.filters import (FilterFault, filter_of, minions_like)
+from saltern.mworker.job_queries.status import (not_a_jid, status_of, unknown_job)
 from saltwire.jid import is_jid
 
 #: Jobs of one answer: what a message between roles can carry without weight.

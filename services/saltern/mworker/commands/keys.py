@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from masterstore.minion_keys import STATES as STATE_ORDER
 from saltern.kit.links.control import ControlError
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.mworker.desk import Desk
-from saltern.mworker.peer_rules import matches
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.peer_acl import matches
 from saltern.mworker.targets import resolve
 from statecore.errors import TargetError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from masterstore.life import MINION_SIGNS
 from masterstore.lives import Sign, made_ms
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire.jid import is_jid
 from saltwire.pack import packb
 

@@ -13,9 +13,9 @@ from typing import Any
 from saltern.kit.command.arguments import (on_the_wire, parse_arguments)
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import control
-from saltern.mworker.desk import Desk
-from saltern.mworker.later import Later
-from saltern.mworker.peer_rules import Call, may_publish, may_run, nowhere
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.deferred_reply import Later
+from saltern.mworker.peer_acl import (Call, may_publish, may_run, nowhere)
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from saltern.mworker.targets import resolve
 from saltwire.errors import PeerFault

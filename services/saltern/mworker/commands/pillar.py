@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from saltern.kit.config.master import as_opts
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from statecore.master_data import Wanted, as_data, pillar_of, tops_of
 from statecore.runtime import Runtime
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire.ids import is_minion_id
 from saltwire.pack import octets
 

@@ -12,7 +12,7 @@ from typing import Any
 from masterstore.lives import made_ms
 from saltern.kit.links.event_bus import Prepared
 from saltern.mworker.commands.waiting import heard_of, send_waiting
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltern.mworker.state_failures import failed_states
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 
 
 def heard_of(desk: Desk, minion_id: str, *, started: bool = False) -> None:

@@ -15,7 +15,7 @@ from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, roots
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire import tags
 from saltwire.jid import next_jid
 from statecore.errors import NotAvailable

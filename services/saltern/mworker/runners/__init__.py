@@ -4,27 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltern.mworker.runners import (
-    cache,
-    doc,
-    event,
-    fileserver,
-    job_queries,
-    jobs,
-    manage,
-    match,
-    mine,
-    over_ssh,
-    pillar,
-    reactor,
-    salt,
-    saltutil,
-    state,
-    survey,
-    test,
-    users,
-    waiting_jobs,
-)
+from saltern.mworker.runners import (cache, doc, event, fileserver, job_queries, jobs, manage, match, mine, safe_accept, pillar, reactor, salt, saltutil, state, survey, test, users, waiting_jobs)
 from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
@@ -93,7 +73,7 @@ RUNNERS: Mapping[str, Runner] = {
     "manage.present": manage.present,
     "manage.reaped": manage.present,
     "manage.bootstrap": manage.bootstrap,
-    "manage.safe_accept": over_ssh.safe_accept,
+    "manage.safe_accept": safe_accept.safe_accept,
     "manage.status": manage.status,
     "manage.up": manage.up,
     "manage.versions": manage.versions,

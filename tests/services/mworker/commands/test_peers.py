@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from saltern.mworker.commands import peers
-from saltern.mworker.later import LateReply
+from saltern.mworker.deferred_reply import LateReply
 
 pytestmark = pytest.mark.redis
 

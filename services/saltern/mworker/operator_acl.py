@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from saltern.mworker.peer_rules import Call, Covers, fits, grants
+from saltern.mworker.peer_acl import (Call, Covers, fits, grants)
 
 #: What every operator may publish: `salt` asks with it who works on a job.
 _ALWAYS = frozenset({"saltutil.find_job"})

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from saltern.kit.config.worker_pools import Pools
-from saltern.reqserver.waiting import Request, Side
+from saltern.reqserver.queue import (Request, Side)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.commands.waiting import heard_of, send_waiting
-from saltern.mworker.desk import Desk
+from saltern.mworker.worker_context import Desk
 from saltwire import handshake, tags
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey, clean_pem

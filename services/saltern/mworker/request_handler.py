@@ -14,14 +14,14 @@ from masterstore.errors import StoreError, StoreUnavailable
 from saltern.kit.links.control import (ControlError, ok, refused)
 from saltern.kit.links.sockets import NAMES
 from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
-from saltern.mworker import client_rules, signin
+from saltern.mworker import (operator_acl, sign_in)
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
 from saltern.mworker.commands.control import Reach, call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
-from saltern.mworker.desk import Desk
-from saltern.mworker.later import Later, LateReply
-from saltern.mworker.peer_rules import nowhere
-from saltern.mworker.watch import Watch
+from saltern.mworker.worker_context import Desk
+from saltern.mworker.deferred_reply import (Later, LateReply)
+from saltern.mworker.peer_acl import nowhere
+from saltern.mworker.watchdog import Watch
 from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
@@ -134,7 +134,7 @@ class Door:
         # Administration does not exist on this port (design: security); ping is what failover minions ask.
         self._begin(str(load.get("cmd")))
         if load.get("cmd") == "_auth":
-            return "_auth", "ok", signin.answer(self._desk, envelope.version, load)
+            return "_auth", "ok", sign_in.answer(self._desk, envelope.version, load)
         if load.get("cmd") == "ping":
             return "ping", "ok", packb(load)
         return "unknown", "refused", packb({})
@@ -255,18 +255,18 @@ class Door:
         published = [call.fun for call in calls] if policy is ControlPolicy.FUNCTION else []
         if policy is not ControlPolicy.JOBS:
             who = [client, str(fields.get("user") or "")]
-            if named := client_rules.barred_by_list(options.publisher_acl_blacklist, who, published):
+            if named := operator_acl.barred_by_list(options.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
-        option, row = client_rules.rows_of(options.control_acl, options.publisher_acl, client, own=client in NAMES)
+        option, row = operator_acl.rows_of(options.control_acl, options.publisher_acl, client, own=client in NAMES)
         if policy is not ControlPolicy.FUNCTION:
-            if not client_rules.may_use(option, row, policy.value, calls[0]):
+            if not operator_acl.may_use(option, row, policy.value, calls[0]):
                 what = "" if policy is ControlPolicy.JOBS or option == "control_acl" else f" for {calls[0].fun}"
                 raise ControlError("AuthorizationError", f"{name} may not use {policy.value}{what} (option {option})")
             return None
-        if not client_rules.barred_functions(option, row, calls, nowhere):
+        if not operator_acl.barred_functions(option, row, calls, nowhere):
             return None
         reach = Reach(self._desk, fields)
-        if barred := client_rules.barred_functions(option, row, calls, reach.covered):
+        if barred := operator_acl.barred_functions(option, row, calls, reach.covered):
             raise ControlError(
                 "AuthorizationError",
                 f"{name} may not run {', '.join(barred)}"
