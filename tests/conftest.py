@@ -35,21 +35,21 @@ _HERE = Path(__file__).parent
 #: Files that take longest, in the order of their start: one that is begun last keeps a single worker busy, and all others wait.
 LONG = (
     "chaos/test_chaos.py",
-    "statecore/states/test_pip.py",
-    "statecore/states/test_file.py",
+    "statecore/builtin/states/test_pip.py",
+    "statecore/builtin/states/test_file.py",
     "services/lab/test_lab.py",
-    "statecore/states/test_virtualenv.py",
-    "statecore/states/played/test_played.py",
+    "statecore/builtin/states/test_virtualenv.py",
+    "statecore/builtin/states/played/test_played.py",
     "roles/test_stock_minion.py",
-    "statecore/modules/test_postgres.py",
-    "statecore/states/test_supervisord.py",
-    "statecore/states/test_cmd.py",
+    "statecore/builtin/modules/test_postgres.py",
+    "statecore/builtin/states/test_supervisord.py",
+    "statecore/builtin/states/test_cmd.py",
     "roles/test_kill.py",
     "roles/test_journey.py",
     "statecore/oracle/test_generated.py",
     "statecore/oracle/test_trees.py",
     "statecore/state_functions/test_as_salt.py",
-    "statecore/states/test_x509.py",
+    "statecore/builtin/states/test_x509.py",
 )
 
 # An example that takes long on a busy machine is no finding. Where CI is set, hypothesis' own profile also fixes the seed.

@@ -204,7 +204,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.master_data": Room(WIRING),
     "statecore.time_limit": Room(),
     "statecore.plugin_commands": Room(GROUND),
-    "statecore.ext_pillar": Room(
+    "statecore.builtin.ext_pillar": Room(
         NATIVE,
         {
             "statecore.values": _VALUES,
@@ -214,7 +214,7 @@ ROOMS: Mapping[str, Room] = {
         },
         open_inside=False,
     ),
-    "statecore.tops": Room(
+    "statecore.builtin.tops": Room(
         NATIVE,
         {"statecore.render": "what a classifier prints is YAML", "statecore.plugin_commands": _PLUGIN_COMMANDS},
         open_inside=False,
@@ -231,7 +231,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.extension_modules": Room(GROUND),
     "statecore.execution": Room((*GROUND, "statecore.context", "statecore.loader")),
-    "statecore.executors": Room(NATIVE, open_inside=False),
+    "statecore.builtin.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
         COMPILE,
         {"statecore.loader": "the engine asks it for the function of a state; the loader knows nothing of the engine"},
@@ -278,7 +278,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.scheduling": Room(),
     "statecore.return_delivery": Room((*NATIVE, "statecore.loader")),
     "statecore.returner_settings": Room(),
-    "statecore.returners": Room(
+    "statecore.builtin.returners": Room(
         NATIVE,
         {
             "statecore.returner_settings": "settings of returners are found in one way",
@@ -289,7 +289,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.inotify": Room({}, {"statecore.rooted_path": "what a path leads to, in a mounted host too"}),
     "statecore.beacon_config": Room(),
     "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
-    "statecore.beacons": Room(
+    "statecore.builtin.beacons": Room(
         NATIVE,
         {
             "statecore.beacon_config": _BEACON_CONFIG,
@@ -334,7 +334,7 @@ ROOMS: Mapping[str, Room] = {
         GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
     ),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
-    "statecore.modules.cp": Room(
+    "statecore.builtin.modules.cp": Room(
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
@@ -343,7 +343,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a source may lie behind a URL",
         },
     ),
-    "statecore.modules.file": Room(
+    "statecore.builtin.modules.file": Room(
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
@@ -356,7 +356,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.sources": _SOURCES,
         },
     ),
-    "statecore.modules.archive": Room(
+    "statecore.builtin.modules.archive": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
@@ -364,31 +364,31 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a copy of what came from a server need not be kept",
         },
     ),
-    "statecore.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
-    "statecore.modules": Room(
+    "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
+    "statecore.builtin.modules": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
         open_inside=False,
     ),
-    "statecore.modules.grains": Room(
+    "statecore.builtin.modules.grains": Room(
         NATIVE,
         {
             "statecore.values": _VALUES,
             "statecore.static_grains": "the file of static grains has one reader and one writer",
         },
     ),
-    "statecore.modules.saltutil": Room(
+    "statecore.builtin.modules.saltutil": Room(
         NATIVE,
         {
             "statecore.extension_modules": "minions and masters fetch users' modules in one way",
             "statecore.kept_files": "what jobs returned is kept where the minion is to keep it",
         },
     ),
-    "statecore.modules.match": Room(
+    "statecore.builtin.modules.match": Room(
         NATIVE,
         {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},
     ),
-    "statecore.modules.state_tree": Room(
+    "statecore.builtin.modules.state_tree": Room(
         NATIVE,
         {
             "statecore.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
@@ -397,7 +397,7 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     # A package: the verbs of one module in several files.
-    "statecore.modules.http": Room(
+    "statecore.builtin.modules.http": Room(
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
@@ -405,28 +405,28 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
-    "statecore.modules.mine": Room(
+    "statecore.builtin.modules.mine": Room(
         NATIVE, {"statecore.kept_files": "without a master, what is offered is kept between two calls"}
     ),
-    "statecore.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
-    "statecore.modules.data": Room(NATIVE, {"statecore.kept_files": "what a minion keeps for itself is a kept file"}),
-    "statecore.modules.nftables": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
-    "statecore.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
-    "statecore.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
-    "statecore.modules.pkg_apt": Room(
+    "statecore.builtin.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
+    "statecore.builtin.modules.data": Room(NATIVE, {"statecore.kept_files": "what a minion keeps for itself is a kept file"}),
+    "statecore.builtin.modules.nftables": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
+    "statecore.builtin.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
+    "statecore.builtin.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
+    "statecore.builtin.modules.pkg_apt": Room(
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
     ),
-    "statecore.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
-    "statecore.modules.postgres": Room(
+    "statecore.builtin.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
+    "statecore.builtin.modules.postgres": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),
-    "statecore.states.mysql_query": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.builtin.states.mysql_query": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
     **{
-        f"statecore.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
+        f"statecore.builtin.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
         for each in [
             "user",
             "group",
@@ -439,20 +439,20 @@ ROOMS: Mapping[str, Room] = {
             "initdb",
         ]
     },
-    "statecore.modules.mysql": Room(
+    "statecore.builtin.modules.mysql": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),
-    "statecore.modules.x509": Room(
+    "statecore.builtin.modules.x509": Room(
         NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
     ),
-    "statecore.modules.service_sysv": Room(
+    "statecore.builtin.modules.service_sysv": Room(
         NATIVE, {"statecore.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
     ),
-    "statecore.modules.pkg_apk": Room(
+    "statecore.builtin.modules.pkg_apk": Room(
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
     ),
     # A package: the verbs of one module in several files.
-    "statecore.modules.state": Room(
+    "statecore.builtin.modules.state": Room(
         NATIVE,
         {
             "statecore.kept_files": "a requested run is kept until somebody runs it",
@@ -460,9 +460,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.turns": _TURNS,
         },
     ),
-    "statecore.states": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}, open_inside=False),
+    "statecore.builtin.states": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}, open_inside=False),
     # A package: one state in several files.
-    "statecore.states.file": Room(
+    "statecore.builtin.states.file": Room(
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
@@ -474,7 +474,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.file_marks": "a file is put in place with what it bears",
         },
     ),
-    "statecore.states.archive": Room(
+    "statecore.builtin.states.archive": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
@@ -483,7 +483,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.downloads": "a copy of what came from a server need not be kept",
         },
     ),
-    "statecore.states.cron": Room(
+    "statecore.builtin.states.cron": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
@@ -491,9 +491,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.content_differences": _DIFFERENCES,
         },
     ),
-    "statecore.states.saltmod": Room(NATIVE),
-    "statecore.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.states.x509": Room(
+    "statecore.builtin.states.saltmod": Room(NATIVE),
+    "statecore.builtin.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.states.x509": Room(
         NATIVE,
         {
             "statecore.managed_file": _MANAGED_FILE,
@@ -501,13 +501,13 @@ ROOMS: Mapping[str, Room] = {
             "statecore.certificates": _CERTIFICATES,
         },
     ),
-    "statecore.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
-    "statecore.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
-    "statecore.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.states.service": Room(NATIVE),
-    "statecore.states.user": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.grains": Room(
+    "statecore.builtin.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.builtin.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
+    "statecore.builtin.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.states.service": Room(NATIVE),
+    "statecore.builtin.states.user": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.grains": Room(
         GROUND,
         {"statecore.hostfiles": "facts are read from small files, which may be pipes, loops or not there"},
         open_inside=False,
@@ -539,7 +539,7 @@ ROOMS: Mapping[str, Room] = {
 #: Outside package -> the only rooms that may import it, and why.
 DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "redis": (
-        ("masterstore", "statecore.returners.redis_return"),
+        ("masterstore", "statecore.builtin.returners.redis_return"),
         "what the master remembers has one way in; a returner goes to the server that its user names",
     ),
     "zmq": (("saltwire.zmq", "services"), "statecore has no sockets; saltwire's only ones are in zmq/"),
@@ -674,13 +674,13 @@ def rooms_import_what_their_row_allows(tree: Tree) -> Iterator[str]:
 
 
 _FOUND_BY_THE_LOADER = (
-    "statecore.modules",
-    "statecore.states",
-    "statecore.grains",
-    "statecore.ext_pillar",
-    "statecore.tops",
-    "statecore.beacons",
-    "statecore.returners",
+    "statecore.builtin.modules",
+    "statecore.builtin.states",
+    "statecore.builtin.grains",
+    "statecore.builtin.ext_pillar",
+    "statecore.builtin.tops",
+    "statecore.builtin.beacons",
+    "statecore.builtin.returners",
 )
 
 
@@ -790,7 +790,7 @@ BREAKS = (
     Break(every_module_has_a_room, "services.scheduler.main", "", "services.scheduler.main has no row"),
     Break(every_module_has_a_room, "statecore.novelty", "", "statecore.novelty has no row"),
     Break(
-        named_tuples_are_made_quickly, "statecore.states.x", "from typing import Any, NamedTuple", "states.x:1 takes"
+        named_tuples_are_made_quickly, "statecore.builtin.states.x", "from typing import Any, NamedTuple", "states.x:1 takes"
     ),
     Break(rooms_import_what_their_row_allows, "saltwire.x", "import statecore.types", "nothing of ours"),
     Break(rooms_import_what_their_row_allows, "masterstore.x", "from saltwire import jid", "imports saltwire.jid"),
@@ -806,14 +806,14 @@ BREAKS = (
     ),
     Break(
         rooms_import_what_their_row_allows,
-        "statecore.states.x",
-        "import statecore.modules.cmd",
-        "statecore.modules.cmd",
+        "statecore.builtin.states.x",
+        "import statecore.builtin.modules.cmd",
+        "statecore.builtin.modules.cmd",
     ),
     Break(
-        rooms_import_what_their_row_allows, "statecore.states.x", "from . import cmd", "imports statecore.states.cmd"
+        rooms_import_what_their_row_allows, "statecore.builtin.states.x", "from . import cmd", "imports statecore.builtin.states.cmd"
     ),
-    Break(rooms_import_what_their_row_allows, "statecore.modules.x", "import statecore", "imports statecore;"),
+    Break(rooms_import_what_their_row_allows, "statecore.builtin.modules.x", "import statecore", "imports statecore;"),
     Break(rooms_import_what_their_row_allows, "saltern.publisher.x", "from services import mworker", "saltern.mworker"),
     Break(
         rooms_import_what_their_row_allows,
@@ -848,11 +848,11 @@ BREAKS = (
         "from statecore.commands import main",
         "statecore.commands",
     ),
-    Break(modules_are_found_by_the_loader_only, "statecore.runtime", "import statecore.modules.cmd", "only the loader"),
+    Break(modules_are_found_by_the_loader_only, "statecore.runtime", "import statecore.builtin.modules.cmd", "only the loader"),
     Break(
         modules_are_found_by_the_loader_only,
-        "statecore.states.x",
-        "from statecore.states import cmd",
+        "statecore.builtin.states.x",
+        "from statecore.builtin.states import cmd",
         "only the loader",
     ),
     Break(
@@ -902,7 +902,7 @@ def test_the_checker_sees_a_broken_wall(one: Break) -> None:
 def test_what_is_allowed_is_not_complained_about() -> None:
     tree = {
         **real_tree(),
-        "statecore.states.x": Source("from statecore.types import Plan\nfrom statecore.context import Context\n"),
+        "statecore.builtin.states.x": Source("from statecore.types import Plan\nfrom statecore.context import Context\n"),
         "saltern.mworker.x": Source(
             "from masterstore.store import Store\nfrom saltern.mworker import door\nimport json\n"
         ),

@@ -59,7 +59,7 @@ NOT_LOADED: Mapping[str, frozenset[str]] = {
     "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "cryptography.hazmat"},
     "reactor": _NONE | _MINIONS | _READERS | {"statecore.fileserver", "cryptography.hazmat"},
     "mworker": _NONE | _MINIONS | {"jinja2"},
-    "minion": _NONE | _MASTERS | _STORE | {"jinja2", "statecore.grains"},
+    "minion": _NONE | _MASTERS | _STORE | {"jinja2", "statecore.builtin.grains"},
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from statecore import execution
 from statecore.errors import InvocationError
-from statecore.executors import splay
+from statecore.builtin.executors import splay
 from statecore.runtime import Runtime, local_runtime
 
 COUNTING = (

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from statecore.modules import archive as archive_module
-from statecore.modules import file as file_module
-from statecore.states import archive as archive_state
-from statecore.states import file as file_state
+from statecore.builtin.modules import archive as archive_module
+from statecore.builtin.modules import file as file_module
+from statecore.builtin.states import archive as archive_state
+from statecore.builtin.states import file as file_state
 
 _OURS: Mapping[str, ModuleType] = {
     "salt.states.file": file_state,

@@ -1,6 +1,6 @@
 """Which files could serve a name: an index of file names, made without importing anything.
 
-Two sources per kind: the package of native modules (``statecore/modules``) and the directories of users' modules: those
+Two sources per kind: the package of native modules (``statecore/builtin/modules``) and the directories of users' modules: those
 of an option (``module_dirs``), and the one that was synced from ``salt://_modules`` (``<extension dir>/modules``). A user's
 file is looked at before a native one, so it replaces a built-in of the same name (seed 002). Start-up costs one directory
 listing for each kind asked for.
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 #: Kind -> our own package of that kind; other kinds (renderers, matchers, ...) have users' files only.
 NATIVE: Mapping[str, str] = {
-    "modules": "statecore.modules",
-    "states": "statecore.states",
-    "grains": "statecore.grains",
-    "pillar": "statecore.ext_pillar",
-    "tops": "statecore.tops",
-    "beacons": "statecore.beacons",
-    "returners": "statecore.returners",
-    "executors": "statecore.executors",
+    "modules": "statecore.builtin.modules",
+    "states": "statecore.builtin.states",
+    "grains": "statecore.builtin.grains",
+    "pillar": "statecore.builtin.ext_pillar",
+    "tops": "statecore.builtin.tops",
+    "beacons": "statecore.builtin.beacons",
+    "returners": "statecore.builtin.returners",
+    "executors": "statecore.builtin.executors",
     "utils": "statecore.loader.compat.utils",
     "serializers": "statecore.loader.compat.serializers",
 }

@@ -15,7 +15,7 @@ from saltern.minion.engine.preload import Learned
 PATIENCE = 40.0
 
 #: Of the engine, and small.
-PARTS = ("statecore.modules.environ", "statecore.modules.timezone")
+PARTS = ("statecore.builtin.modules.environ", "statecore.builtin.modules.timezone")
 
 
 @pytest.fixture
@@ -70,17 +70,17 @@ def test_only_the_engine_is_told(learned: Learned, name: str) -> None:
 
 def test_a_part_that_is_gone_is_passed_over(learned: Learned) -> None:
     def pretend() -> None:
-        sys.modules["statecore.modules.taken_away"] = sys
+        sys.modules["statecore.builtin.modules.taken_away"] = sys
 
     _in_a_jobber(learned, pretend)
     assert _heard(learned)
     learned.load_one()
     assert not learned.waiting
-    assert "statecore.modules.taken_away" not in sys.modules
+    assert "statecore.builtin.modules.taken_away" not in sys.modules
 
 
 def test_more_names_than_one_piece_or_the_pipe_holds_never_block(learned: Learned) -> None:
-    names = [f"statecore.modules.made_up_{number:05}" for number in range(5000)]
+    names = [f"statecore.builtin.modules.made_up_{number:05}" for number in range(5000)]
     _in_a_jobber(learned, lambda: sys.modules.update(dict.fromkeys(names, sys)))
     assert _heard(learned)
     # As many as the pipe took, each whole.

@@ -311,14 +311,14 @@ def test_it_begins_small_and_learns_what_jobs_need(begin: Callable[[], Live], op
     place = Path(options.cachedir) / "extmods" / "modules"
     place.mkdir(parents=True)
     # In the jobber, before anything else of it is loaded.
-    text = "import sys\n\ndef loaded():\n    return 'statecore.modules.timezone' in sys.modules\n"
+    text = "import sys\n\ndef loaded():\n    return 'statecore.builtin.modules.timezone' in sys.modules\n"
     (place / "seeing.py").write_text(text)
-    begun = sys.modules.pop("statecore.modules.timezone", None)
+    begun = sys.modules.pop("statecore.builtin.modules.timezone", None)
     try:
         live = begin()
     finally:
         if begun is not None:
-            sys.modules["statecore.modules.timezone"] = begun
+            sys.modules["statecore.builtin.modules.timezone"] = begun
     live.ready()
     assert live.run("seeing.loaded")["return"] is False
     live.run("timezone.get_offset", number=2)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from statecore.beacons import load as load_beacon
-from statecore.beacons import sh as sh_beacon
+from statecore.builtin.beacons import load as load_beacon
+from statecore.builtin.beacons import sh as sh_beacon
 from statecore.errors import CommandError, NotAvailable
 from statecore.host import Host
 from statecore.ports import CommandResult

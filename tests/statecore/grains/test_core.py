@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.grains import core, network
+from statecore.builtin.grains import (core, network)
 from statecore.host import Host
 from statecore.runtime import gather_grains
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.grains import hardware
+from statecore.builtin.grains import hardware
 from statecore.host import Host
 
 #: What the machine shows -> (virtual, virtual_subtype)

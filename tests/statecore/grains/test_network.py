@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.grains import network
+from statecore.builtin.grains import network
 from statecore.host import Host
 from statecore.hostfiles.kernel_network import Address4, Interface
 

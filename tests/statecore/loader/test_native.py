@@ -116,6 +116,6 @@ def test_documentation_and_signatures(shelf):
 def test_nothing_is_imported_before_it_is_asked_for():
     program = (
         "import sys; from statecore.loader import Loader; loader = Loader(); loader.sources('modules');"
-        "assert not [name for name in sys.modules if name.startswith('statecore.modules.')]"
+        "assert not [name for name in sys.modules if name.startswith('statecore.builtin.modules.')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from statecore.errors import InvocationError
-from statecore.modules import environ
+from statecore.builtin.modules import environ
 
 
 @pytest.fixture(autouse=True)

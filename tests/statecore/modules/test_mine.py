@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.errors import InvocationError
-from statecore.modules.mine import Offer
+from statecore.builtin.modules.mine import Offer
 from tests.conftest import Oracle
 
 #: Entries of mine_functions, in Salt's forms.

@@ -13,7 +13,7 @@ import pytest
 
 from statecore.errors import CommandError, InvocationError
 from statecore.host import Host
-from statecore.modules import network
+from statecore.builtin.modules import network
 from statecore.ports import CommandResult
 
 

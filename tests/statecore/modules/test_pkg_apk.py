@@ -11,7 +11,7 @@ import pytest
 
 from statecore.errors import CommandError, InvocationError, NotAvailable
 from statecore.host import Host
-from statecore.modules.pkg_apk import apk
+from statecore.builtin.modules.pkg_apk import apk
 from statecore.ports import CommandResult
 
 ALL = "All specified packages are already installed"

@@ -10,7 +10,7 @@ import pytest
 
 from statecore.errors import CommandError, InvocationError, NotAvailable
 from statecore.host import Host
-from statecore.modules.pkg_rpm import dnf, groups, locks
+from statecore.builtin.modules.pkg_rpm import (dnf, groups, locks)
 from statecore.ports import CommandResult
 
 INSTALLED = (

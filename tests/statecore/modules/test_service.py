@@ -273,7 +273,7 @@ def test_systemctl_is_told_to_work_in_a_chroot(plain, systemd, monkeypatch):
 
 def test_a_unit_that_is_about_to_run(plain, systemd, monkeypatch):
     """It has as long as it is given."""
-    monkeypatch.setattr("statecore.modules.service_systemd._PAUSE", 0.01)
+    monkeypatch.setattr("statecore.builtin.modules.service_systemd._PAUSE", 0.01)
     answers = [(3, "activating\n", "")] * 3 + [(0, "active\n", "")]
     known = systemd._systemctl
     systemd._systemctl = lambda words, stdin: answers.pop(0) if "is-active" in words else known(words, stdin)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from statecore import managed_file, rooted_path
 from statecore.errors import StatecoreError
 from statecore.managed_file import Attributes
-from statecore.modules import archive, cron, ini, ssh
-from statecore.states import file as file_states
+from statecore.builtin.modules import (archive, cron, ini, ssh)
+from statecore.builtin.states import file as file_states
 from tests.statecore.conftest import PlainMinion
 
 SECRET = "the secret of the world outside"

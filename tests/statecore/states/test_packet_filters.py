@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.states import iptables
+from statecore.builtin.states import iptables
 
 _CHILD = Path(__file__).with_name("states_in_a_namespace.py")
 

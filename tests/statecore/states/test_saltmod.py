@@ -12,7 +12,7 @@ import pytest
 
 from statecore.errors import CommandError
 from statecore.ports import MasterCall, MinionJob
-from statecore.states.saltmod.verdicts import succeeded
+from statecore.builtin.states.saltmod.verdicts import succeeded
 from tests import case_files
 
 _HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from statecore.states import saltutil
+from statecore.builtin.states import saltutil
 
 KINDS = sorted(name for name, _ in inspect.getmembers(saltutil, inspect.isfunction) if name.startswith("sync_"))
 

@@ -1,0 +1,114 @@
+"""Edits of text files, done at once: what ``file.line``, ``blockreplace``, ``comment`` and ``uncomment`` are as functions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from statecore import content_differences, managed_file
+from statecore.context import Context
+from statecore.edits import comments, text
+from statecore.edits.block import END, START, Block
+from statecore.edits.comments import Pattern
+from statecore.edits.single_line import Line
+from statecore.errors import CommandError
+from statecore.managed_file import Attributes
+from statecore.builtin.modules.file.paths import bytes_of
+
+
+def line(
+    ctx: Context,
+    path: str,
+    content: Any = None,
+    match: str | None = None,
+    mode: str | None = None,
+    location: str | None = None,
+    before: str | None = None,
+    after: str | None = None,
+    show_changes: bool = True,
+    backup: bool = False,
+    quiet: bool = False,
+    indent: bool = True,
+) -> Any:
+    """Ensures, inserts, replaces or deletes one line; returns the diff, or whether there was something to do.
+
+    In test mode nothing is written. ``quiet``: a file that is not there is False and no error.
+    """
+    if not ctx.host.path(path).is_file():
+        if quiet:
+            return False
+        raise CommandError(f'File "{path}" does not exists or is not a file.')
+    wish = Line.of(locals())
+    old = text.decoded(bytes_of(ctx, path), path)
+    new = wish.put_into(old)
+    if new != old and not ctx.test:
+        _write(ctx, path, new, f".{time.strftime('%Y-%m-%d-%H-%M-%S')}" if backup else "")
+    return _told(old, new, show_changes) if new != old else False
+
+
+def blockreplace(
+    ctx: Context,
+    path: str,
+    marker_start: str = START,
+    marker_end: str = END,
+    content: str = "",
+    append_if_not_found: bool = False,
+    prepend_if_not_found: bool = False,
+    backup: Any = ".bak",
+    dry_run: bool = False,
+    show_changes: bool = True,
+    append_newline: bool | None = False,
+    insert_before_match: str | None = None,
+    insert_after_match: str | None = None,
+) -> Any:
+    """Puts content between two marked lines; returns the diff, or with ``show_changes: False`` whether there was one."""
+    block = Block(
+        marker_start=marker_start,
+        marker_end=marker_end,
+        content=content,
+        append_if_not_found=append_if_not_found,
+        prepend_if_not_found=prepend_if_not_found,
+        insert_before_match=insert_before_match,
+        insert_after_match=insert_after_match,
+        append_newline=append_newline,
+    )
+    old = text.decoded(bytes_of(ctx, path), path)
+    new = block.put_into(old)
+    if new != old and not dry_run:
+        _write(ctx, path, new, str(backup) if backup else "")
+    return _told(old, new, show_changes)
+
+
+def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
+    """Makes the lines that begin with what a regular expression matches comments; returns their diff, False for none."""
+    return comment_line(ctx, path, regex, char, True, backup)
+
+
+def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
+    """Makes comments that hold what a regular expression matches lines; returns their diff, False for none."""
+    return comment_line(ctx, path, regex, char, False, backup)
+
+
+def comment_line(ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: Any = ".bak") -> Any:
+    """``comment``, or with ``cmnt: False`` ``uncomment``."""
+    pattern = Pattern(regex, char)
+    old = text.decoded(bytes_of(ctx, path), path)
+    new = comments.commented(old, pattern) if cmnt else comments.uncommented(old, pattern)
+    if new == old:
+        return False
+    _write(ctx, path, new, str(backup) if backup else "")
+    changed = [pair for pair in zip(text.lines(old), text.lines(new), strict=True) if pair[0] != pair[1]]
+    return _told("".join(pair[0] for pair in changed), "".join(pair[1] for pair in changed), True)
+
+
+def _write(ctx: Context, path: str, new: str, backup: str) -> None:
+    place = ctx.host.path(path)
+    if backup:
+        managed_file.keep_beside(ctx.host, place, backup)
+    managed_file.replace(ctx.host, place, text.encoded(new), Attributes())
+
+
+def _told(old: str, new: str, show_changes: bool) -> Any:
+    if not show_changes:
+        return new != old
+    return content_differences.unified(text.encoded(old), text.encoded(new)) if new != old else ""

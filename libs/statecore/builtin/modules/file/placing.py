@@ -1,0 +1,218 @@
+"""Files put somewhere, taken away, given to somebody."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from statecore import file_copies, managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.managed_file import Attributes
+from statecore.builtin.modules.file.looking import get_mode
+from statecore.rooted_path import lexists, located, walk
+
+#: Seconds.
+_DAY = 86400
+
+
+def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
+    """Makes the file, or sets its times (seconds since 1970; what is not given is the other, or now)."""
+    place = ctx.host.path(name)
+    try:
+        place.touch()
+        with located(place, follow=True) as (own, way):
+            os.utime(own, managed_file.times(atime, mtime), dir_fd=way)
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror}") from error
+    return True
+
+
+def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
+    """Removes a file, a link or a whole directory; False when there is none."""
+    if not path.startswith("/"):
+        raise InvocationError(f"File path must be absolute: {path}")
+    place = ctx.host.path(path, follow=False)
+    if not lexists(place):
+        return False
+    managed_file.remove(place)
+    return True
+
+
+def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
+    """Copies a file, or with ``recurse`` a directory."""
+    source, target = ctx.host.path(src), ctx.host.path(dst)
+    if not source.exists():
+        raise CommandError(f"No such file or directory '{src}'")
+    if source.is_dir() and not recurse:
+        raise InvocationError("Cannot copy overtop of directory unless recurse=True")
+    try:
+        if not source.is_dir():
+            _copied(source, target / source.name if target.is_dir() else target)
+            return True
+        if remove_existing and target.exists():
+            managed_file.remove(target)
+        _copy_tree(ctx, source, dst.rstrip("/"))
+    except OSError as error:
+        raise CommandError(f"Could not copy '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def rename(ctx: Context, src: str, dst: str) -> bool:
+    """Renames a file or directory."""
+    try:
+        ctx.host.path(src, follow=False).rename(ctx.host.path(dst, follow=False))
+    except OSError as error:
+        raise CommandError(f"Could not rename '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> Any:
+    """Renames a file or directory, or puts it into a directory that is there; to another file system by a copy, if it may."""
+    if disallow_copy_and_unlink:
+        return rename(ctx, src, dst)
+    origin, place = ctx.host.path(src, follow=False), ctx.host.path(dst, follow=False)
+    if ctx.host.path(dst).is_dir():
+        place = ctx.host.path(dst) / origin.name
+    try:
+        managed_file.move_into_place(origin, place)
+    except OSError as error:
+        raise CommandError(f"Unable to move '{src}' to '{dst}': {error.strerror}") from error
+    return {"result": True, "comment": f"'{src}' moved to '{dst}'"}
+
+
+def link(ctx: Context, src: str, path: str) -> bool:
+    """Gives a file a second name."""
+    try:
+        ctx.host.path(path, follow=False).hardlink_to(ctx.host.path(src))
+    except OSError as error:
+        raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    return True
+
+
+def symlink(
+    ctx: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
+) -> bool:
+    """Makes ``path`` a link to ``src``, always at once; with ``force`` or ``atomic`` in place of what is there.
+
+    follow_symlinks
+        what counts is the link itself in any case
+    """
+    place = ctx.host.path(path, follow=False)
+    if lexists(place):
+        if place.is_symlink() and str(place.readlink()) == src:
+            return True
+        if not (force or atomic):
+            raise CommandError(f"Found existing {path}; use force=True to replace it")
+    aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
+    try:
+        aside.symlink_to(src)
+        if force and not place.is_symlink() and place.is_dir():
+            managed_file.remove(place)
+        aside.replace(place)
+    except OSError as error:
+        raise CommandError(f"Could not create '{path}': {error.strerror}") from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return True
+
+
+def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes a directory and its parents."""
+    wanted = Attributes(user, group, managed_file.parse_mode(mode))
+    managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
+    return True
+
+
+def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Makes the directories that a path needs; what stands behind the last slash is left out."""
+    return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
+
+
+def rmdir(
+    ctx: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: float | None = None
+) -> bool | dict[str, Any]:
+    """Removes a directory that holds nothing; with ``recurse`` all below it that hold nothing but such, too. Nothing else goes.
+
+    older_than
+        days that a directory has not been changed for
+    verbose
+        returns ``deleted``, ``errors`` and ``result``; else whether it, and all that was to go, is gone
+    """
+    if not ctx.host.path(path, follow=False).is_dir():
+        raise InvocationError(f"{path} is not a directory")
+    before = time.time() - older_than * _DAY if older_than else None
+    deleted, errors = [], []
+    for each in _directories(ctx, path.rstrip("/") or "/", below=recurse):
+        place = ctx.host.path(each, follow=False)
+        try:
+            if before is None or place.stat().st_mtime < before:
+                place.rmdir()
+                deleted.append(each)
+        except OSError as error:
+            errors.append([each, f"{error.strerror}"])
+    result = not errors and (recurse or bool(deleted))
+    return {"deleted": deleted, "errors": errors, "result": result} if verbose else result
+
+
+def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
+    """A directory, and before it those below; the deepest first. What links lead to is not of it."""
+    if not below:
+        return [path]
+    top = ctx.host.path(path)
+    found = [f"{path}/{place.relative_to(top).as_posix()}" for place, *_ in walk(top) if place != top]
+    return [*sorted(found, key=lambda each: (-each.count("/"), each)), path]
+
+
+def set_mode(ctx: Context, path: str, mode: Any) -> str:
+    """Gives a file a mode; returns it."""
+    place = ctx.host.path(path)
+    # There has to be something, and whoever asks is told so in the same words everywhere.
+    get_mode(ctx, path)
+    managed_file.set_attributes(ctx.host, place, Attributes(mode=managed_file.parse_mode(mode)))
+    return get_mode(ctx, path)
+
+
+def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
+    """Gives a file an owner and a group; None when it did, else why not."""
+    place = ctx.host.path(path)
+    if not place.exists():
+        return "File not found"
+    try:
+        managed_file.set_attributes(ctx.host, place, Attributes(user or None, group or None))
+    except HostError as error:
+        return str(error)
+    return None
+
+
+def chgrp(ctx: Context, path: str, group: Any) -> str | None:
+    """Gives a file a group; None when it did, else why not."""
+    return chown(ctx, path, None, group)
+
+
+def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
+    """Each target is looked up by itself: a link in what is there already must not lead the copy out of the host."""
+    for place, names, files in walk(source):
+        here = f"{dst}/{place.relative_to(source).as_posix()}"
+        directory = ctx.host.path(here)
+        directory.mkdir(parents=True, exist_ok=True)
+        file_copies.copy_attributes(place, directory)
+        for name in (*files, *(name for name in names if (place / name).is_symlink())):
+            target = ctx.host.path(f"{here}/{name}", follow=False)
+            _copied(place / name, target)
+
+
+def _copied(source: Path, target: Path) -> None:
+    """A copy takes the place of what is there at once: who is killed leaves no half of it. What there was keeps its owner."""
+    aside = target.with_name(f".{target.name[:100]}.saltern-{os.urandom(6).hex()}")
+    try:
+        file_copies.copy(source, aside)
+        if not source.is_symlink() and target.exists() and not target.is_symlink():
+            found = target.stat()
+            with located(aside) as (name, way):
+                os.chown(name, found.st_uid, found.st_gid, dir_fd=way, follow_symlinks=False)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)

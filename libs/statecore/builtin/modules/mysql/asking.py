@@ -1,0 +1,94 @@
+"""Statements of the caller's own, and what the server is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.databases import mysql
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.mysql import client
+
+
+def query(ctx: Context, database: str, query: str, **connection_args: Any) -> dict[str, Any]:
+    """Runs one statement of yours: ``columns`` and ``results`` of what returns rows, else ``rows affected``; the ``query time``.
+
+    CLI Example:
+
+        salt '*' mysql.query mydb "SELECT id,name,cash from users limit 3"
+    """
+    if not str(query).strip():
+        raise InvocationError("there is no statement")
+    started = time.monotonic()
+    text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
+    tables = client.run(ctx, {**connection_args, "connection_db": database}, text)
+    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    if len(tables) > 1:
+        columns, rows = tables[0]
+        return told | {"rows returned": len(rows), "columns": columns, "results": [list(row) for row in rows]}
+    return told | {"rows affected": int(tables[-1][1][0][0] or 0)}
+
+
+def file_query(
+    ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: Any
+) -> dict[str, Any]:
+    """Runs the statements of a file of the host, or of the tree (``salt://``): ``columns`` and ``results`` of each that returns
+    rows, how many ``rows returned`` in all, and the ``query time``.
+
+    CLI Example:
+
+        salt '*' mysql.file_query mydb file_name=salt://sqlfile.sql
+    """
+    if "://" in file_name:
+        cached = ctx.call("cp.cache_file", file_name, saltenv)
+        data = Path(cached).read_bytes() if cached else None
+    else:
+        data = managed_file.read(ctx.host.path(file_name), file_name)
+    if data is None:
+        raise CommandError(f"File {file_name} does not exist")
+    started = time.monotonic()
+    tables = client.run(ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape"))
+    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    if not tables:
+        return told
+    results = [[list(row) for row in rows] for _, rows in tables]
+    returned = sum(len(rows) for rows in results)
+    return told | {"rows returned": returned, "columns": [list(columns) for columns, _ in tables], "results": results}
+
+
+def version(ctx: Context, **connection_args: Any) -> str:
+    """The server's version, as it says it."""
+    return str(client.ask(ctx, connection_args, "SELECT VERSION()")[0][0])
+
+
+def plugin_status(ctx: Context, name: str, **connection_args: Any) -> str:
+    """ACTIVE, DISABLED, …; "" where the server has no such plugin."""
+    asked = f"SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = {mysql.literal(name)}"
+    rows = client.ask(ctx, connection_args, asked)
+    return str(rows[0][0]) if rows else ""
+
+
+def verify_login(ctx: Context, user: str, password: str | None = None, **connection_args: Any) -> bool:
+    """Whether the server lets this user in."""
+    login = {**connection_args, "connection_user": user, "connection_pass": password or ""}
+    try:
+        client.ask(ctx, login, "SELECT 1")
+    except CommandError as error:
+        # Access denied; anything else says nothing about the login.
+        if str(error).startswith("MySQL Error 1045"):
+            return False
+        raise
+    return True
+
+
+def quote_identifier(ctx: Context, identifier: str, for_grants: bool = False) -> str:
+    """A name in quotes, as statements have it."""
+    return mysql.identifier(identifier, pattern=for_grants)
+
+
+def _duration(seconds: float) -> dict[str, str]:
+    human = f"{round(seconds * 1000, 1)}ms" if seconds < 0.2 else f"{round(seconds, 2)}s"
+    return {"human": human, "raw": str(round(seconds, 5))}

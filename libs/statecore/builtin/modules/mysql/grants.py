@@ -1,0 +1,126 @@
+"""What accounts may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import mysql
+from statecore.databases.mysql import Grant
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.mysql import client
+
+#: Error number of an account that has no grants at all, or is not there.
+_NO_GRANTS = "MySQL Error 1141"
+
+#: Requirement -> whether it has a value.
+_SSL = {"SSL": False, "X509": False, "CIPHER": True, "ISSUER": True, "SUBJECT": True}
+
+
+def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> Any:
+    """Lines of SHOW GRANTS, without what they tell of passwords; False where there is no such account.
+
+    CLI Example:
+
+        salt '*' mysql.user_grants frank localhost
+    """
+    try:
+        rows = client.ask(ctx, connection_args, f"SHOW GRANTS FOR {mysql.account(user, host)}")
+    except CommandError as error:
+        if str(error).startswith(_NO_GRANTS):
+            return False
+        raise
+    return [_without_password(str(row[0])) for row in rows]
+
+
+def grant_exists(
+    ctx: Context,
+    grant: str,
+    database: str,
+    user: str,
+    host: str = "localhost",
+    grant_option: bool = False,
+    escape: bool = True,
+    **connection_args: Any,
+) -> bool:
+    """Whether an account may do all of this on that object.
+
+    CLI Example:
+
+        salt '*' mysql.grant_exists 'SELECT,INSERT,UPDATE' 'database.*' 'frank' 'localhost'
+    """
+    name, table, _ = mysql.place(database, escape=escape)
+    wanted = Grant(mysql.privileges(grant), name, table, bool(grant_option))
+    lines = user_grants(ctx, user, host, **connection_args)
+    if not lines:
+        return False
+    every: list[str] = []
+    if (mysql.ALL, "") in wanted.privileges and (name, table) == ("*", "*"):
+        # MySQL 8 shows all privileges by their names.
+        rows = client.ask(ctx, connection_args, "SHOW PRIVILEGES")
+        every = [str(row[0]).upper() for row in rows if str(row[0]).upper() not in ("GRANT OPTION", "PROXY", "USAGE")]
+    return mysql.grants_cover(lines, wanted, every)
+
+
+def grant_add(
+    ctx: Context,
+    grant: str,
+    database: str,
+    user: str,
+    host: str = "localhost",
+    grant_option: bool = False,
+    escape: bool = True,
+    ssl_option: Any = False,
+    **connection_args: Any,
+) -> bool:
+    """Lets an account do this. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' mysql.grant_add 'SELECT,INSERT,UPDATE' 'database.*' 'frank' 'localhost'
+    """
+    *_, place = mysql.place(database, escape=escape)
+    listed = mysql.written(mysql.privileges(grant))
+    option = " WITH GRANT OPTION" if grant_option else ""
+    whom = mysql.account(user, host)
+    client.ask(ctx, connection_args, f"GRANT {listed} ON {place} TO {whom}{_required(ssl_option)}{option}")
+    return grant_exists(ctx, grant, database, user, host, grant_option, escape, **connection_args)
+
+
+def grant_revoke(
+    ctx: Context,
+    grant: str,
+    database: str,
+    user: str,
+    host: str = "localhost",
+    grant_option: bool = False,
+    escape: bool = True,
+    **connection_args: Any,
+) -> bool:
+    """Lets an account do this no more. Raises CommandError."""
+    *_, place = mysql.place(database, escape=escape)
+    listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
+    client.ask(ctx, connection_args, f"REVOKE {listed} ON {place} FROM {mysql.account(user, host)}")
+    return not grant_exists(ctx, grant, database, user, host, False, escape, **connection_args)
+
+
+def _required(options: Any) -> str:
+    """The clause REQUIRE of [{'SSL': True}, {'CIPHER': '…'}]. Raises InvocationError."""
+    if not options:
+        return ""
+    found = []
+    for each in options if isinstance(options, list) else [options]:
+        if not isinstance(each, dict):
+            raise InvocationError(f"ssl_option is a list of maps, not {options!r}")
+        for name, value in each.items():
+            key = str(name).strip().upper()
+            if key not in _SSL:
+                raise InvocationError(f"Invalid SSL option : '{name}'")
+            if value:
+                found.append(f"{key} {mysql.literal(value)}" if _SSL[key] else key)
+    return f" REQUIRE {' AND '.join(found)}" if found else ""
+
+
+def _without_password(line: str) -> str:
+    bare, identified, rest = line.partition(" IDENTIFIED ")
+    return bare + (" WITH GRANT OPTION" if identified and "WITH GRANT OPTION" in rest else "")

@@ -1,0 +1,173 @@
+"""Accounts. A password is hashed here where the server keeps its hash: it then goes over no wire, into no log."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import mysql
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.mysql import client
+
+_NATIVE = "mysql_native_password"
+
+#: The plugin that lets in who has the name on the host: of MariaDB, of MySQL.
+_SOCKET = ("unix_socket", "auth_socket")
+
+
+def user_list(ctx: Context, **connection_args: Any) -> list[dict[str, str]]:
+    """``User`` and ``Host`` of all accounts."""
+    rows = client.ask(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
+    return [{"User": str(user), "Host": str(host)} for user, host in rows]
+
+
+def user_exists(
+    ctx: Context,
+    user: str,
+    host: str = "localhost",
+    password: str | None = None,
+    password_hash: str | None = None,
+    passwordless: bool = False,
+    unix_socket: bool = False,
+    password_column: str | None = None,
+    auth_plugin: str = _NATIVE,
+    **connection_args: Any,
+) -> bool:
+    """Whether there is an account, with this password (or hash, or none). Of other plugins a password cannot be verified.
+
+    CLI Example:
+
+        salt '*' mysql.user_exists frank localhost password=secret
+    """
+    found = _found(ctx, user, host, connection_args)
+    if found is None:
+        return False
+    plugin, kept = found
+    if passwordless:
+        return plugin in _SOCKET if unix_socket else plugin in ("", _NATIVE) and not kept
+    wanted = mysql.native_hash(str(password)) if password else password_hash
+    if not wanted or auth_plugin != _NATIVE:
+        return not wanted or plugin == auth_plugin
+    return plugin in ("", _NATIVE) and kept.upper() == str(wanted).upper()
+
+
+def user_create(
+    ctx: Context,
+    user: str,
+    host: str = "localhost",
+    password: str | None = None,
+    password_hash: str | None = None,
+    allow_passwordless: bool = False,
+    unix_socket: bool = False,
+    password_column: str | None = None,
+    auth_plugin: str = _NATIVE,
+    **connection_args: Any,
+) -> bool:
+    """Makes an account; False where there is one already. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' mysql.user_create frank localhost secret
+    """
+    if user_exists(ctx, user, host, **connection_args):
+        return False
+    known = _identified(
+        ctx, host, password, password_hash, allow_passwordless, unix_socket, auth_plugin, connection_args
+    )
+    _say(ctx, f"CREATE USER {mysql.account(user, host)}{known}", password, password_hash, connection_args)
+    return True
+
+
+def user_chpass(
+    ctx: Context,
+    user: str,
+    host: str = "localhost",
+    password: str | None = None,
+    password_hash: str | None = None,
+    allow_passwordless: bool = False,
+    unix_socket: bool = False,
+    password_column: str | None = None,
+    auth_plugin: str | None = None,
+    **connection_args: Any,
+) -> bool:
+    """Gives an account another password, or none; False where there is no account. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' mysql.user_chpass frank localhost newpassword
+    """
+    found = _found(ctx, user, host, connection_args)
+    if found is None:
+        return False
+    plugin = auth_plugin or (found[0] if found[0] and found[0] not in _SOCKET else _NATIVE)
+    known = _identified(ctx, host, password, password_hash, allow_passwordless, unix_socket, plugin, connection_args)
+    change = known or " IDENTIFIED BY ''"
+    _say(ctx, f"ALTER USER {mysql.account(user, host)}{change}", password, password_hash, connection_args)
+    return True
+
+
+def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> bool:
+    """Removes an account; False where there is none. Raises CommandError."""
+    if not user_exists(ctx, user, host, **connection_args):
+        return False
+    client.ask(ctx, connection_args, f"DROP USER {mysql.account(user, host)}")
+    return True
+
+
+def _found(ctx: Context, user: str, host: str, connection: dict[str, Any]) -> tuple[str, str] | None:
+    """(plugin, what it keeps of the password) of an account; None where there is none."""
+    asked = (
+        "SELECT plugin, authentication_string FROM mysql.user"
+        f" WHERE User = {mysql.literal(user)} AND Host = {mysql.literal(host)}"
+    )
+    rows = client.ask(ctx, connection, asked)
+    return (rows[0][0] or "", rows[0][1] or "") if rows else None
+
+
+def _identified(
+    ctx: Context,
+    host: str,
+    password: str | None,
+    password_hash: str | None,
+    allow_passwordless: bool,
+    unix_socket: bool,
+    auth_plugin: str,
+    connection: dict[str, Any],
+) -> str:
+    """How a statement says by what an account is known; "" for nothing. Raises InvocationError, CommandError."""
+    maria = "MariaDB" in str(client.ask(ctx, connection, "SELECT VERSION()")[0][0])
+    if not (password or password_hash):
+        if unix_socket:
+            if host != "localhost":
+                raise InvocationError("unix_socket: only an account of localhost can be known by its socket")
+            return f" IDENTIFIED {'VIA unix_socket' if maria else 'WITH auth_socket'}"
+        if not allow_passwordless:
+            raise InvocationError("password or password_hash must be specified, unless allow_passwordless=True")
+        return ""
+    plugin = mysql.word("auth_plugin", auth_plugin)
+    if plugin == _NATIVE:
+        kept = mysql.native_hash(str(password)) if password else str(password_hash)
+        if not re.fullmatch(r"\*[0-9A-Fa-f]{40}", kept):
+            raise InvocationError("password_hash is what PASSWORD() returns: * and 40 hexadecimal digits")
+        return f" IDENTIFIED {'VIA' if maria else 'WITH'} {plugin} {'USING' if maria else 'AS'} {mysql.literal(kept)}"
+    if password:
+        secret = mysql.literal(password)
+        return (
+            f" IDENTIFIED VIA {plugin} USING PASSWORD({secret})" if maria else f" IDENTIFIED WITH {plugin} BY {secret}"
+        )
+    return (
+        f" IDENTIFIED {'VIA' if maria else 'WITH'} {plugin} {'USING' if maria else 'AS'} {mysql.literal(password_hash)}"
+    )
+
+
+def _say(
+    ctx: Context, statement: str, password: str | None, password_hash: str | None, connection: dict[str, Any]
+) -> None:
+    hashed = mysql.native_hash(str(password)) if password else None
+    secrets = [str(each) for each in (password, password_hash, hashed) if each]
+    try:
+        client.ask(ctx, connection, statement, secrets=secrets)
+    except CommandError as error:
+        # A statement that is not understood is shown in part.
+        raise CommandError(str(error)) from None

@@ -1,0 +1,271 @@
+"""Interfaces and addresses (Salt's ``network`` module), as the kernel has them for the managed host; asked without a program.
+
+Of an interface of ours its first IPv4 address is told, as in the grains.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import kernel_network, network_files
+from statecore.builtin.modules.network import (connections, probing, routes)
+
+#: The modules whose functions are served with these.
+PARTS = (routes, connections, probing)
+
+#: So many name servers' answers are waited for at once.
+_ASKED_AT_ONCE = 8
+
+
+def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
+    """name -> up, hwaddr, inet (address, netmask, broadcast, label), inet6 (address, prefixlen, scope).
+
+    CLI Example:
+
+        salt '*' network.interfaces
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, each in kernel_network.interfaces(ctx.host).items():
+        entry = found[name] = {"up": each.up, **({"hwaddr": each.hardware} if each.hardware else {})}
+        if each.four:
+            entry["inet"] = [
+                {"address": one.address, "netmask": one.netmask, "label": name, "broadcast": one.broadcast}
+                for one in each.four
+            ]
+        if each.six:
+            entry["inet6"] = [{"address": one.address, "prefixlen": one.prefix, "scope": one.scope} for one in each.six]
+    return found
+
+
+def interface(ctx: Context, iface: str) -> Any:
+    """The IPv4 addresses of an interface."""
+    return _existing(ctx, iface).get("inet")
+
+
+def interface_ip(ctx: Context, iface: str) -> str:
+    """The first IPv4 address of an interface, "" when it has none."""
+    entries = _existing(ctx, iface).get("inet") or [{"address": ""}]
+    return str(entries[0]["address"])
+
+
+def hw_addr(ctx: Context, iface: str) -> str:
+    """The hardware address of an interface.
+
+    CLI Example:
+
+        salt '*' network.hw_addr eth0
+    """
+    return str(_existing(ctx, iface).get("hwaddr", ""))
+
+
+hwaddr = hw_addr
+
+
+def ip_addrs(
+    ctx: Context,
+    interface: str | None = None,
+    include_loopback: bool = False,
+    cidr: str | None = None,
+    type: str | None = None,
+) -> list[str]:
+    """IPv4 addresses, sorted; of one interface, in a network, or only "public" or "private" ones.
+
+    CLI Example:
+
+        salt '*' network.ip_addrs cidr=10.0.0.0/8
+    """
+    addresses = _addresses(ctx, "inet", interface, include_loopback, cidr)
+    if type in ("public", "private") and not cidr:
+        return [each for each in addresses if is_private(ctx, each) is (type == "private")]
+    return addresses
+
+
+ipaddrs = ip_addrs
+
+
+def ip_addrs6(
+    ctx: Context, interface: str | None = None, include_loopback: bool = False, cidr: str | None = None
+) -> list[str]:
+    """IPv6 addresses, sorted."""
+    return _addresses(ctx, "inet6", interface, include_loopback, cidr)
+
+
+ipaddrs6 = ip_addrs6
+
+
+def subnets(ctx: Context, interfaces: Any = None) -> list[str]:
+    """IPv4 networks that the host is in, but for loopback."""
+    return _networks(ctx, "inet", interfaces)
+
+
+def subnets6(ctx: Context) -> list[str]:
+    """IPv6 networks that the host is in, but for loopback."""
+    return _networks(ctx, "inet6", None)
+
+
+def ip_networks(
+    ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
+) -> Any:
+    """IPv4 networks that the host is in, sorted; with ``verbose`` their address, netmask, num_addresses and prefixlen.
+
+    CLI Example:
+
+        salt '*' network.ip_networks interface=eth0
+    """
+    return _told_networks(ctx, "inet", interface, loopback=include_loopback, verbose=verbose)
+
+
+def ip_networks6(
+    ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
+) -> Any:
+    """IPv6 networks that the host is in, as ``ip_networks`` has those of IPv4."""
+    return _told_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
+
+
+def fqdns(ctx: Context) -> dict[str, list[str]]:
+    """fqdns: the names that name servers have for the host's addresses, sorted. It is the minion's resolver that is asked.
+
+    CLI Example:
+
+        salt '*' network.fqdns
+    """
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        told = list(pool.map(_name_of, [*ip_addrs(ctx), *ip_addrs6(ctx)]))
+    return {"fqdns": sorted({name for name in told if name})}
+
+
+def in_subnet(ctx: Context, cidr: str) -> bool:
+    """Whether one of the host's addresses is in a network."""
+    return bool(_addresses(ctx, "inet", None, False, cidr) or _addresses(ctx, "inet6", None, False, cidr))
+
+
+def calc_net(ctx: Context, ip_addr: str, netmask: str | None = None) -> str:
+    """The network of an address."""
+    return str(ipaddress.ip_network(f"{ip_addr}/{netmask}" if netmask else ip_addr, strict=False))
+
+
+def is_loopback(ctx: Context, ip_addr: str) -> bool:
+    """Whether an address means this machine. Raises ValueError for what is no address."""
+    return ipaddress.ip_address(ip_addr).is_loopback
+
+
+def is_private(ctx: Context, ip_addr: str) -> bool:
+    """Whether an address is of a private network. Raises ValueError for what is no address."""
+    return ipaddress.ip_address(ip_addr).is_private
+
+
+def reverse_ip(ctx: Context, ip_addr: str) -> str:
+    """The name under which a resolver knows an address."""
+    return ipaddress.ip_address(ip_addr).reverse_pointer
+
+
+def get_hostname(ctx: Context) -> str:
+    """The host's name: of a mounted host as its /etc/hostname says."""
+    if ctx.host.mounted and (place := ctx.host.path("/etc/hostname")).is_file():
+        return place.read_text("utf-8", "replace").strip()
+    return socket.gethostname()
+
+
+def get_fqdn(ctx: Context) -> str:
+    """The host's name with its domain, as the grain has it."""
+    return str(ctx.grains.get("fqdn") or get_hostname(ctx))
+
+
+def mod_hostname(ctx: Context, hostname: str) -> bool:
+    """Gives the host another name: the kernel's, in its files and in /etc/hosts. False when the kernel does not take it.
+
+    CLI Example:
+
+        salt '*' network.mod_hostname web1.example.com
+    """
+    if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", hostname or "") is None:
+        raise CommandError(f"{hostname!r} is no name of a host")
+    known = network_files.text(ctx.host, "/etc/hostname").strip()
+    program = ["hostnamectl", "set-hostname", hostname] if ctx.host.which("hostnamectl") else ["hostname", hostname]
+    if ctx.host.run(program).retcode:
+        return False
+    hosts = network_files.text(ctx.host, "/etc/hosts")
+    renamed = "".join(_renamed(line, known, hostname) for line in hosts.splitlines(keepends=True))
+    if renamed != hosts:
+        network_files.write(ctx.host, "/etc/hosts", renamed)
+    if known != hostname:
+        network_files.write(ctx.host, "/etc/hostname", f"{hostname}\n")
+    settings = network_files.text(ctx.host, "/etc/sysconfig/network")
+    if (named := re.sub(r"(?m)^HOSTNAME=([\"']?).*$", rf"HOSTNAME=\g<1>{hostname}\g<1>", settings)) != settings:
+        network_files.write(ctx.host, "/etc/sysconfig/network", named)
+    return True
+
+
+def _renamed(line: str, known: str, hostname: str) -> str:
+    entry, sign, comment = line.partition("#")
+    if known:
+        entry = re.sub(rf"(?<!\S){re.escape(known)}(?!\S)", hostname, entry)
+    return f"{entry}{sign}{comment}"
+
+
+def _existing(ctx: Context, name: str) -> dict[str, Any]:
+    found = interfaces(ctx)
+    if name not in found:
+        raise CommandError(f"Interface {name} not available. There are {', '.join(sorted(found))}")
+    return found[name]
+
+
+def _addresses(ctx: Context, kind: str, name: str | None, loopback: bool, cidr: str | None) -> list[str]:
+    chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
+    every = {entry["address"] for each in chosen for entry in each.get(kind, ())}
+    kept = [each for each in every if loopback or not ipaddress.ip_address(each).is_loopback]
+    network = ipaddress.ip_network(cidr, strict=False) if cidr else None
+    return _sorted(each for each in kept if network is None or ipaddress.ip_address(each) in network)
+
+
+def _networks(ctx: Context, kind: str, names: Any) -> list[str]:
+    wanted = [names] if isinstance(names, str) else names
+    found = set()
+    for name, each in interfaces(ctx).items():
+        for entry in each.get(kind, ()) if wanted is None or name in wanted else ():
+            address = ipaddress.ip_interface(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}")
+            if not address.ip.is_loopback and not address.ip.is_link_local:
+                found.add(str(address.network))
+    return sorted(found)
+
+
+def _told_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> Any:
+    chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
+    found = {
+        ipaddress.ip_network(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}", strict=False)
+        for each in chosen
+        for entry in each.get(kind, ())
+    }
+    kept = sorted(
+        (each for each in found if loopback or not each.is_loopback), key=lambda each: each.network_address.packed
+    )
+    if not verbose:
+        return [str(each) for each in kept]
+    return {
+        str(each): {
+            "address": str(each.network_address),
+            "netmask": str(each.netmask),
+            "num_addresses": each.num_addresses,
+            "prefixlen": each.prefixlen,
+        }
+        for each in kept
+    }
+
+
+def _name_of(address: str) -> str:
+    try:
+        return socket.getfqdn(socket.gethostbyaddr(address)[0])
+    except OSError:
+        # Nobody has a name for it.
+        return ""
+
+
+def _sorted(addresses: Iterable[str]) -> list[str]:
+    return sorted(addresses, key=lambda each: ipaddress.ip_address(each).packed)

@@ -1,0 +1,388 @@
+"""Tables, chains and rules of nftables, through the host's nft (Salt's ``nftables`` module).
+
+They are those of the network namespace that the minion is in: the host's own, where the minion shares it. Most functions return
+``result`` and ``comment``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.hostfiles import network_files, nftables_rules
+from statecore.builtin.modules.nftables import nft
+from statecore.ports import CommandResult
+
+#: Where rules are kept; a directory gets a file of this name (Salt: modules/nftables.py).
+_PLACE = "/etc/nftables"
+_FILE = "salt-all-in-one.nft"
+
+_COUNTED = re.compile(r"\bpackets \d+ bytes \d+")
+
+Answer = dict[str, Any]
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has nft."""
+    return None if ctx.host.which("nft") else "the host has no nft"
+
+
+def version(ctx: Context) -> str:
+    """The version of the program.
+
+    CLI Example:
+
+        salt '*' nftables.version
+    """
+    return network_files.run(ctx.host, ["nft", "--version"]).split()[1]
+
+
+def build_rule(
+    ctx: Context,
+    table: str | None = None,
+    chain: str | None = None,
+    command: str | None = None,
+    position: Any = "",
+    full: Any = None,
+    family: str = "ipv4",
+    **kwargs: Any,
+) -> Answer:
+    """``rule``: the text of a rule; with ``full``, the whole command (``command``: insert, add or delete).
+
+    Options: if, of (interfaces), proto, connstate, icmp-type, icmpv6-type, pkttype, counter, source (saddr), destination (daddr),
+    dport, sport, dports, sports, jump (target), redirect-to, to-source, to-destination, reject-with.
+
+    CLI Example:
+
+        salt '*' nftables.build_rule connstate=related,established jump=accept
+    """
+    rule = nftables_rules.build(family, kwargs)
+    if full:
+        for name, value in (("Table", table), ("Chain", chain), ("Command", command)):
+            if not value:
+                return {"comment": f"{name} needs to be specified", "rule": rule, "result": False}
+        verb = str(command).lower()
+        at = f"position {position} " if verb == "insert" and position else ""
+        rule = f"nft {verb} rule {nftables_rules.of(family)} {table} {chain} {at}{rule}"
+    return {"comment": "Successfully built rule" if rule else "", "rule": rule, "result": True}
+
+
+def get_saved_rules(ctx: Context, conf_file: str | None = None) -> list[str]:
+    """The lines of the file in which rules are kept, without comments."""
+    lines = network_files.text(ctx.host, conf_file or _file(ctx, None)).splitlines(keepends=True)
+    return [line for line in lines if line.strip() and not line.strip().startswith("#")]
+
+
+def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
+    """name, family and handle of the tables of a family.
+
+    CLI Example:
+
+        salt '*' nftables.list_tables
+    """
+    return [each["table"] for each in nft.listed(ctx, "tables", nftables_rules.of(family)) if "table" in each]
+
+
+def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
+    """The text of each table of a family, with numbers for names."""
+    at = nftables_rules.of(family)
+    return [
+        network_files.run(
+            ctx.host, ["nft", "--numeric", "--numeric", "--numeric", "--", "list", "table", at, each["name"]]
+        )
+        for each in list_tables(ctx, family)
+    ]
+
+
+def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
+    """All that a family has, as nft tells it to programs."""
+    return nft.listed(ctx, "ruleset", nftables_rules.of(family))
+
+
+def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
+    """Writes the rules of all families to a file, or into a directory: what was written.
+
+    CLI Example:
+
+        salt '*' nftables.save /etc/nftables
+    """
+    text = _all(ctx)
+    network_files.write(ctx.host, _file(ctx, filename), text)
+    return text
+
+
+def is_saved(ctx: Context, filename: str | None = None) -> bool:
+    """Whether a file holds the rules of all families; counters do not count. Not in Salt."""
+    return _COUNTED.sub("", network_files.text(ctx.host, _file(ctx, filename))) == _COUNTED.sub("", _all(ctx))
+
+
+def check_table(ctx: Context, table: str | None = None, family: str = "ipv4") -> Answer:
+    """Whether there is a table.
+
+    CLI Example:
+
+        salt '*' nftables.check_table nat
+    """
+    if not table:
+        return _needed("Table")
+    there = any(each["name"] == table for each in list_tables(ctx, family))
+    return _answer(there, f"Table {table} in family {family} {'exists' if there else 'does not exist'}")
+
+
+def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
+    """Whether a table has a chain."""
+    if not chain:
+        return _needed("Chain")
+    there = nft.chain(ctx, table, chain, family) is not None
+    return _answer(
+        there, f"Chain {chain} in table {table} in family {family} {'exists' if there else 'does not exist'}"
+    )
+
+
+def check(
+    ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
+) -> Answer:
+    """Whether a chain has a rule, in whatever form nft lists it.
+
+    CLI Example:
+
+        salt '*' nftables.check filter input rule='tcp dport 22 log accept'
+    """
+    if absent := _absent(ctx, table, chain, family, rule=rule):
+        return absent
+    there = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None
+    where = f"chain {chain} in table {table} in family {family}"
+    return _answer(there, f"Rule {rule} in {where} {'exists' if there else 'does not exist'}")
+
+
+def get_rule_handle(
+    ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
+) -> Answer:
+    """``handle`` of a rule."""
+    if absent := _absent(ctx, table, chain, family, rule=rule):
+        return absent
+    found = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
+    return {"result": True, "handle": found} if found else _answer(False, f"Could not find rule {rule}")
+
+
+def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
+    """Makes a table."""
+    known = check_table(ctx, table, family)
+    if known["result"] or not table:
+        return known
+    done = nft.do(ctx, ["add", "table", nftables_rules.of(family), table])
+    return _told(
+        done, f"Table {table} in family {family} created", f"Table {table} in family {family} could not be created"
+    )
+
+
+def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
+    """Removes a table and what is in it."""
+    known = check_table(ctx, table, family)
+    if not known["result"]:
+        return known
+    done = nft.do(ctx, ["delete", "table", nftables_rules.of(family), table])
+    return _told(
+        done, f"Table {table} in family {family} deleted", f"Table {table} in family {family} could not be deleted"
+    )
+
+
+def new_chain(
+    ctx: Context,
+    table: str = "filter",
+    chain: str | None = None,
+    table_type: str | None = None,
+    hook: str | None = None,
+    priority: Any = None,
+    family: str = "ipv4",
+) -> Answer:
+    """Makes a chain; with ``table_type``, ``hook`` and ``priority`` one that packets pass through.
+
+    CLI Example:
+
+        salt '*' nftables.new_chain filter input table_type=filter hook=input priority=0
+    """
+    if not chain:
+        return _needed("Chain")
+    known = check_table(ctx, table, family)
+    if not known["result"]:
+        return known
+    about = f"Chain {chain} in table {table} in family {family}"
+    if nft.chain(ctx, table, chain, family) is not None:
+        return _answer(False, f"{about} already exists")
+    words = ["add", "chain", nftables_rules.of(family), table, chain]
+    given = [value not in (None, "") for value in (table_type, hook, priority)]
+    if any(given):
+        if not all(given):
+            return _answer(False, "Table_type, hook, and priority required.")
+        words.append(f"{{ type {table_type} hook {hook} priority {priority}; }}")
+    return _told(nft.do(ctx, words), f"{about} created", f"{about} could not be created")
+
+
+def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
+    """Removes a chain that is empty."""
+    if absent := _absent(ctx, table, chain, family):
+        return absent
+    about = f"Chain {chain} in table {table} in family {family}"
+    done = nft.do(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
+    return _told(done, f"{about} deleted", f"{about} could not be deleted")
+
+
+def append(
+    ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
+) -> Answer:
+    """Puts a rule at the end of a chain.
+
+    CLI Example:
+
+        salt '*' nftables.append filter input rule='tcp dport 22 log accept'
+    """
+    return _put(ctx, ["add"], [], table, chain, rule, family)
+
+
+def insert(
+    ctx: Context,
+    table: str = "filter",
+    chain: str | None = None,
+    position: Any = None,
+    rule: str | None = None,
+    family: str = "ipv4",
+) -> Answer:
+    """Puts a rule before the one whose handle is ``position``; else at the beginning of a chain.
+
+    CLI Example:
+
+        salt '*' nftables.insert filter input position=3 rule='tcp dport 22 log accept'
+    """
+    return _put(ctx, ["insert"], ["position", str(position)] if position else [], table, chain, rule, family)
+
+
+def delete(
+    ctx: Context,
+    table: str,
+    chain: str | None = None,
+    position: Any = None,
+    rule: str | None = None,
+    family: str = "ipv4",
+) -> Answer:
+    """Removes a rule, by its text or by its handle (``position``)."""
+    if position and rule:
+        return _answer(False, "Only specify a position or a rule, not both")
+    if absent := _absent(ctx, table, chain, family, **({} if position else {"rule": rule})):
+        return absent
+    where = f"chain {chain} in table {table} in family {family}"
+    found = str(position) if position else nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
+    if found is None:
+        return _answer(False, f"Rule {rule} in {where} does not exist")
+    done = nft.do(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
+    return _told(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
+
+
+def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> Answer:
+    """Removes the rules of a chain, or of a whole table.
+
+    CLI Example:
+
+        salt '*' nftables.flush filter input
+    """
+    known = check_table(ctx, table, family)
+    if known["result"] and chain:
+        known = check_chain(ctx, table, chain, family)
+    if not known["result"]:
+        return known
+    at = nftables_rules.of(family)
+    where = f"from {f'chain {chain} in ' if chain else ''}table {table} in family {family}."
+    done = nft.do(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
+    return _told(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
+
+
+def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
+    """What becomes of packets of a chain that no rule decides on; None for a chain that has no policy, or is not there."""
+    if not chain:
+        raise InvocationError("Chain needs to be specified")
+    found = nft.chain(ctx, table, chain, family)
+    return found.get("policy") if found else None
+
+
+def set_policy(
+    ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
+) -> bool:
+    """Sets the policy of a chain that packets pass through; False when there is none such.
+
+    CLI Example:
+
+        salt '*' nftables.set_policy filter input accept
+    """
+    for name, value in (("Chain", chain), ("Policy", policy)):
+        if not value:
+            raise InvocationError(f"{name} needs to be specified")
+    found = nft.chain(ctx, table, str(chain), family)
+    if not found or not {"type", "hook", "prio"} <= set(found):
+        return False
+    device = f'device "{found["dev"]}" ' if "dev" in found else ""
+    parameters = f"type {found['type']} hook {found['hook']} {device}priority {found['prio']}; policy {policy};"
+    done = nft.do(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
+    return done.retcode == 0
+
+
+# ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: Any) -> Answer | None:
+    """What is missing of table, chain and what else is needed; None when nothing is."""
+    if not chain:
+        return _needed("Chain")
+    for name, value in needed.items():
+        if not value:
+            return _needed(name.capitalize())
+    for known in (check_table(ctx, table, family), check_chain(ctx, table, chain, family)):
+        if not known["result"]:
+            return known
+    return None
+
+
+def _put(
+    ctx: Context, verb: list[str], place: list[str], table: str, chain: str | None, rule: str | None, family: str
+) -> Answer:
+    if absent := _absent(ctx, table, chain, family, rule=rule):
+        return absent
+    where = f"chain {chain} in table {table} in family {family}"
+    if nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None:
+        return _answer(False, f"Rule {rule} {where} already exists")
+    at = [nftables_rules.of(family), table, str(chain)]
+    done = nft.do(ctx, [*verb, "rule", *at, *place, str(rule)])
+    if done.retcode:
+        return _answer(False, f'Failed to add rule "{rule}" {where}. {done.stderr.strip()}')
+    listing = nft.listing(ctx, table, chain, family)
+    if nftables_rules.handle(listing, str(rule)) is not None:
+        return _answer(True, f'Added rule "{rule}" {where}.')
+    # A rule that is not known again would be added with every run.
+    new = nft.newest(listing)
+    if new is None:
+        return _answer(False, f'nft took the rule "{rule}" and does not list it in {where}.')
+    nft.do(ctx, ["delete", "rule", *at, "handle", new[0]])
+    return _answer(False, f'The rule "{rule}" was taken back: nft lists it as "{new[1]}". Write it so.')
+
+
+def _all(ctx: Context) -> str:
+    texts = [get_rules(ctx, family) for family in sorted(set(nftables_rules.FAMILIES.values()))]
+    return "#! nft -f\n" + "".join("\n" + "\n".join(tables) for tables in texts if tables) + "\n"
+
+
+def _file(ctx: Context, filename: str | None) -> str:
+    file = filename or _PLACE
+    return f"{file}/{_FILE}" if ctx.host.path(file).is_dir() else file
+
+
+def _answer(result: bool, comment: str) -> Answer:
+    return {"result": result, "comment": comment}
+
+
+def _needed(name: str) -> Answer:
+    return _answer(False, f"{name} needs to be specified")
+
+
+def _told(done: CommandResult, good: str, bad: str) -> Answer:
+    return _answer(True, good) if done.retcode == 0 else _answer(False, f"{bad}: {done.stderr.strip()}")

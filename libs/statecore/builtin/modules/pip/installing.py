@@ -1,0 +1,173 @@
+"""Installing and removing packages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.builtin.modules.pip import (looking, program, requirements, words)
+from statecore.python_versions import normal_name
+
+
+def install(
+    ctx: Context,
+    pkgs: Any = None,
+    requirements: Any = None,
+    bin_env: str | None = None,
+    use_wheel: bool = False,
+    no_use_wheel: bool = False,
+    log: str | None = None,
+    proxy: Any = None,
+    timeout: int | str | None = None,
+    editable: Any = None,
+    find_links: Any = None,
+    index_url: str | None = None,
+    extra_index_url: Any = None,
+    no_index: bool = False,
+    mirrors: Any = None,
+    build: str | None = None,
+    target: str | None = None,
+    download: str | None = None,
+    download_cache: str | None = None,
+    source: str | None = None,
+    upgrade: bool = False,
+    force_reinstall: bool = False,
+    ignore_installed: bool = False,
+    exists_action: str | None = None,
+    no_deps: bool = False,
+    no_install: bool = False,
+    no_download: bool = False,
+    global_options: Any = None,
+    install_options: Any = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    pre_releases: bool = False,
+    cert: str | None = None,
+    allow_all_external: bool = False,
+    allow_external: Any = None,
+    allow_unverified: Any = None,
+    process_dependency_links: bool = False,
+    saltenv: str | None = None,
+    env_vars: dict[str, Any] | None = None,
+    use_vt: bool = False,
+    trusted_host: str | None = None,
+    no_cache_dir: bool = False,
+    extra_args: Any = None,
+    cache_dir: str | None = None,
+    no_binary: Any = None,
+    disable_version_check: bool = False,
+) -> dict[str, Any]:
+    """Installs packages (names with commas between, or a list), those of requirements files, editable ones: retcode, stdout
+    and stderr of pip.
+
+    Options are handed to pip, which says what it does not know. Requirements files may be salt://.
+
+    CLI Example:
+
+        salt '*' pip.install markdown,django bin_env=/opt/venv
+    """
+    given = dict(locals())
+    _no_terminal(use_vt)
+    version = program.version(ctx, bin_env, cwd, user)
+    first = [*program.argv(ctx, bin_env), "install"]
+    told = words.installing(ctx, given, version)
+    files = _files(requirements)
+    if not (words.split(pkgs) or files or words.split(editable)):
+        return {"retcode": 0, "stdout": "No packages to install."}
+    with _readable(ctx, files, user, cwd, saltenv) as paths:
+        options = [word for path in paths for word in ("--requirement", path)]
+        try:
+            return program.run(ctx, [*first, *options, *told], bin_env, user, cwd, env_vars)
+        finally:
+            program.forget_version(ctx, bin_env)
+
+
+def uninstall(
+    ctx: Context,
+    pkgs: Any = None,
+    requirements: Any = None,
+    bin_env: str | None = None,
+    log: str | None = None,
+    proxy: Any = None,
+    timeout: int | str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    saltenv: str | None = None,
+    use_vt: bool = False,
+    extra_args: Any = None,
+) -> dict[str, Any]:
+    """Removes packages, and those of requirements files: retcode, stdout and stderr of pip.
+
+    CLI Example:
+
+        salt '*' pip.uninstall markdown,django bin_env=/opt/venv
+    """
+    _no_terminal(use_vt)
+    told = words.common(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
+    first = [*program.argv(ctx, bin_env), "uninstall", "-y"]
+    with _readable(ctx, _files(requirements), user, cwd, saltenv) as paths:
+        options = [word for path in paths for word in ("--requirement", path)]
+        try:
+            named = [*words.split(pkgs), *words.extra(extra_args)]
+            return program.run(ctx, [*first, *options, *told, *named], bin_env, user, cwd)
+        finally:
+            program.forget_version(ctx, bin_env)
+
+
+def upgrade(
+    ctx: Context,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    use_vt: bool = False,
+) -> dict[str, Any]:
+    """Upgrades all packages that can be: changes (name -> old and new version), result, comment (what pip complained of).
+
+    CLI Example:
+
+        salt '*' pip.upgrade bin_env=/opt/venv
+    """
+    _no_terminal(use_vt)
+    first = [*program.argv(ctx, bin_env), "install", "-U", "--disable-pip-version-check"]
+    before = looking.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
+    results = [
+        program.run(ctx, [*first, name], bin_env, user, cwd)
+        for name in looking.list_upgrades(ctx, bin_env=bin_env, user=user, cwd=cwd)
+    ]
+    program.forget_version(ctx, bin_env)
+    after = looking.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
+    changes = {
+        name: {"old": before.get(name, ""), "new": after.get(name, "")}
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    }
+    comment = "".join(result["stderr"] for result in results)
+    return {"changes": changes, "result": not any(result["retcode"] for result in results), "comment": comment}
+
+
+def normalize(ctx: Context, name: str) -> str:
+    """The one way to write a package's name (PEP 503).
+
+    CLI Example:
+
+        salt '*' pip.normalize requests_ntlm
+    """
+    return normal_name(name)
+
+
+def _files(value: Any) -> list[str]:
+    return requirements.listed(value)
+
+
+def _readable(ctx: Context, files: Sequence[str], user: str | None, cwd: str | None, saltenv: str | None) -> Any:
+    if user is not None:
+        # Asked before files are made for it.
+        ctx.host.uid(user)
+    return requirements.readable(ctx, files, user, cwd, saltenv or ctx.saltenv)
+
+
+def _no_terminal(use_vt: bool) -> None:
+    if use_vt:
+        raise InvocationError("not supported: use_vt; commands run without a terminal")

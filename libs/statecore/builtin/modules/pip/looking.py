@@ -1,0 +1,261 @@
+"""What is installed, and what could be."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+from statecore import python_versions
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.builtin.modules.pip import (program, words)
+from statecore.builtin.modules.pip import requirements as requirements_files
+from statecore.python_versions import normal_name
+
+log = logging.getLogger(__name__)
+
+#: From these versions on pip tells lists as JSON, and knows the command ``index``.
+_JSON, _INDEX = "9.0", "21.2"
+
+_QUIET = "--disable-pip-version-check"
+
+
+def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, user: str | None = None) -> str:
+    """The version of pip. Raises CommandError where there is none.
+
+    CLI Example:
+
+        salt '*' pip.version bin_env=/opt/venv
+    """
+    return program.version(ctx, bin_env, cwd, user)
+
+
+def freeze(
+    ctx: Context,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    use_vt: bool = False,
+    env_vars: dict[str, Any] | None = None,
+) -> list[str]:
+    """What is installed, as lines of a requirements file.
+
+    CLI Example:
+
+        salt '*' pip.freeze bin_env=/opt/venv
+    """
+    first = program.argv(ctx, bin_env)
+    result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars)
+    if result["retcode"]:
+        raise CommandError(result["stderr"], result)
+    return str(result["stdout"]).splitlines()
+
+
+def list_(
+    ctx: Context,
+    prefix: str | None = None,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: dict[str, Any] | None = None,
+    target: str | None = None,
+) -> dict[str, str]:
+    """name -> version of what is installed, by normal names that begin with ``prefix``; ``target``: in this directory.
+
+    CLI Example:
+
+        salt '*' pip.list salt
+    """
+    if python_versions.compare(program.version(ctx, bin_env, cwd, user), _JSON) < 0:
+        return list_freeze_parse(ctx, prefix, bin_env, user, cwd, env_vars)
+    more = ["--path", target] if target else []
+    rows = _rows(ctx, [*more], bin_env, user, cwd, env_vars)
+    start = normal_name(prefix) if prefix else ""
+    named = {normal_name(row["name"]): str(row["version"]) for row in rows}
+    return {name: version for name, version in named.items() if name.startswith(start)}
+
+
+def list_freeze_parse(
+    ctx: Context,
+    prefix: str | None = None,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: dict[str, Any] | None = None,
+) -> dict[str, str]:
+    """As ``list``, read from what ``freeze`` tells; of an editable package its location in place of the version.
+
+    CLI Example:
+
+        salt '*' pip.list_freeze_parse salt
+    """
+    start = normal_name(prefix) if prefix else ""
+    found = {"pip": program.version(ctx, bin_env, cwd, user)} if "pip".startswith(start) else {}
+    for line in freeze(ctx, bin_env, user, cwd, env_vars=env_vars):
+        if line.startswith(("-f", "#", "-e hg+not trust")):
+            continue
+        text = line.removeprefix("-e ")
+        if line.startswith("-e ") and "#egg=" in text:
+            location, _, name = text.partition("#egg=")
+        elif "==" in text:
+            name, location = re.split("={2,3}", text, maxsplit=1)
+        else:
+            log.error("Can't parse line '%s'", line)
+            continue
+        if normal_name(name).startswith(start):
+            found[normal_name(name)] = location
+    return found
+
+
+def list_editable(
+    ctx: Context,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: dict[str, Any] | None = None,
+) -> dict[str, str]:
+    """Directory -> name of what is installed where it lies (``pip install --editable``).
+
+    CLI Example:
+
+        salt '*' pip.list_editable bin_env=/opt/venv
+    """
+    if python_versions.compare(program.version(ctx, bin_env, cwd, user), _JSON) < 0:
+        return {}
+    rows = _rows(ctx, ["--editable"], bin_env, user, cwd, env_vars)
+    return {str(place): normal_name(row["name"]) for row in rows if (place := row.get("editable_project_location"))}
+
+
+def requirements_met(
+    ctx: Context,
+    requirements: Any,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: dict[str, Any] | None = None,
+    saltenv: str | None = None,
+) -> bool:
+    """Whether all that requirements files name is installed in a version that they allow; False, too, where only pip could
+    tell (places, options, hashes, environment markers). What the packages themselves require is not looked at.
+
+    CLI Example:
+
+        salt '*' pip.requirements_met salt://requirements.txt bin_env=/opt/venv
+    """
+    asked = [python_versions.requirements_in(text) for text in requirements_texts(ctx, requirements, cwd, saltenv)]
+    there = list_(ctx, None, bin_env, user, cwd, env_vars)
+    return all(
+        rows is not None
+        and all(
+            each.name in there and python_versions.fulfils(there[each.name], each.conditions, pre=True) for each in rows
+        )
+        for rows in asked
+    )
+
+
+def requirements_texts(
+    ctx: Context, requirements: Any, cwd: str | None = None, saltenv: str | None = None
+) -> list[str]:
+    """The contents of requirements files and of those that they ask for. Raises CommandError for a file that is not there.
+
+    CLI Example:
+
+        salt '*' pip.requirements_texts salt://requirements.txt
+    """
+    return requirements_files.texts(ctx, requirements, cwd, saltenv or ctx.saltenv)
+
+
+def list_upgrades(
+    ctx: Context, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
+) -> dict[str, str]:
+    """name -> version, and the form in which it is offered, of what could be upgraded.
+
+    CLI Example:
+
+        salt '*' pip.list_upgrades bin_env=/opt/venv
+    """
+    rows = _rows(ctx, ["--outdated"], bin_env, user, cwd, None)
+    return {row["name"]: f"{row['latest_version']} [{row['latest_filetype']}]" for row in rows}
+
+
+def is_installed(
+    ctx: Context, pkgname: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
+) -> bool:
+    """Whether a package is installed.
+
+    CLI Example:
+
+        salt '*' pip.is_installed salt
+    """
+    return normal_name(pkgname) in list_(ctx, pkgname, bin_env, user, cwd)
+
+
+def upgrade_available(
+    ctx: Context, pkg: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
+) -> bool:
+    """Whether a package could be upgraded.
+
+    CLI Example:
+
+        salt '*' pip.upgrade_available salt
+    """
+    names = list_upgrades(ctx, bin_env, user, cwd)
+    return normal_name(pkg) in {normal_name(name) for name in names}
+
+
+def list_all_versions(
+    ctx: Context,
+    pkg: str,
+    bin_env: str | None = None,
+    include_alpha: bool = False,
+    include_beta: bool = False,
+    include_rc: bool = False,
+    user: str | None = None,
+    cwd: str | None = None,
+    index_url: str | None = None,
+    extra_index_url: Any = None,
+    find_links: Any = None,
+    no_index: bool = False,
+) -> list[str] | None:
+    """All versions of a package that there are, oldest first, pre-releases where they are asked for; None for none.
+
+    CLI Example:
+
+        salt '*' pip.list_all_versions salt
+    """
+    places = {"index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index}
+    more = [word for link in words.split(find_links) for word in ("--find-links", link)]
+    more += [*words.indexes(places), *(["--no-index"] if no_index else [])]
+    pre = ["--pre"] if include_alpha or include_beta or include_rc else []
+    first = program.argv(ctx, bin_env)
+    if python_versions.compare(program.version(ctx, bin_env, cwd, user), _INDEX) >= 0:
+        asked, pattern = ["index", "versions", pkg], r"\s*Available versions: (.*)"
+    else:
+        asked, pattern = ["install", f"{pkg}==versions"], r"\s*Could not find a version.* \(from versions: (.*)\)"
+    result = program.run(ctx, [*first, _QUIET, *asked, *pre, *more], bin_env, user, cwd, redirect_stderr=True)
+    match = re.search(pattern, str(result["stdout"]))
+    wanted = {"": True, "dev": bool(pre), "a": include_alpha, "b": include_beta, "rc": include_rc}
+    found = [each for each in match[1].split(", ") if each and each != "none"] if match else []
+    kept = [each for each in found if wanted[python_versions.pre_release(each)]]
+    return sorted(kept, key=python_versions.order) or None
+
+
+def _rows(
+    ctx: Context,
+    more: list[str],
+    bin_env: str | None,
+    user: str | None,
+    cwd: str | None,
+    env_vars: dict[str, Any] | None,
+) -> list[dict[str, Any]]:
+    command = [*program.argv(ctx, bin_env), "list", "--format=json", _QUIET, *more]
+    result = program.run(ctx, command, bin_env, user, cwd, env_vars)
+    if result["retcode"]:
+        raise CommandError(result["stderr"], result)
+    try:
+        rows: list[dict[str, Any]] = json.loads(result["stdout"])
+    except ValueError as error:
+        raise CommandError(f"pip list gave no JSON: {result['stdout'][:200]!r}", result) from error
+    return rows

@@ -1,0 +1,148 @@
+"""Installing, upgrading and removing packages on a host with apk."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any
+
+from statecore import package_requests, package_versions
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.pkg_apk import apk
+from statecore.package_versions import apk as versions
+
+
+def refresh_db(ctx: Context, failhard: bool = False, **kwargs: Any) -> bool:
+    """Fetches the indexes of the repositories; False where one could not be fetched.
+
+    CLI Example:
+
+        salt '*' pkg.refresh_db
+    """
+    fetched = apk.update(ctx)
+    if failhard and not fetched:
+        raise CommandError("Error getting repos: apk update failed")
+    return fetched
+
+
+def install(
+    ctx: Context,
+    name: str | None = None,
+    refresh: bool = False,
+    pkgs: Any = None,
+    sources: Any = None,
+    version: Any = None,
+    fromrepo: Any = None,
+    skip_verify: bool = False,
+    reinstall: bool = False,
+    downloadonly: bool = False,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+
+    name
+        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+    version
+        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``); apk remembers it, and keeps to it in upgrades
+    sources
+        a list of {name: path}, salt://, http:// or an .apk file of the host
+    skip_verify
+        files and repositories whose signature nobody knows, too
+    fromrepo
+        URLs of repositories besides those of the host
+
+    CLI Example:
+
+        salt '*' pkg.install pkgs='["nginx", {"curl": "8.5.0-r0"}]'
+    """
+    if pkgs and sources:
+        raise InvocationError("Only one of pkgs and sources can be used.")
+    if downloadonly:
+        raise InvocationError("not supported: downloadonly; apk keeps no packages that are not installed")
+    wanted = {} if sources else package_requests.wanted(name, pkgs, version, str)
+    if not wanted and not sources:
+        return {}
+    if refresh:
+        apk.update(ctx)
+    before = apk.shown(ctx)
+    general = [*apk.source(fromrepo), *(["--allow-untrusted"] if skip_verify else [])]
+    errors: list[str] = []
+    again = [package for package in wanted if reinstall and package in before]
+    if sources:
+        files = package_requests.package_files(ctx, package_requests.packed(sources))
+        with package_requests.staged(ctx.host, files, ".apk") as paths:
+            errors += apk.change(ctx.host, [*general, "add", *paths])
+    else:
+        words = _words(
+            ctx, {each: exact for each, exact in wanted.items() if exact or each not in again}, fromrepo, errors
+        )
+        if words:
+            # A package that is there may be older than what is newest.
+            errors += apk.change(ctx.host, [*general, "add", "--upgrade", *words])
+        if again:
+            errors += apk.change(ctx.host, [*general, "fix", "--reinstall", *again])
+    after = apk.shown(ctx)
+    changes = package_requests.compared(before, after)
+    for package in again if not errors else ():
+        changes.setdefault(package, {"old": before[package], "new": after.get(package, "")})
+    package_requests.complain("Error occurred installing package(s)", errors, changes)
+    return changes
+
+
+def remove(
+    ctx: Context, name: str | None = None, pkgs: Any = None, purge: bool = False, **kwargs: Any
+) -> dict[str, Any]:
+    """Removes packages, keeping configuration that was changed; returns what changed."""
+    wanted = package_requests.wanted(name, pkgs, None, str)
+    before = apk.shown(ctx)
+    targets = sorted({package for pattern in wanted for package in fnmatch.filter(before, pattern)})
+    if not targets:
+        return {}
+    errors = apk.change(ctx.host, ["del", *(["--purge"] if purge else []), *targets])
+    changes = package_requests.compared(before, apk.shown(ctx))
+    package_requests.complain("Error occurred removing package(s)", errors, changes)
+    return changes
+
+
+def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages with their configuration; returns what changed."""
+    return remove(ctx, name, pkgs, purge=True)
+
+
+def upgrade(
+    ctx: Context, name: str | None = None, pkgs: Any = None, refresh: bool = True, **kwargs: Any
+) -> dict[str, Any]:
+    """Upgrades every package, or those of ``name`` and ``pkgs``; returns what changed."""
+    if refresh:
+        apk.update(ctx)
+    before = apk.shown(ctx)
+    names = package_requests.wanted(name, pkgs, None, str)
+    errors = apk.change(ctx.host, ["upgrade", *names])
+    changes = package_requests.compared(before, apk.shown(ctx))
+    package_requests.complain("Problem encountered upgrading packages", errors, changes)
+    return changes
+
+
+def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: Any, errors: list[str]) -> list[str]:
+    """What apk calls what is wanted (``name``, ``name=version``, ``name>=version``); what no repository can fulfil is added
+    to ``errors``."""
+    searched = [
+        package for package, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))
+    ]
+    offered = apk.offered(ctx.host, searched, fromrepo)
+    words = []
+    for package, text in wanted.items():
+        if text and package in searched:
+            best = package_versions.best(offered.get(package, []), text, order=versions.compare)
+            if best is None:
+                known = ", ".join(offered.get(package, [])) or None
+                errors.append(f"No version matching '{package}{text}' could be found (available: {known})")
+                continue
+            conditions = package_versions.conditions(text)
+            # apk keeps one condition of a package: it is the one that is asked for where it can be, else that version.
+            native = len(conditions) == 1 and conditions[0][0] in ("<", "<=", ">", ">=")
+            words.append(f"{package}{''.join(conditions[0])}" if native else f"{package}={best}")
+        else:
+            words.append(f"{package}={text.lstrip('= ')}" if text else package)
+    return words

@@ -1,0 +1,110 @@
+"""Which packages are installed on a host with apk, which could be, and whose files are."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+from statecore import package_requests
+from statecore.context import Context
+from statecore.builtin.modules.pkg_apk import apk
+from statecore.package_versions import apk as versions
+
+
+def list_pkgs(
+    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
+) -> dict[str, Any]:
+    """Installed packages and their versions. apk keeps nothing of packages that are gone: {} for ``removed``.
+
+    CLI Example:
+
+        salt '*' pkg.list_pkgs
+    """
+    if removed or purge_desired:
+        return {}
+    found = {name: [package.version] for name, package in apk.packages(ctx).items()}
+    return package_requests.listed(found, as_list=versions_as_list)
+
+
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
+    """Version of an installed package, "" when it is not; with several names, or a glob, a map.
+
+    CLI Example:
+
+        salt '*' pkg.version nginx
+    """
+    packages = list_pkgs(ctx, versions_as_list=versions_as_list)
+    return package_requests.versions(packages, names, [] if versions_as_list else "")
+
+
+def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: Any = None, **kwargs: Any) -> Any:
+    """The version that could be installed, "" when it is installed already or there is none; a map for several names.
+
+    CLI Example:
+
+        salt '*' pkg.latest_version nginx
+    """
+    if not names:
+        return ""
+    if refresh:
+        apk.update(ctx)
+    offered, installed = apk.offered(ctx.host, names, fromrepo), apk.shown(ctx)
+    found = {}
+    for name in names:
+        newest = next(iter(offered.get(name, ())), "")
+        upgrade = name not in installed or versions.compare(installed[name], newest) < 0
+        found[name] = newest if newest and upgrade else ""
+    return found[names[0]] if len(names) == 1 else found
+
+
+def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
+    """The same as latest_version."""
+    return latest_version(ctx, *names, **kwargs)
+
+
+def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
+    """Whether a repository has a version of the package that is newer than the installed one."""
+    return bool(latest_version(ctx, name, **kwargs))
+
+
+def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
+    """Packages that an upgrade would install -> their new versions."""
+    if refresh:
+        apk.update(ctx)
+    return apk.upgrades(ctx.host)
+
+
+def list_repo_pkgs(ctx: Context, *names: str, fromrepo: Any = None, **kwargs: Any) -> dict[str, list[str]]:
+    """All versions of these packages that the repositories have, newest first."""
+    return apk.offered(ctx.host, names, fromrepo)
+
+
+def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
+    """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
+    return versions.compare(str(pkg1), str(pkg2))
+
+
+def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
+    """The package that a file belongs to, "" where it belongs to none; a map for several paths.
+
+    CLI Example:
+
+        salt '*' pkg.owner /usr/sbin/nginx
+    """
+    owners = {file: package.name for package in apk.packages(ctx).values() for file in package.files}
+    found = {path: owners.get(path, "") for path in paths}
+    return "" if not paths else found[paths[0]] if len(paths) == 1 else found
+
+
+def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
+    """{"errors", "files"}: the files of packages, or of all."""
+    found = file_dict(ctx, *packages)
+    return {"errors": found["errors"], "files": [file for files in found["packages"].values() for file in files]}
+
+
+def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
+    """{"errors", "packages": package -> files}, of packages (globs) or of all."""
+    known = apk.packages(ctx)
+    names = [name for pattern in packages or ("*",) for name in fnmatch.filter(known, pattern)]
+    errors = [f"package {pattern} is not installed" for pattern in packages if not fnmatch.filter(known, pattern)]
+    return {"errors": errors, "packages": {name: list(known[name].files) for name in dict.fromkeys(names)}}

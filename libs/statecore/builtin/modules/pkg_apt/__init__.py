@@ -1,0 +1,375 @@
+"""Packages by dpkg and APT of the managed host (Salt's ``pkg`` module on Debian and its kin).
+
+Everything asked of dpkg and APT goes through ``ctx.host``. What is installed is read again only when dpkg's own database
+changed. Daemons that a package's scripts start are left running; whether they are started is the host's policy.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore import package_requests
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.pkg_apt import (apt, downloaded, repositories)
+from statecore.package_versions import deb
+
+VIRTUAL = "pkg"
+
+#: The modules whose functions are served with those of this one.
+PARTS = (repositories, downloaded)
+
+ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
+
+#: Set by the pkg states when a run begins: the package lists are to be fetched before the next installation.
+_REFRESH_DUE = "pkg.refresh_due"
+_KNOWN = "pkg.list_pkgs"
+_NATIVE = "pkg.architecture"
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has APT and dpkg."""
+    return package_requests.not_served(ctx, "APT", apt.PROGRAMS)
+
+
+# --------------------------------------------------------------------------------------------------------------- what is there
+
+
+def list_pkgs(
+    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
+) -> dict[str, Any]:
+    """Installed packages and their versions; ``removed``: those of which only configuration files are left.
+
+    CLI Example:
+
+        salt '*' pkg.list_pkgs
+    """
+    known = _known(ctx)
+    found = known.removed
+    if not removed:
+        found = known.purge_desired if purge_desired else {**known.purge_desired, **known.installed}
+    return package_requests.listed(found, as_list=versions_as_list)
+
+
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
+    """Version of an installed package, "" when it is not; with several names, or a glob, a map.
+
+    CLI Example:
+
+        salt '*' pkg.version nginx
+    """
+    packages = list_pkgs(ctx, versions_as_list=versions_as_list)
+    return package_requests.versions(packages, names, [] if versions_as_list else "")
+
+
+def latest_version(
+    ctx: Context,
+    *names: str,
+    refresh: bool = True,
+    show_installed: bool = False,
+    fromrepo: str | None = None,
+    cache_valid_time: float = 0,
+    **kwargs: Any,
+) -> Any:
+    """The version that APT would install, "" when it is installed already or there is none; a map for several names.
+
+    CLI Example:
+
+        salt '*' pkg.latest_version nginx
+    """
+    if not names:
+        return ""
+    if refresh:
+        refresh_db(ctx, cache_valid_time)
+    candidates = apt.candidates(ctx.host, names, fromrepo)
+    packages = list_pkgs(ctx, versions_as_list=True)
+    found = {}
+    for name in names:
+        candidate = candidates.get(name, "")
+        upgrade = all(deb.compare(each, candidate) < 0 for each in packages.get(name, ()))
+        found[name] = candidate if show_installed or upgrade else ""
+    return found[names[0]] if len(names) == 1 else found
+
+
+def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: Any) -> bool:
+    """Whether APT has a version of the package that is not installed."""
+    return bool(latest_version(ctx, name, refresh=refresh))
+
+
+def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True, **kwargs: Any) -> dict[str, str]:
+    """Packages that an upgrade would install -> their new versions."""
+    if refresh:
+        refresh_db(ctx, kwargs.get("cache_valid_time", 0))
+    words = ["dist-upgrade" if dist_upgrade else "upgrade"]
+    if kwargs.get("fromrepo"):
+        words += ["-o", f"APT::Default-Release={kwargs['fromrepo']}"]
+    return apt.upgrades(ctx.host, words)
+
+
+def list_repo_pkgs(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
+    """All versions that the repositories have, newest first, by package; of these packages, or of all."""
+    return apt.repository(ctx.host, names)
+
+
+def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
+    """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
+    return deb.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
+
+
+def normalize_name(ctx: Context, name: str) -> str:
+    """The name without an architecture that is the host's own."""
+    plain, _, architecture = name.rpartition(":")
+    return plain if plain and architecture in ("all", "any", _architecture(ctx)) else name
+
+
+# ----------------------------------------------------------------------------------------------------------------- what is done
+
+
+def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: Any) -> dict[str, Any]:
+    """Updates the package lists; per database True (fetched), None (was current), False (failed).
+
+    CLI Example:
+
+        salt '*' pkg.refresh_db
+    """
+    ctx.scratch.pop(_REFRESH_DUE, None)
+    if cache_valid_time and apt.lists_age(ctx.host) < float(cache_valid_time):
+        return {}
+    found = apt.update(ctx.host)
+    failed = [source for source, result in found.items() if result is False]
+    if failhard and failed:
+        raise CommandError(f"Error getting repos: {', '.join(failed)}")
+    return found
+
+
+def install(
+    ctx: Context,
+    name: str | None = None,
+    refresh: bool = False,
+    fromrepo: str | None = None,
+    skip_verify: bool = False,
+    pkgs: Any = None,
+    sources: Any = None,
+    reinstall: bool = False,
+    downloadonly: bool = False,
+    ignore_epoch: bool = False,
+    normalize: bool = True,
+    version: str | None = None,
+    install_recommends: bool | None = None,
+    only_upgrade: bool = False,
+    force_conf_new: bool = False,
+    cache_valid_time: float = 0,
+    debconf: str | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+
+    name
+        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+    version
+        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
+    sources
+        a list of {name: path}, salt://, http:// or a .deb file of the host
+    downloadonly
+        only fetches; returns the files, by package and version
+    debconf
+        a file (salt:// or the host's) with answers for the packages' questions, as debconf-set-selections takes them
+
+    CLI Example:
+
+        salt '*' pkg.install pkgs='["nginx", {"curl": "7.88.1-10"}]'
+    """
+    if pkgs and sources:
+        raise InvocationError("Only one of pkgs and sources can be used.")
+    wanted = {} if sources else package_requests.wanted(name, pkgs, version, _normalizer(ctx, normalize))
+    if not wanted and not sources:
+        return {}
+    fetched = refresh_db(ctx, cache_valid_time) if refresh and (sources or _refresh_needed(ctx, wanted)) else {}
+    if debconf:
+        apt.answer(ctx.host, package_requests.fetched(ctx, debconf).read_text("utf-8", "replace"))
+    before = list_pkgs(ctx)
+    had = downloaded.list_downloaded(ctx) if downloadonly else {}
+    options = apt.install_options(
+        fromrepo=fromrepo,
+        skip_verify=skip_verify,
+        downloadonly=downloadonly,
+        install_recommends=install_recommends,
+        only_upgrade=only_upgrade,
+        force_conf_new=force_conf_new,
+    )
+    errors: list[str] = []
+    again: list[str] = []
+    if sources:
+        errors += _install_files(
+            ctx, package_requests.packed(sources), [*options, *(["--reinstall"] if reinstall else [])]
+        )
+    else:
+        again = [package for package in wanted if reinstall and package in before]
+        words = apt.words(ctx.host, wanted, errors, ignore_epoch=ignore_epoch)
+        held = [package for package in get_selections(ctx, state="hold")["hold"] if package in words]
+        if held:
+            unhold(ctx, pkgs=held)
+        try:
+            for chosen, extra in apt.batches(words, before, again):
+                errors += apt.change(ctx.host, [*options, *extra, "install", *chosen])
+        finally:
+            if held:
+                hold(ctx, pkgs=held)
+    after = list_pkgs(ctx)
+    changes = package_requests.compared(before, after)
+    if downloadonly:
+        changes = package_requests.compared(had, downloaded.list_downloaded(ctx))
+    changes |= {
+        each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
+    }
+    unfetched = [source for source, result in fetched.items() if result is False]
+    if errors and unfetched:
+        # APT itself only warns of it, and what is then missing looks like a wrong name.
+        errors.append(f"package lists that could not be fetched: {', '.join(unfetched)}")
+    package_requests.complain("Problem encountered installing package(s)", errors, changes)
+    return changes
+
+
+def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages, keeping their configuration; returns what changed."""
+    return _uninstall(ctx, "remove", name, pkgs)["installed"]
+
+
+def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages with their configuration; returns {"installed": changes, "removed": changes}, {} for nothing."""
+    changes = _uninstall(ctx, "purge", name, pkgs)
+    return changes if any(changes.values()) else {}
+
+
+def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, Any]:
+    """Upgrades every package, or those of ``pkgs``; returns what changed."""
+    if refresh:
+        refresh_db(ctx, kwargs.get("cache_valid_time", 0))
+    before = list_pkgs(ctx)
+    options = apt.install_options(
+        skip_verify=bool(kwargs.get("skip_verify")),
+        downloadonly=bool(kwargs.get("downloadonly") or kwargs.get("download_only")),
+        force_conf_new=bool(kwargs.get("force_conf_new")),
+    )
+    options += ["--allow-downgrades"] if kwargs.get("allow_downgrades") else []
+    names = [str(each) for each in kwargs.get("pkgs") or ()]
+    verb = ["--only-upgrade", "install", *names] if names else ["dist-upgrade" if dist_upgrade else "upgrade"]
+    errors = apt.change(ctx.host, [*options, *verb])
+    changes = package_requests.compared(before, list_pkgs(ctx))
+    package_requests.complain("Problem encountered upgrading packages", errors, changes)
+    return changes
+
+
+def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages that were installed for others only and are not needed now; returns what changed."""
+    before = list_pkgs(ctx)
+    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
+    changes = package_requests.compared(before, list_pkgs(ctx))
+    package_requests.complain("Problem encountered removing package(s)", errors, changes)
+    return changes
+
+
+# ------------------------------------------------------------------------------------------------------------------------ holds
+
+
+def get_selections(ctx: Context, pattern: str | None = None, state: str | None = None) -> dict[str, list[str]]:
+    """Selection state (install, hold, deinstall, purge) -> packages."""
+    result = apt.run(ctx.host, ["dpkg", "--get-selections", pattern or "*"])
+    found: dict[str, list[str]] = {}
+    for line in result.stdout.splitlines():
+        package, _, selection = line.partition("\t")
+        if selection.strip():
+            found.setdefault(selection.strip(), []).append(normalize_name(ctx, package))
+    return {state: found.get(state, [])} if state else found
+
+
+def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Sets selection states, {state: [package, ...]}; returns {package: {"old": state, "new": state}}."""
+    current = {package: state for state, packages in get_selections(ctx).items() for package in packages}
+    changes = {}
+    for state, packages in selection.items():
+        for package in [packages] if isinstance(packages, str) else packages:
+            result = apt.run(ctx.host, ["dpkg", "--set-selections"], stdin=f"{package} {state}\n")
+            if result.retcode:
+                raise CommandError(f"failed to set the selection of {package} to {state}: {result.stderr.strip()}")
+            if current.get(package) != state:
+                changes[package] = {"old": current.get(package, ""), "new": state}
+    return changes
+
+
+def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
+    """Keeps packages from being upgraded or removed; per package name, changes, result and comment."""
+    held = get_selections(ctx, state="hold")["hold"]
+    answers = {}
+    for package in package_requests.named(name, pkgs, sources):
+        changes = {} if package in held else set_selections(ctx, {"hold": [package]}).get(package, {})
+        comment = f"Package {package} is {'already set to be' if package in held else 'now being'} held."
+        answers[package] = {"name": package, "changes": changes, "result": True, "comment": comment}
+    return answers
+
+
+def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
+    """Ends a hold; per package name, changes, result and comment."""
+    selections = get_selections(ctx)
+    known = {package: state for state, packages in selections.items() for package in packages}
+    answers = {}
+    for package in package_requests.named(name, pkgs, sources):
+        held = known.get(package) == "hold"
+        changes = set_selections(ctx, {"install": [package]}).get(package, {}) if held else {}
+        comment = f"Package {package} is {'no longer being' if held else 'already set not to be'} held."
+        if package not in known:
+            comment = f"Package {package} does not have a state."
+        answers[package] = {"name": package, "changes": changes, "result": package in known, "comment": comment}
+    return answers
+
+
+# ------------------------------------------------------------------------------------------------------------------------ parts
+
+
+def _known(ctx: Context) -> apt.Packages:
+    """dpkg's records, read again when they changed."""
+    state = apt.state(ctx.host)
+    known: tuple[tuple[int, int], apt.Packages] | None = ctx.scratch.get(_KNOWN)
+    if known is None or known[0] != state or state == (0, 0):
+        known = ctx.scratch[_KNOWN] = (state, apt.packages(ctx.host, _architecture(ctx)))
+    return known[1]
+
+
+def _architecture(ctx: Context) -> str:
+    if _NATIVE not in ctx.scratch:
+        ctx.scratch[_NATIVE] = apt.architecture(ctx.host)
+    return str(ctx.scratch[_NATIVE])
+
+
+def _normalizer(ctx: Context, normalize: bool) -> Callable[[str], str]:
+    return lambda name: normalize_name(ctx, name) if normalize and ":" in name else name
+
+
+def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
+    """Not when every package is pinned to the version that APT would install anyway."""
+    known = apt.candidates(ctx.host, list(wanted))
+    return any(version is None or known.get(package) != version for package, version in wanted.items())
+
+
+def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[str]) -> list[str]:
+    """Installs package files; dependencies come from the repositories."""
+    with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".deb") as paths:
+        return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
+
+
+def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str, dict[str, Any]]:
+    wanted = package_requests.wanted(name, pkgs, None, _normalizer(ctx, True))
+    before, left = list_pkgs(ctx), list_pkgs(ctx, removed=True)
+    there = {**before, **left} if verb == "purge" else before
+    targets = sorted({package for pattern in wanted for package in fnmatch.filter(there, pattern)})
+    if not targets:
+        return {"installed": {}, "removed": {}}
+    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, verb, *targets])
+    changes = {
+        "removed": package_requests.compared(left, list_pkgs(ctx, removed=True)),
+        "installed": package_requests.compared(before, list_pkgs(ctx)),
+    }
+    package_requests.complain("Problem encountered removing package(s)", errors, changes)
+    return changes

@@ -1,0 +1,171 @@
+"""Where APT gets packages from: lines of ``sources.list``, stanzas of ``.sources``, and the keys that they are signed with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.hostfiles import apt_sources
+from statecore.builtin.modules.pkg_apt import (repository_keys, source_files)
+
+
+def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
+    """URI -> the sources there, those that are disabled too.
+
+    CLI Example:
+
+        salt '*' pkg.list_repos
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in source_files.entries(ctx.host):
+        found.setdefault(entry.source.uri, []).append(source_files.described(entry))
+    return found
+
+
+def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: Any) -> dict[str, Any]:
+    """The source that a line means (type, URI, suite and a component in common), {} where there is none.
+
+    exact
+        its architectures have to be those of the line
+
+    CLI Example:
+
+        salt '*' pkg.get_repo 'deb http://deb.debian.org/debian bookworm main'
+    """
+    wanted = source_files.parsed(repo)
+    found = source_files.find(ctx.host, wanted)
+    if found is None or (exact and {*found.source.architectures} != {*wanted.architectures}):
+        return {}
+    return source_files.described(found)
+
+
+def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
+    """What ``mod_repo`` would change, by part, with old and new; ``{"repo": repo}`` for a new one, {} for nothing."""
+    return source_files.plan(ctx, repo, kwargs).changes
+
+
+def mod_repo(
+    ctx: Context,
+    repo: str,
+    saltenv: str = "base",
+    aptkey: bool = True,
+    comps: Any = None,
+    architectures: Any = None,
+    dist: str | None = None,
+    trusted: Any = None,
+    file: str | None = None,
+    disabled: Any = None,
+    enabled: Any = None,
+    comments: Any = None,
+    key_url: str | None = None,
+    key_text: str | None = None,
+    clean_file: bool = False,
+    refresh: bool = True,
+    refresh_db: bool = True,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Makes a source as it is to be, a new one where there is none; {repo: what ``get_repo`` says}.
+
+    repo
+        a line: ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``
+    comps, architectures, dist, trusted, disabled
+        in place of those in the line; the first two with commas
+    file
+        where a new one is written: ``/etc/apt/sources.list.d/x.list``, or ``.sources`` for a stanza
+    key_url, key_text
+        the key that it is signed with. It is kept where ``signed-by`` says, else among the keys that are trusted for all
+    clean_file
+        nothing else stays in the file
+    refresh
+        the package lists are fetched afterwards
+
+    CLI Example:
+
+        salt '*' pkg.mod_repo 'deb http://deb.debian.org/debian bookworm main' comps=main,contrib
+    """
+    given = {
+        "comps": comps,
+        "architectures": architectures,
+        "dist": dist,
+        "trusted": trusted,
+        "file": file,
+        "disabled": disabled,
+        "enabled": enabled,
+        "comments": comments,
+        "key_url": key_url,
+        "key_text": key_text,
+        "clean_file": clean_file,
+        "aptkey": aptkey,
+        **kwargs,
+    }
+    plan = source_files.plan(ctx, repo, given)
+    if plan.key:
+        repository_keys.keep(ctx, plan.key)
+    if plan.text is not None:
+        source_files.write(ctx.host, plan.file, plan.text)
+    if plan.changes and refresh and refresh_db:
+        _fetch_lists(ctx, plan.changes)
+    return {repo: get_repo(ctx, plan.wanted.line)}
+
+
+def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> str:
+    """Removes a source, or those of its components that the line names; a file in which nothing is left goes too.
+
+    CLI Example:
+
+        salt '*' pkg.del_repo 'deb http://deb.debian.org/debian bookworm contrib'
+    """
+    gone = source_files.parsed(repo)
+    said = []
+    for file, text in source_files.texts(ctx.host).items():
+        stanzas = file.endswith(".sources")
+        left = apt_sources.without(text, gone, stanzas=stanzas)
+        if left == text:
+            continue
+        if apt_sources.sources(left, stanzas=stanzas) or not file.startswith(source_files.PARTS):
+            source_files.write(ctx.host, file, left)
+            said.append(f"Repo '{repo}' has been removed from {file}.")
+        else:
+            managed_file.remove(ctx.host.path(file))
+            said.append(f"File {file} containing repo '{repo}' has been removed.")
+    if not said:
+        raise CommandError(f"Repo {repo} doesn't exist in the sources.list(s)")
+    if refresh:
+        _fetch_lists(ctx, {"repo": repo})
+    return "\n".join(said)
+
+
+def add_repo_key(
+    ctx: Context,
+    path: str | None = None,
+    text: str | None = None,
+    keyserver: str | None = None,
+    keyid: str | None = None,
+    aptkey: bool = True,
+    keydir: str | None = None,
+    keyfile: str | None = None,
+    **kwargs: Any,
+) -> bool:
+    """Keeps a key: of ``path`` (salt://, http:// or the host's own) or ``text``, as ``keydir``/``keyfile``.
+
+    keydir
+        /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, where keys are trusted for all sources
+    """
+    if keyserver or keyid:
+        raise InvocationError(repository_keys.NO_KEYSERVER)
+    if bool(path) == bool(text):
+        raise InvocationError("one of path and text is needed")
+    place = repository_keys.Place.of(
+        keydir or (repository_keys.TRUSTED if aptkey else repository_keys.KEYRINGS), keyfile
+    )
+    repository_keys.keep(ctx, repository_keys.Key(place, url=path, text=text))
+    return True
+
+
+def _fetch_lists(ctx: Context, changes: dict[str, Any]) -> None:
+    try:
+        ctx.call("pkg.refresh_db")
+    except CommandError as error:
+        raise CommandError(f"the package lists could not be fetched: {error}", {"changes": changes}) from error

@@ -1,0 +1,285 @@
+"""The files with APT's sources on a host, and what becomes of them when one is to be as it is wanted. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from statecore import managed_file, package_requests
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError
+from statecore.hostfiles import apt_sources
+from statecore.hostfiles.apt_sources import Source
+from statecore.builtin.modules.pkg_apt import repository_keys
+from statecore.nearest import close_matches
+from statecore.ports import ManagedHost
+
+MAIN = "/etc/apt/sources.list"
+PARTS = "/etc/apt/sources.list.d/"
+
+#: Arguments that are not done -> why not, and what is to be done instead.
+_REFUSED: Mapping[str, str] = {
+    "ppa": "name the line: deb https://ppa.launchpadcontent.net/OWNER/NAME/ubuntu SUITE main, and its key with key_url",
+    "ppa_auth": "write name and password into the line's URI",
+    "copr": "it means Fedora",
+    "keyid": repository_keys.NO_KEYSERVER.partition("; ")[2],
+    "keyserver": repository_keys.NO_KEYSERVER.partition("; ")[2],
+    "keyid_ppa": "remove the key's file with file.absent",
+    "consolidate": "it would write all sources anew",
+}
+
+_TAKEN = frozenset(
+    [
+        "comps",
+        "architectures",
+        "dist",
+        "trusted",
+        "file",
+        "disabled",
+        "enabled",
+        "comments",
+        "key_url",
+        "key_text",
+        "clean_file",
+        "aptkey",
+    ]
+)
+
+#: Arguments that mean other package managers: one state may have those of all.
+_OTHERS = frozenset(
+    [
+        "humanname",
+        "baseurl",
+        "mirrorlist",
+        "metalink",
+        "gpgkey",
+        "gpgcheck",
+        "repo_gpgcheck",
+        "priority",
+        "gpgautoimport",
+        "basedir",
+        "exclude",
+        "includepkgs",
+        "sslverify",
+        "metadata_expire",
+        "type",
+        "failovermethod",
+        "cost",
+        "saltenv",
+        "refresh",
+        "refresh_db",
+        "exact",
+    ]
+)
+
+_TRUE = ("yes", "true", "with", "on", "enable", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A source, and the file that it is in."""
+
+    file: str
+    source: Source
+    #: Of the whole stanza, where it is one: further types, places and suites.
+    types: tuple[str, ...]
+    uris: tuple[str, ...]
+    suites: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done for a source to be as it is wanted."""
+
+    wanted: Source
+    file: str
+    #: None: the file is as it is to be.
+    text: str | None
+    key: repository_keys.Key | None
+    #: Part -> {"old", "new"}; ``{"repo": line}`` for a new one.
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def texts(host: ManagedHost) -> dict[str, str]:
+    """File -> its text, of those that APT reads."""
+    found = {}
+    try:
+        parts = sorted(path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources")))
+    except (FileNotFoundError, NotADirectoryError):
+        parts = []
+    for place in (MAIN, *(f"{PARTS}{name}" for name in parts)):
+        data = managed_file.read(host.path(place), place)
+        if data is not None:
+            found[place] = data.decode("utf-8", "surrogateescape")
+    return found
+
+
+def entries(host: ManagedHost) -> list[Entry]:
+    """All sources of the host."""
+    found = []
+    for file, text in texts(host).items():
+        stanzas = file.endswith(".sources")
+        sources = apt_sources.sources(text, stanzas=stanzas)
+        for source in sources:
+            alike = [each for each in sources if stanzas and _apart(each) == _apart(source)] or [source]
+            found.append(
+                Entry(
+                    file,
+                    source,
+                    types=tuple(dict.fromkeys(each.type for each in alike)),
+                    uris=tuple(dict.fromkeys(each.uri for each in alike)),
+                    suites=tuple(dict.fromkeys(each.dist for each in alike)),
+                )
+            )
+    return found
+
+
+def find(host: ManagedHost, wanted: Source) -> Entry | None:
+    """The source that is meant: of the same type, place and suite, with a component in common."""
+    return next((entry for entry in entries(host) if wanted.same_place(entry.source)), None)
+
+
+def parsed(line: str) -> Source:
+    """The source that a line names. Raises InvocationError for any other line."""
+    if line.startswith("ppa:"):
+        raise InvocationError(f"not supported: {line}; {_REFUSED['ppa']}")
+    source = apt_sources.parse_line(line)
+    if source is None:
+        raise InvocationError(
+            f"Name {line} is not valid. This must be the complete repo entry as seen in the sources file"
+        )
+    return replace(source, written="")
+
+
+def described(entry: Entry) -> dict[str, Any]:
+    """A source as ``pkg.get_repo`` tells it."""
+    return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
+
+
+def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> Plan:
+    """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, CommandError."""
+    for name, why in _REFUSED.items():
+        if given.get(name) not in (None, False):
+            raise InvocationError(f"not supported: {name}; {why}")
+    for name in given.keys() - _TAKEN - _OTHERS - _REFUSED.keys():
+        near = close_matches(name, _TAKEN, n=1, cutoff=0.6)
+        raise InvocationError(
+            f"'{name}' is no argument of a repository of APT{f': did you mean {near[0]}?' if near else ''}"
+        )
+    if given.get("key_url") and given.get("key_text"):
+        raise InvocationError('You may not use both "key_url" and "key_text" argument.')
+    named = parsed(repo)
+    wanted = _wanted(named, given)
+    found = find(ctx.host, named)
+    file = found.file if found else str(given.get("file") or MAIN)
+    if not file.startswith("/") or not file.endswith((".list", ".sources")):
+        raise InvocationError(f"file must be a path below /etc/apt that ends with .list or .sources, not {file}")
+    key = repository_keys.of(wanted, given.get("key_url"), given.get("key_text"))
+    if found is None and not given.get("aptkey", True) and not (wanted.signed_by or wanted.trusted):
+        raise InvocationError("missing 'signedby' or 'trusted' option when apt-key is missing")
+    comments = package_requests.texts(given.get("comments")) if isinstance(given.get("comments"), list) else None
+    comments = comments if comments is not None else [str(given["comments"])] if given.get("comments") else []
+    changes = {"repo": repo} if found is None else _differences(found, wanted, comments)
+    text = _text(ctx.host, file, found, wanted, comments, clean=bool(given.get("clean_file")), changed=bool(changes))
+    if text is not None and not changes:
+        changes = {"file": {"old": "other sources", "new": file}}
+    if key is not None and (path := repository_keys.missing(ctx, key)):
+        changes = changes or {"key": {"old": "", "new": path}}
+    elif not changes:
+        key = None
+    return Plan(wanted, file, text, key, changes)
+
+
+def write(host: ManagedHost, file: str, text: str) -> None:
+    """Writes a file of sources. Raises HostError."""
+    place = host.path(file)
+    managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
+    attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
+    managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
+
+
+def _wanted(named: Source, given: Mapping[str, Any]) -> Source:
+    wanted = named
+    if given.get("comps"):
+        wanted = replace(wanted, comps=tuple(package_requests.texts(given["comps"])))
+    if given.get("architectures"):
+        wanted = replace(wanted, architectures=tuple(package_requests.texts(given["architectures"])))
+    if given.get("dist"):
+        wanted = replace(wanted, dist=str(given["dist"]))
+    if given.get("trusted") is not None:
+        wanted = replace(wanted, trusted=str(given["trusted"]).lower() in _TRUE)
+    disabled, enabled = given.get("disabled"), given.get("enabled")
+    if disabled is not None:
+        wanted = replace(wanted, disabled=str(disabled).lower() in _TRUE)
+    elif enabled is not None:
+        wanted = replace(wanted, disabled=str(enabled).lower() not in _TRUE)
+    return wanted
+
+
+def _text(
+    host: ManagedHost,
+    file: str,
+    found: Entry | None,
+    wanted: Source,
+    comments: list[str],
+    *,
+    clean: bool,
+    changed: bool,
+) -> str | None:
+    """What is to be in the file, None where it is."""
+    data = managed_file.read(host.path(file), file)
+    old = (data or b"").decode("utf-8", "surrogateescape")
+    stanzas = file.endswith(".sources")
+    if clean and len(apt_sources.sources(old, stanzas=stanzas)) > (1 if found else 0):
+        return apt_sources.placed("", wanted, None, stanzas=stanzas, comments=comments)
+    if not changed:
+        return None
+    try:
+        return apt_sources.placed(old, wanted, found.source if found else None, stanzas=stanzas, comments=comments)
+    except (CommandError, HostError):
+        raise
+    except ValueError as error:
+        raise CommandError(f"{file}: {error}") from error
+
+
+def _parts(source: Source, entry: Entry | None = None) -> dict[str, Any]:
+    """The parts of a source that are compared and shown."""
+    return {
+        "comps": list(source.comps),
+        "disabled": source.disabled,
+        "dist": source.dist,
+        "suites": list(entry.suites) if entry else [source.dist],
+        "type": source.type,
+        "types": list(entry.types) if entry else [source.type],
+        "uri": source.uri,
+        "uris": list(entry.uris) if entry else [source.uri],
+        "line": source.written or source.line,
+        "architectures": list(source.architectures),
+        "signedby": source.signed_by,
+    }
+
+
+def _differences(found: Entry, wanted: Source, comments: list[str]) -> dict[str, Any]:
+    """Part -> {"old", "new"} of those that differ; {} where only their order does, or what a stanza means besides."""
+    old, new = _parts(found.source), _parts(wanted)
+    same = (
+        sorted(found.source.comps) == sorted(wanted.comps)
+        and sorted(found.source.architectures) == sorted(wanted.architectures)
+        and found.source.signed_by == wanted.signed_by
+        and bool(found.source.trusted) == bool(wanted.trusted)
+        and found.source.disabled == wanted.disabled
+        and found.source.dist == wanted.dist
+        and found.source.uri == wanted.uri
+    )
+    if same and comments and not found.file.endswith(".sources"):
+        same = found.source.comment.strip() == " ".join(comments)
+        new["line"] = replace(wanted, comment=f" {' '.join(comments)}").line
+    if same:
+        return {}
+    return {part: {"old": old[part], "new": new[part]} for part in new if old[part] != new[part]}
+
+
+def _apart(source: Source) -> Source:
+    """What sources of one stanza have in common."""
+    return replace(source, type="", uri="", dist="")

@@ -1,0 +1,208 @@
+"""Installing, upgrading and removing packages on a host with rpm."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+from statecore import package_requests
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.pkg_rpm import (dnf, downloaded, records, transactions)
+
+
+def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: Any) -> bool | None:
+    """Looks again what the repositories have. True: there are upgrades, None: there are none, False: it failed.
+
+    fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
+        which repositories are looked at, as dnf's options of these names say
+    check_update
+        False only makes dnf look when it is next asked; True
+
+    CLI Example:
+
+        salt '*' pkg.refresh_db
+    """
+    if not check_update:
+        dnf.expire(ctx, kwargs)
+        return True
+    found = dnf.refresh(ctx, kwargs)
+    if failhard and found is False:
+        raise CommandError("Error getting repos: dnf check-update failed")
+    return found
+
+
+def clean_metadata(ctx: Context, **kwargs: Any) -> bool | None:
+    """The same as refresh_db."""
+    return refresh_db(ctx, **kwargs)
+
+
+def install(
+    ctx: Context,
+    name: str | None = None,
+    refresh: bool = False,
+    skip_verify: bool = False,
+    pkgs: Any = None,
+    sources: Any = None,
+    advisory_ids: Any = None,
+    downloadonly: bool = False,
+    reinstall: bool = False,
+    normalize: bool = True,
+    update_holds: bool = False,
+    ignore_epoch: bool = False,
+    version: Any = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+
+    name
+        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+    version
+        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
+    sources
+        a list of {name: path}, salt://, http:// or an .rpm file of the host
+    advisory_ids
+        advisories, in place of packages, whose packages are to be installed
+    downloadonly
+        only fetches; returns the files, by package and version
+    update_holds
+        held packages are let go of meanwhile; they are an error else
+    skip_verify
+        without looking at signatures
+    fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
+        which repositories are used, as dnf's options of these names say
+
+    CLI Example:
+
+        salt '*' pkg.install pkgs='["nginx", {"curl": "7.88.1-10"}]'
+    """
+    if pkgs and sources:
+        raise InvocationError("Only one of pkgs and sources can be used.")
+    wanted = package_requests.wanted(
+        name, pkgs, version, lambda each: records.plain_name(ctx, each) if normalize else each
+    )
+    advisories = package_requests.texts(advisory_ids)
+    if not (sources or advisories or wanted):
+        return {}
+    if refresh:
+        dnf.refresh(ctx, kwargs)
+    before = downloaded.files(ctx) if downloadonly else records.shown(ctx)
+    errors: list[str] = []
+    general = transactions.options(ctx.host, kwargs, skip_verify=skip_verify, downloadonly=downloadonly)
+    if sources:
+        again: list[str] = transactions.install_files(
+            ctx, package_requests.packed(sources), general, errors, reinstall=reinstall
+        )
+    elif advisories:
+        again = transactions.install_advisories(ctx, advisories, general, errors)
+    else:
+        again = transactions.install_packages(
+            ctx,
+            wanted,
+            general,
+            kwargs,
+            errors,
+            reinstall=reinstall,
+            update_holds=update_holds,
+            ignore_epoch=ignore_epoch,
+        )
+    after = downloaded.files(ctx) if downloadonly else records.shown(ctx)
+    changes = package_requests.compared(before, after)
+    for package in again:
+        changes.setdefault(package, {"old": before.get(package, ""), "new": after.get(package, "")})
+    package_requests.complain(
+        f"Error occurred installing{'/reinstalling' if again else ''} package(s)", errors, changes
+    )
+    return changes
+
+
+def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages, which may be named with a version; returns what changed."""
+    wanted = package_requests.wanted(name, pkgs, None, lambda each: records.plain_name(ctx, each))
+    before = records.versions(ctx)
+    targets = []
+    for pattern, exact in wanted.items():
+        for package in fnmatch.filter(before, pattern):
+            if exact is None:
+                targets.append(package)
+            elif exact in before[package]:
+                targets.append(transactions.word(package, exact))
+    if not targets:
+        return {}
+    old = records.shown(ctx)
+    errors = dnf.change(ctx.host, ["-y", "remove", *targets])
+    changes = package_requests.compared(old, records.shown(ctx))
+    package_requests.complain("Error occurred removing package(s)", errors, changes)
+    return changes
+
+
+def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """The same as remove: rpm keeps changed configuration files beside, as ``.rpmsave``."""
+    return remove(ctx, name, pkgs)
+
+
+def upgrade(
+    ctx: Context,
+    name: str | None = None,
+    pkgs: Any = None,
+    refresh: bool = True,
+    skip_verify: bool = False,
+    normalize: bool = True,
+    minimal: bool = False,
+    obsoletes: bool = True,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Upgrades every package, or those of ``name`` and ``pkgs``; returns what changed.
+
+    minimal
+        only to the first version that fixes something
+    obsoletes
+        False keeps packages that others replace
+    security, exclude and others
+        any further option of dnf: ``security=True``, ``exclude='kernel*'``
+
+    CLI Example:
+
+        salt '*' pkg.upgrade security=True
+    """
+    if refresh:
+        dnf.refresh(ctx, kwargs)
+    before = records.shown(ctx)
+    setopt = [each for each in package_requests.texts(kwargs.get("setopt")) if obsoletes or "obsoletes=" not in each]
+    given = {**kwargs, "setopt": setopt if obsoletes else [*setopt, "obsoletes=False"]}
+    words = ["--quiet", "-y", *dnf.options(given), *transactions.further_options(kwargs)]
+    names = package_requests.wanted(name, pkgs, None, lambda each: records.plain_name(ctx, each) if normalize else each)
+    verb = "upgrade-minimal" if minimal else "upgrade"
+    errors = dnf.change(ctx.host, [*words, *(["--nogpgcheck"] if skip_verify else []), verb, *names])
+    changes = package_requests.compared(before, records.shown(ctx))
+    package_requests.complain("Problem encountered upgrading packages", errors, changes)
+    return changes
+
+
+def update(
+    ctx: Context,
+    name: str | None = None,
+    pkgs: Any = None,
+    refresh: bool = True,
+    skip_verify: bool = False,
+    normalize: bool = True,
+    minimal: bool = False,
+    obsoletes: bool = False,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Upgrades as ``upgrade`` does, but packages that others replace stay."""
+    return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
+
+
+def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Removes packages that were installed for others only and are not needed now; returns what changed."""
+    before = records.shown(ctx)
+    errors = dnf.change(ctx.host, ["-y", "autoremove"])
+    changes = package_requests.compared(before, records.shown(ctx))
+    package_requests.complain("Error occurred removing package(s)", errors, changes)
+    return changes
+
+
+def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Package files that dnf has fetched: package -> version -> path, size and time."""
+    return downloaded.files(ctx)

@@ -1,0 +1,119 @@
+"""Files of packages on a host with rpm: whose they are, and whether they are as the package brought them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore import package_requests
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.builtin.modules.pkg_rpm import rpm
+
+#: Column of a line of ``rpm -V`` -> its sign, and what differs where the sign is there.
+_MISMATCHES: Sequence[tuple[str, str]] = (
+    ("S", "size"),
+    ("M", "mode"),
+    ("5", "md5sum"),
+    ("D", "device major/minor number"),
+    ("L", "readlink path"),
+    ("U", "user"),
+    ("G", "group"),
+    ("T", "mtime"),
+    ("P", "capabilities"),
+)
+
+#: Sign behind them -> what kind of file it is.
+_TYPES: Mapping[str, str] = {"c": "config", "d": "doc", "g": "ghost", "l": "license", "r": "readme"}
+
+_COLUMNS = 9
+
+
+def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
+    """The package that a file belongs to, "" where it belongs to none; a map for several paths.
+
+    CLI Example:
+
+        salt '*' pkg.owner /usr/bin/apachectl
+    """
+    if not paths:
+        return ""
+    found = {}
+    for path in paths:
+        result = rpm.run(ctx.host, ["rpm", "-qf", "--queryformat", "%{NAME}\n", path])
+        found[path] = "" if result.retcode else result.stdout.partition("\n")[0]
+    return found[paths[0]] if len(paths) == 1 else found
+
+
+def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
+    """{"errors", "files"}: the files of packages, or of all."""
+    errors: list[str] = []
+    files: list[str] = []
+    for package in packages or ("-a",):
+        result = rpm.run(ctx.host, ["rpm", "-ql", package])
+        lines = result.stdout.splitlines()
+        if result.retcode:
+            errors += lines or [result.stderr.strip()]
+        else:
+            files += [line for line in lines if line.startswith("/")]
+    return {"errors": errors, "files": files}
+
+
+def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
+    """{"errors", "packages": package -> files}, of packages or of all."""
+    names = packages or tuple(sorted(set(rpm.run(ctx.host, ["rpm", "-qa", "--qf", "%{NAME}\n"]).stdout.split())))
+    found: dict[str, list[str]] = {}
+    errors: list[str] = []
+    for name in names:
+        listed = file_list(ctx, name)
+        errors += listed["errors"]
+        if not listed["errors"]:
+            found[name] = listed["files"]
+    return {"errors": errors, "packages": found}
+
+
+def verify(
+    ctx: Context, *names: str, ignore_types: Any = None, verify_options: Any = None, **kwargs: Any
+) -> dict[str, Any]:
+    """Files of packages, or of all, that are not as they were installed: path -> what differs, and the kind of file.
+
+    ignore_types
+        kinds of files that are left out: config, doc, ghost, license, readme
+    verify_options
+        options of rpm -V: ``["nodeps", "nosize"]``
+
+    CLI Example:
+
+        salt '*' pkg.verify httpd ignore_types='["config"]'
+    """
+    words = ["rpm", *(f"--{option}" for option in package_requests.texts(verify_options))]
+    result = rpm.run(ctx.host, [*words, "-V", *names] if names else [*words, "-Va"])
+    if result.retcode and not result.stdout.strip():
+        raise CommandError(f"Failed to verify package(s): {result.stderr.strip() or f'exit code {result.retcode}'}")
+    ignored = package_requests.texts(ignore_types)
+    return _parse_verification(result.stdout, ignored)
+
+
+def modified(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
+    """Path -> what differs, of files of packages that are not as they were installed."""
+    return {path: list(found.get("mismatch", ["missing"])) for path, found in verify(ctx, *names).items()}
+
+
+def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, Any]:
+    """Lines of ``rpm -V``: ``S.5....T.  c /etc/motd``, ``missing     /etc/motd``."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines():
+        columns, _, rest = line.partition("/")
+        if not rest:
+            # What a package needs and has not; no file.
+            continue
+        kind = _TYPES.get(columns[_COLUMNS:].strip())
+        if kind is not None and kind in ignored:
+            continue
+        if columns.startswith("missing"):
+            told: dict[str, Any] = {"missing": True}
+        else:
+            signs = dict(_MISMATCHES)
+            told = {"mismatch": [signs[sign] for sign in columns[:_COLUMNS] if sign in signs]}
+        found[f"/{rest}"] = told | ({"type": kind} if kind else {})
+    return found

@@ -1,0 +1,70 @@
+"""Groups of packages on a host with rpm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore import package_requests
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.pkg_rpm import (changing, dnf, groups, records)
+
+
+def group_list(ctx: Context) -> dict[str, Any]:
+    """Groups by what they are: installed, available, installed environments, available environments, available languages."""
+    used = dnf.name(ctx.host)
+    words = ["group", "list"] if used == "dnf5" else ["grouplist", "hidden"]
+    result = dnf.ask(ctx.host, words)
+    if result.retcode:
+        raise CommandError(f"groups cannot be listed: {result.stderr.strip() or result.stdout.strip()}")
+    return groups.parse_table(result.stdout) if used == "dnf5" else groups.parse_list(result.stdout)
+
+
+def group_info(
+    ctx: Context, name: str, expand: bool = False, ignore_groups: Any = None, **kwargs: Any
+) -> dict[str, Any]:
+    """A group's type, name, id, description, and its packages: mandatory, optional, default, conditional.
+
+    expand
+        packages of the groups of an environment, in place of the groups
+    fromrepo, enablerepo, disablerepo
+        which repositories are looked at
+
+    CLI Example:
+
+        salt '*' pkg.group_info 'Development Tools'
+    """
+    return groups.info(ctx, name, kwargs, expand=expand, seen=package_requests.texts(ignore_groups))
+
+
+def group_diff(ctx: Context, name: str, **kwargs: Any) -> dict[str, dict[str, list[str]]]:
+    """The packages of a group, installed and "not installed", by mandatory, optional, default and conditional."""
+    there = records.versions(ctx)
+    found = groups.info(ctx, name, kwargs, expand=True, seen=[])
+    return {
+        kind: {
+            "installed": [package for package in found[kind] if package in there],
+            "not installed": [package for package in found[kind] if package not in there],
+        }
+        for kind in groups.KINDS
+    }
+
+
+def group_install(ctx: Context, name: Any, skip: Any = (), include: Any = (), **kwargs: Any) -> dict[str, Any]:
+    """Installs the mandatory and default packages of groups, but not those of ``skip``, and those of ``include``.
+
+    CLI Example:
+
+        salt '*' pkg.group_install 'Development Tools' skip='gdb'
+    """
+    names = package_requests.texts(name)
+    if not names:
+        raise InvocationError("no groups specified")
+    skipped = package_requests.texts(skip)
+    targets: list[str] = []
+    for group in names:
+        found = groups.info(ctx, group, kwargs, expand=True, seen=[])
+        targets += [*found["mandatory"], *(package for package in found["default"] if package not in skipped)]
+    there = records.versions(ctx)
+    missing = [each for each in dict.fromkeys([*targets, *package_requests.texts(include)]) if each not in there]
+    return changing.install(ctx, pkgs=missing, **kwargs) if missing else {}

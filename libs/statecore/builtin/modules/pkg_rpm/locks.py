@@ -1,0 +1,127 @@
+"""Versions of packages that are locked on a host with rpm (``versionlock``). Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from statecore.context import Context
+from statecore.errors import CommandError, HostError
+from statecore.hostfiles import ini
+from statecore.builtin.modules.pkg_rpm import dnf
+from statecore.ports import ManagedHost
+
+#: Program -> configuration of its plugin, the list that it keeps unless that says otherwise, and the package it comes in.
+_PLUGINS: Mapping[str, tuple[str, str, str]] = {
+    "dnf": (
+        "/etc/dnf/plugins/versionlock.conf",
+        "/etc/dnf/plugins/versionlock.list",
+        "python3-dnf-plugin-versionlock",
+    ),
+    "yum": (
+        "/etc/yum/pluginconf.d/versionlock.conf",
+        "/etc/yum/pluginconf.d/versionlock.list",
+        "yum-plugin-versionlock",
+    ),
+}
+
+#: What dnf5 keeps, without a plugin.
+_TOML = "/etc/dnf/versionlock.toml"
+
+_DNF = re.compile(r"(?P<name>.+)-\d+:")
+_YUM = re.compile(r"\d+:(?P<name>.+)-[^-]+-[^-]+$")
+_PLAIN = re.compile(r"(?P<name>.+)-[^-]+-[^-]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A package that is kept at a version."""
+
+    name: str
+    #: As the list has it: ``bash-0:5.1.8-6.el9.*``.
+    text: str
+
+
+def missing(host: ManagedHost) -> str | None:
+    """Why packages cannot be locked on the host; None where they can."""
+    used = dnf.name(host)
+    if used not in _PLUGINS:
+        return None
+    conf, _, package = _PLUGINS[used]
+    return None if host.path(conf).is_file() else f"Cannot proceed, {package} is not installed."
+
+
+def read(ctx: Context) -> list[Lock]:
+    """The locks that there are; [] where none can be. Raises CommandError for a list that cannot be read."""
+    used = dnf.name(ctx.host)
+    if used not in _PLUGINS:
+        return _read_toml(_text(ctx.host, _TOML))
+    conf, listed, _ = _PLUGINS[used]
+    main = ini.plain(ini.parse(_text(ctx.host, conf))).get("main")
+    place = main.get("locklist", listed) if isinstance(main, dict) else listed
+    return parse(_text(ctx.host, str(place)))
+
+
+def names(ctx: Context) -> list[str]:
+    """Packages that are locked."""
+    return list(dict.fromkeys(lock.name for lock in read(ctx)))
+
+
+def parse(text: str) -> list[Lock]:
+    """Locks of a list: one in a line; ``!`` excludes a version, which is no lock."""
+    found = []
+    for line in text.splitlines():
+        lock = line.partition("#")[0].strip()
+        if lock and not lock.startswith("!"):
+            match = _DNF.match(lock) or _YUM.match(lock) or _PLAIN.match(lock)
+            found.append(Lock(match["name"] if match else lock, lock))
+    return found
+
+
+def add(ctx: Context, package: str) -> list[str]:
+    """Locks a package at the version it has; [] or what went wrong."""
+    return _tell(ctx, "add", package)
+
+
+def remove(ctx: Context, package: str) -> list[str]:
+    """Removes the locks of a package; [] or what went wrong."""
+    # yum does not find its own locks by the package's name.
+    found = [lock.text for lock in read(ctx) if lock.name == package] if dnf.name(ctx.host) == "yum" else [package]
+    return _tell(ctx, "delete", *found)
+
+
+def _tell(ctx: Context, *words: str) -> list[str]:
+    result = dnf.ask(
+        ctx.host, ["-q", "versionlock", *words] if dnf.name(ctx.host) == "yum" else ["versionlock", *words]
+    )
+    return [result.stderr.strip() or result.stdout.strip() or f"exit code {result.retcode}"] if result.retcode else []
+
+
+def _read_toml(text: str) -> list[Lock]:
+    try:
+        packages = tomllib.loads(text).get("packages", [])
+    except tomllib.TOMLDecodeError as error:
+        raise CommandError(f"{_TOML}: {error}") from error
+    found = []
+    for package in packages if isinstance(packages, list) else ():
+        name = str(package.get("name", ""))
+        exact = [
+            str(condition.get("value"))
+            for condition in package.get("conditions", ())
+            if condition.get("key") == "evr" and condition.get("comparator") == "="
+        ]
+        for version in exact[:1] or [""]:
+            full = version if ":" in version or not version else f"0:{version}"
+            found.append(Lock(name, f"{name}-{full}.*" if full else name))
+    return [lock for lock in found if lock.name]
+
+
+def _text(host: ManagedHost, place: str) -> str:
+    try:
+        return host.path(place).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise HostError(f"{place} cannot be read: {error.strerror}") from error

@@ -1,0 +1,50 @@
+"""What rpm has on record on a host, read once for as long as it does not change. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.pkg_rpm import rpm
+
+_KNOWN = "pkg.list_pkgs"
+_ARCHITECTURE = "pkg.architecture"
+
+
+def architecture(ctx: Context) -> str:
+    """The host's own architecture ("x86_64")."""
+    if _ARCHITECTURE not in ctx.scratch:
+        known = ctx.grains.get("osarch") or rpm.run(ctx.host, ["rpm", "--eval", "%{_host_cpu}"]).stdout.strip()
+        ctx.scratch[_ARCHITECTURE] = known
+    return str(ctx.scratch[_ARCHITECTURE])
+
+
+def packages(ctx: Context) -> Mapping[str, list[rpm.Package]]:
+    """What is installed, by name; some packages are there in several versions."""
+    state = rpm.state(ctx.host)
+    known: tuple[Any, Mapping[str, list[rpm.Package]]] | None = ctx.scratch.get(_KNOWN)
+    if known is None or known[0] != state or not state:
+        found: dict[str, list[rpm.Package]] = {}
+        for package in rpm.packages(ctx.host, architecture(ctx)):
+            found.setdefault(package.name, []).append(package)
+        known = ctx.scratch[_KNOWN] = (state, found)
+    return known[1]
+
+
+def versions(ctx: Context) -> dict[str, list[str]]:
+    """Name -> the versions that are installed, oldest first."""
+    return {
+        name: rpm.sorted_versions([package.full_version for package in found]) for name, found in packages(ctx).items()
+    }
+
+
+def shown(ctx: Context) -> dict[str, str]:
+    """Name -> the versions that are installed, joined by commas."""
+    return {name: ",".join(found) for name, found in versions(ctx).items()}
+
+
+def plain_name(ctx: Context, name: str) -> str:
+    """The name without an architecture that is the host's own."""
+    plain, named = rpm.split_name(name)
+    return name if named is None else rpm.resolved_name(plain, named, architecture(ctx))

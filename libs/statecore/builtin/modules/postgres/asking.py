@@ -1,0 +1,48 @@
+"""Queries of the caller's own, and what the server is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.postgres import client
+from statecore.builtin.modules.postgres.client import Connection
+
+
+def psql_query(
+    ctx: Context,
+    query: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+    write: bool = False,
+) -> list[dict[str, str]]:
+    """Runs one query of yours: rows as maps of texts, NULL as "". ``write``: it is a statement that changes and returns rows.
+
+    CLI Example:
+
+        salt '*' postgres.psql_query 'select * from pg_stat_activity'
+    """
+    # COPY takes what returns rows, with RETURNING too; psql writes anyway.
+    return client.rows(
+        ctx, Connection(user, host, port, maintenance_db, password, runas), str(query).strip().rstrip(";")
+    )
+
+
+def version(
+    ctx: Context,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> str:
+    """The server's version."""
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    return client.rows(ctx, to, "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'")[0][
+        "setting"
+    ]

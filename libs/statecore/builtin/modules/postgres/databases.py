@@ -1,0 +1,173 @@
+"""Databases."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import postgres
+from statecore.builtin.modules.postgres import client
+from statecore.builtin.modules.postgres.client import Connection
+
+_LIST = (
+    'SELECT datname AS "Name", r.rolname AS "Owner", pg_encoding_to_char(encoding) AS "Encoding",'
+    ' datcollate AS "Collate", datctype AS "Ctype", datacl AS "Access privileges", spcname AS "Tablespace"'
+    " FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba JOIN pg_tablespace t ON t.oid = d.dattablespace"
+)
+
+#: Everything in a database that somebody owns, as a statement that gives it to another; but what goes with its table.
+_OWNED = """
+SELECT format('ALTER SCHEMA %I OWNER TO %I', nspname, owner) FROM pg_namespace, whom
+WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
+UNION ALL
+SELECT format('ALTER %s %s OWNER TO %I', CASE relkind WHEN 'v' THEN 'VIEW'
+    WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE'
+    WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END, c.oid::regclass, owner)
+FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace, whom
+WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND nspname !~ '^pg_' AND nspname <> 'information_schema'
+    AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE objid = c.oid AND deptype IN ('a', 'i', 'e'))
+UNION ALL
+SELECT format('ALTER %s %s OWNER TO %I', CASE prokind WHEN 'a' THEN 'AGGREGATE' WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END,
+    p.oid::regprocedure, owner)
+FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace, whom
+WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
+    AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE objid = p.oid AND deptype IN ('i', 'e'))
+"""
+
+
+def db_list(
+    ctx: Context,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> dict[str, dict[str, str]]:
+    """Name -> Owner, Encoding, Collate, Ctype, Access privileges, Tablespace.
+
+    CLI Example:
+
+        salt '*' postgres.db_list
+    """
+    found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), _LIST)
+    return {row.pop("Name"): row for row in found}
+
+
+def db_exists(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Whether there is a database."""
+    return name in db_list(ctx, user, host, port, maintenance_db, password, runas)
+
+
+def db_create(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    tablespace: str | None = None,
+    encoding: str | None = None,
+    lc_collate: str | None = None,
+    lc_ctype: str | None = None,
+    owner: str | None = None,
+    template: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Makes a database. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.db_create dbname owner=frank
+    """
+    parts = [f"CREATE DATABASE {postgres.identifier(name)} WITH"]
+    for word, value in (("TABLESPACE", tablespace), ("OWNER", owner), ("TEMPLATE", template)):
+        parts += [f"{word} = {postgres.identifier(value)}"] if value else []
+    for word, value in (("ENCODING", encoding), ("LC_COLLATE", lc_collate), ("LC_CTYPE", lc_ctype)):
+        parts += [f"{word} = {postgres.literal(value)}"] if value else []
+    client.say(
+        ctx,
+        Connection(user, host, port, maintenance_db, password, runas),
+        " ".join(parts).removesuffix(" WITH") + ";\n",
+    )
+    return True
+
+
+def db_alter(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    tablespace: str | None = None,
+    owner: str | None = None,
+    owner_recurse: bool = False,
+    runas: str | None = None,
+) -> bool:
+    """Gives a database another owner (``owner_recurse``: and all that is in it), or tablespace. Raises CommandError."""
+    shown = postgres.identifier(name)
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    if owner:
+        client.say(ctx, to, f"ALTER DATABASE {shown} OWNER TO {postgres.identifier(owner)};\n")
+    if owner and owner_recurse:
+        client.say(ctx, Connection(user, host, port, name, password, runas), _given_to(owner))
+    if tablespace:
+        client.say(ctx, to, f"ALTER DATABASE {shown} SET TABLESPACE {postgres.identifier(tablespace)};\n")
+    return True
+
+
+def owner_to(
+    ctx: Context,
+    dbname: str,
+    ownername: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Gives a database and all that is in it another owner, all or nothing inside. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.owner_to dbname username
+    """
+    return db_alter(ctx, dbname, user, host, port, None, password, None, ownername, True, runas)
+
+
+def db_remove(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Removes a database with all that is in it, and ends the connections to it. Raises CommandError."""
+    shown, text = postgres.identifier(name), postgres.literal(name)
+    end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {text} AND pid <> pg_backend_pid();"
+    statements = f"REVOKE CONNECT ON DATABASE {shown} FROM public;\n{end}\nDROP DATABASE {shown};\n"
+    client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), statements)
+    return True
+
+
+def _given_to(owner: str) -> str:
+    # A tag that no name can hold by chance: inside of it nothing is looked at.
+    tag = f"$saltern_{os.urandom(8).hex()}$"
+    query = f"WITH whom AS (SELECT {postgres.literal(owner)}::text AS owner) {_OWNED}"
+    return f"DO {tag} DECLARE said text; BEGIN FOR said IN {query} LOOP EXECUTE said; END LOOP; END {tag};\n"

@@ -1,0 +1,91 @@
+"""Languages of a database's functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import postgres
+from statecore.builtin.modules.postgres import client
+from statecore.builtin.modules.postgres.client import Connection
+
+#: A language, and the extension that it is part of: by itself such a one cannot go.
+_BROUGHT_BY = """SELECT lanname AS name, extname AS extension FROM pg_language l
+LEFT JOIN pg_depend d ON d.classid = 'pg_language'::regclass AND d.objid = l.oid AND d.deptype = 'e'
+LEFT JOIN pg_extension e ON e.oid = d.refobjid WHERE lanname = {}"""
+
+
+def language_list(
+    ctx: Context,
+    maintenance_db: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> dict[str, str]:
+    """Name -> name of each language of a database.
+
+    CLI Example:
+
+        salt '*' postgres.language_list dbname
+    """
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    return {row["name"]: row["name"] for row in client.rows(ctx, to, 'SELECT lanname AS "name" FROM pg_language')}
+
+
+def language_exists(
+    ctx: Context,
+    name: str,
+    maintenance_db: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Whether a database has a language."""
+    return name in language_list(ctx, maintenance_db, user, host, port, password, runas)
+
+
+def language_create(
+    ctx: Context,
+    name: str,
+    maintenance_db: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Makes a language known; False where it is. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.language_create plpgsql dbname
+    """
+    if language_exists(ctx, name, maintenance_db, user, host, port, password, runas):
+        return False
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    client.say(ctx, to, f"CREATE LANGUAGE {postgres.identifier(name)};\n")
+    return True
+
+
+def language_remove(
+    ctx: Context,
+    name: str,
+    maintenance_db: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Removes a language that nothing uses, with the extension that brought it; False where there is none. Raises CommandError."""
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    found = client.rows(ctx, to, _BROUGHT_BY.format(postgres.literal(name)))
+    if not found:
+        return False
+    what = "EXTENSION" if found[0]["extension"] == name else "LANGUAGE"
+    client.say(ctx, to, f"DROP {what} {postgres.identifier(name)};\n")
+    return True

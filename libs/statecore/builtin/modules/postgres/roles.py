@@ -1,0 +1,335 @@
+"""Roles: users, which may log in, and groups. Passwords are hashed here: the server sees what it keeps."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import postgres
+from statecore.errors import InvocationError
+from statecore.builtin.modules.postgres import client
+from statecore.builtin.modules.postgres.client import Connection
+
+_LIST = (
+    'SELECT r.rolname AS "name", rolsuper AS "superuser", rolinherit AS "inherits privileges",'
+    ' rolcreaterole AS "can create roles", rolcreatedb AS "can create databases", rolcanlogin AS "can login",'
+    ' rolreplication AS "replication", rolconnlimit AS "connections",'
+    " (SELECT array_agg(g.rolname) FROM pg_auth_members m JOIN pg_roles g ON m.roleid = g.oid WHERE m.member = r.oid)"
+    ' AS "groups", rolvaliduntil::timestamp(0) AS "expiry time", rolconfig AS "defaults variables"'
+)
+
+_FLAGS = ("superuser", "inherits privileges", "can create roles", "can create databases", "can login", "replication")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a role is to be; None leaves it as it is."""
+
+    createdb: bool | None = None
+    createroles: bool | None = None
+    superuser: bool | None = None
+    login: bool | None = None
+    inherit: bool | None = None
+    replication: bool | None = None
+    connlimit: int | None = None
+    valid_until: str | None = None
+    groups: Any = None
+    #: As the server keeps it.
+    password: str | None = None
+
+    def clauses(self) -> str:
+        """The options of CREATE and ALTER ROLE. Raises InvocationError."""
+        flags = {
+            "INHERIT": self.inherit,
+            "CREATEDB": self.createdb,
+            "CREATEROLE": self.createroles,
+            "SUPERUSER": self.superuser,
+            "REPLICATION": self.replication,
+            "LOGIN": self.login,
+        }
+        if wrong := [word for word, value in flags.items() if value is not None and not isinstance(value, bool)]:
+            raise InvocationError(f"{', '.join(wrong).lower()} is True or False")
+        found = [f"{'' if value else 'NO'}{word}" for word, value in flags.items() if value is not None]
+        if self.connlimit is not None:
+            if isinstance(self.connlimit, bool) or not isinstance(self.connlimit, int):
+                raise InvocationError(f"connlimit is a number, not {self.connlimit!r}")
+            found.append(f"CONNECTION LIMIT {self.connlimit}")
+        if self.password is not None:
+            found.append(f"PASSWORD {postgres.literal(self.password)}")
+        if self.valid_until is not None:
+            found.append(f"VALID UNTIL {postgres.literal(self.valid_until)}")
+        return " ".join(found)
+
+    def memberships(self, name: str) -> str:
+        """What makes the role a member of its groups."""
+        listed = self.groups.split(",") if isinstance(self.groups, str) else self.groups or []
+        if not isinstance(listed, list):
+            raise InvocationError(f"groups is a list, or names with commas between, not {self.groups!r}")
+        return "".join(
+            f"GRANT {postgres.identifier(str(each).strip())} TO {postgres.identifier(name)};\n" for each in listed
+        )
+
+
+def user_list(
+    ctx: Context,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+    return_password: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """Name of each role -> what it may do, its groups, when it expires; with ``return_password`` what is kept of its password.
+
+    CLI Example:
+
+        salt '*' postgres.user_list
+    """
+    # Only a superuser may look at pg_authid.
+    secret = ', (SELECT rolpassword FROM pg_authid a WHERE a.oid = r.oid) AS "password"' if return_password else ""
+    query = f"{_LIST}{secret} FROM pg_roles r"
+    found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), query)
+    return {row["name"]: _told(row, return_password=return_password) for row in found}
+
+
+def user_exists(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Whether there is a role."""
+    return name in user_list(ctx, user, host, port, maintenance_db, password, runas)
+
+
+def role_get(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+    return_password: bool = False,
+) -> dict[str, Any] | None:
+    """One role as user_list tells it; None where there is none."""
+    return user_list(ctx, user, host, port, maintenance_db, password, runas, return_password).get(name)
+
+
+def user_create(
+    ctx: Context,
+    username: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    createdb: bool | None = None,
+    createroles: bool | None = None,
+    encrypted: Any = None,
+    superuser: bool | None = None,
+    inherit: bool | None = None,
+    login: bool | None = None,
+    connlimit: int | None = None,
+    replication: bool | None = None,
+    rolepassword: str | None = None,
+    valid_until: str | None = None,
+    groups: Any = None,
+    runas: str | None = None,
+) -> bool:
+    """Makes a user; False where there is such a role. Raises CommandError."""
+    wish = Wish(
+        createdb=createdb,
+        createroles=createroles,
+        superuser=superuser,
+        login=True if login is None else login,
+        inherit=inherit is not False,
+        replication=replication,
+        connlimit=connlimit,
+        valid_until=valid_until,
+        groups=groups,
+        password=_hashed(username, rolepassword, encrypted),
+    )
+    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wish)
+
+
+def user_update(
+    ctx: Context,
+    username: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    createdb: bool | None = None,
+    createroles: bool | None = None,
+    encrypted: Any = None,
+    superuser: bool | None = None,
+    inherit: bool | None = None,
+    login: bool | None = None,
+    connlimit: int | None = None,
+    replication: bool | None = None,
+    rolepassword: str | None = None,
+    valid_until: str | None = None,
+    groups: Any = None,
+    runas: str | None = None,
+) -> bool:
+    """Changes a user; False where there is no such role. Raises CommandError."""
+    wish = Wish(
+        createdb=createdb,
+        createroles=createroles,
+        superuser=superuser,
+        login=login,
+        inherit=inherit,
+        replication=replication,
+        connlimit=connlimit,
+        valid_until=valid_until,
+        groups=groups,
+        password=_hashed(username, rolepassword, encrypted),
+    )
+    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wish)
+
+
+def user_remove(
+    ctx: Context,
+    username: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Removes a role; False where there is none. Raises CommandError where something is still its own."""
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    if not user_exists(ctx, username, user, host, port, maintenance_db, password, runas):
+        return False
+    client.say(ctx, to, f"DROP ROLE {postgres.identifier(username)};\n")
+    return True
+
+
+def group_create(
+    ctx: Context,
+    groupname: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    createdb: bool | None = None,
+    createroles: bool | None = None,
+    encrypted: Any = None,
+    superuser: bool | None = None,
+    inherit: bool | None = None,
+    login: bool | None = None,
+    replication: bool | None = None,
+    rolepassword: str | None = None,
+    groups: Any = None,
+    runas: str | None = None,
+) -> bool:
+    """Makes a group; False where there is such a role. Raises CommandError."""
+    wish = Wish(
+        createdb=createdb,
+        createroles=createroles,
+        superuser=superuser,
+        login=False if login is None else login,
+        inherit=inherit is not False,
+        replication=replication,
+        connlimit=None,
+        valid_until=None,
+        groups=groups,
+        password=_hashed(groupname, rolepassword, encrypted),
+    )
+    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wish)
+
+
+def group_update(
+    ctx: Context,
+    groupname: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    createdb: bool | None = None,
+    createroles: bool | None = None,
+    encrypted: Any = None,
+    superuser: bool | None = None,
+    inherit: bool | None = None,
+    login: bool | None = None,
+    replication: bool | None = None,
+    rolepassword: str | None = None,
+    groups: Any = None,
+    runas: str | None = None,
+) -> bool:
+    """Changes a group; False where there is no such role. Raises CommandError."""
+    wish = Wish(
+        createdb=createdb,
+        createroles=createroles,
+        superuser=superuser,
+        login=login,
+        inherit=inherit,
+        replication=replication,
+        connlimit=None,
+        valid_until=None,
+        groups=groups,
+        password=_hashed(groupname, rolepassword, encrypted),
+    )
+    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wish)
+
+
+def group_remove(
+    ctx: Context,
+    groupname: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Removes a group; as user_remove."""
+    return user_remove(ctx, groupname, user, host, port, maintenance_db, password, runas)
+
+
+def _told(row: dict[str, str], *, return_password: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {name: row[name] == "t" for name in _FLAGS}
+    told["connections"] = int(row["connections"])
+    told["expiry time"] = row["expiry time"] if row["expiry time"] not in ("", "infinity") else None
+    told["defaults variables"] = row["defaults variables"]
+    told["groups"] = next(csv.reader([row["groups"].strip("{}")], escapechar="\\"), [])
+    return told | ({"password": row["password"]} if return_password else {})
+
+
+def _hashed(name: str, password: Any, encrypted: Any) -> str | None:
+    if password in (None, ""):
+        return None
+    return postgres.kept(name, str(password), postgres.need_method(encrypted))
+
+
+def _create(ctx: Context, to: Connection, name: str, wish: Wish) -> bool:
+    if name in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
+        return False
+    return _say(ctx, to, f"CREATE ROLE {postgres.identifier(name)}", name, wish)
+
+
+def _update(ctx: Context, to: Connection, name: str, wish: Wish) -> bool:
+    if name not in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
+        return False
+    return _say(ctx, to, f"ALTER ROLE {postgres.identifier(name)}", name, wish)
+
+
+def _say(ctx: Context, to: Connection, verb: str, name: str, wish: Wish) -> bool:
+    clauses = wish.clauses()
+    role = f"{verb}{' WITH ' if clauses else ''}{clauses};\n" if clauses or verb.startswith("CREATE") else ""
+    # Whole or not at all: a role that is not in its groups is not the role that was wanted.
+    client.say(ctx, to, f"BEGIN;\n{role}{wish.memberships(name)}COMMIT;\n", secrets=[wish.password])
+    return True

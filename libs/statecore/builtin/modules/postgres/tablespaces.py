@@ -1,0 +1,143 @@
+"""Tablespaces: directories that databases lie in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.databases import postgres
+from statecore.errors import InvocationError
+from statecore.builtin.modules.postgres import client
+from statecore.builtin.modules.postgres.client import Connection
+
+_LIST = (
+    'SELECT spcname AS "Name", r.rolname AS "Owner", spcacl AS "ACL", spcoptions AS "Opts",'
+    ' pg_tablespace_location(t.oid) AS "Location" FROM pg_tablespace t JOIN pg_roles r ON r.oid = t.spcowner'
+)
+
+#: Parameters are plain words, their values numbers.
+_OPTION = re.compile(r"[a-z_]+")
+
+
+def tablespace_list(
+    ctx: Context,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> dict[str, dict[str, str]]:
+    """Name -> Owner, ACL, Opts, Location.
+
+    CLI Example:
+
+        salt '*' postgres.tablespace_list
+    """
+    found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), _LIST)
+    return {row.pop("Name"): row for row in found}
+
+
+def tablespace_exists(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Whether there is a tablespace."""
+    return name in tablespace_list(ctx, user, host, port, maintenance_db, password, runas)
+
+
+def tablespace_create(
+    ctx: Context,
+    name: str,
+    location: str,
+    options: Mapping[str, Any] | None = None,
+    owner: str | None = None,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Makes a tablespace in a directory that the server's user owns and that holds nothing. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.tablespace_create tablespacename '/path/datadir'
+    """
+    whose = f" OWNER {postgres.identifier(owner)}" if owner else ""
+    more = f" WITH ({', '.join(_option(*each) for each in options.items())})" if options else ""
+    text = f"CREATE TABLESPACE {postgres.identifier(name)}{whose} LOCATION {postgres.literal(location)}{more};\n"
+    client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
+    return True
+
+
+def tablespace_alter(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    new_name: str | None = None,
+    new_owner: str | None = None,
+    set_option: Mapping[str, Any] | None = None,
+    reset_option: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Changes owner, options and at last the name of a tablespace, all or nothing. Raises CommandError.
+
+    CLI Example:
+
+        salt '*' postgres.tablespace_alter tsname new_owner=otheruser set_option="{'seq_page_cost': 1.1}"
+    """
+    alter = f"ALTER TABLESPACE {postgres.identifier(name)}"
+    lines = [f"{alter} OWNER TO {postgres.identifier(new_owner)};"] if new_owner else []
+    if set_option:
+        lines.append(f"{alter} SET ({', '.join(_option(*each) for each in set_option.items())});")
+    if reset_option:
+        lines.append(f"{alter} RESET ({_word(reset_option)});")
+    lines += [f"{alter} RENAME TO {postgres.identifier(new_name)};"] if new_name else []
+    if lines:
+        text = "\n".join(["BEGIN;", *lines, "COMMIT;", ""])
+        client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
+    return True
+
+
+def tablespace_remove(
+    ctx: Context,
+    name: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: Any = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> bool:
+    """Removes a tablespace that holds nothing. Raises CommandError."""
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    client.say(ctx, to, f"DROP TABLESPACE {postgres.identifier(name)};\n")
+    return True
+
+
+def _option(name: str, value: Any) -> str:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvocationError(f"{name}: options of a tablespace are numbers, not {value!r}") from None
+    return f"{_word(name)} = {number:g}"
+
+
+def _word(name: Any) -> str:
+    if _OPTION.fullmatch(str(name)) is None:
+        raise InvocationError(f"{name!r} is no option of a tablespace")
+    return str(name)

@@ -1,0 +1,64 @@
+"""Jobs that are handed to other minions, through the master where it lets peers do so. Source: salt/modules/schedule.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.schedule.asking import (is_test, jobs_of)
+from statecore.builtin.modules.schedule.changes import delete
+
+#: Options of a job -> arguments of ``schedule.add`` for them.
+_ARGUMENTS = {"args": "job_args", "kwargs": "job_kwargs"}
+
+
+def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
+    """Adds a job of this minion to others, which the glob ``target`` means.
+
+    CLI Example:
+
+        salt web1 schedule.copy job1 'web*'
+    """
+    if is_test(kwargs):
+        return {"comment": f"Job: {name} would be copied from schedule.", "result": True}
+    answer = _handed(ctx, name, target)
+    return answer | ({"comment": f"Copied Job {name} from schedule to minion(s)."} if answer["result"] else {})
+
+
+def move(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
+    """Adds a job of this minion to others, and deletes it here once all of them have it. A job of pillar is pillar's to move.
+
+    CLI Example:
+
+        salt web1 schedule.move job1 web2
+    """
+    if is_test(kwargs):
+        return {"comment": f"Job: {name} would be moved from schedule.", "result": True}
+    if name in jobs_of(ctx, show_all=True, where="pillar"):
+        return {"comment": f"Job {name} is one of pillar, and is moved there.", "result": False}
+    answer = _handed(ctx, name, target)
+    if not answer["result"]:
+        return answer
+    deleted = delete(ctx, name)
+    return answer | {"result": deleted["result"], "comment": _moved(name, deleted)}
+
+
+def _moved(name: str, deleted: Mapping[str, Any]) -> str:
+    return f"Moved Job {name} from schedule." if deleted["result"] else f"Copied, but: {deleted['comment']}"
+
+
+def _handed(ctx: Context, name: str, target: str) -> dict[str, Any]:
+    if not name:
+        return {"comment": "Job name is required.", "result": False}
+    known = jobs_of(ctx, show_all=True)
+    if name not in known or not isinstance(known[name], Mapping):
+        return {"comment": f"Job {name} does not exist.", "result": False}
+    job = {_ARGUMENTS.get(key, key): value for key, value in known[name].items()}
+    answers = ctx.call("publish.publish", target, "schedule.add", [{"__kwarg__": True, **job, "name": name}])
+    if not answers:
+        return {"comment": "no servers answered the published schedule.add command", "result": False}
+    failed = [minion for minion, told in answers.items() if not (isinstance(told, Mapping) and told.get("result"))]
+    if failed:
+        return {"comment": "the following minions return False", "result": False, "minions": failed}
+    return {"comment": "", "result": True, "minions": list(answers)}

@@ -1,0 +1,80 @@
+"""What jobs there are, and what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from statecore.context import Context
+from statecore.builtin.modules.schedule.asking import (jobs_of, saved_jobs)
+from statecore.scheduling.job import GLOBAL, TIME_FORMAT
+
+
+def list(
+    ctx: Context,
+    show_all: bool = False,
+    show_disabled: bool = True,
+    where: str | None = None,
+    return_yaml: bool = True,
+    offline: bool = False,
+) -> str | dict[str, Any]:
+    """Jobs, as YAML text or (``return_yaml=False``) as a map.
+
+    ``show_all``: the minion's own, whose names begin with ``__``, too. ``where``: ``opts`` or ``pillar`` alone.
+
+    CLI Example:
+
+        salt '*' schedule.list
+    """
+    whole = jobs_of(ctx, show_all=show_all, where=where, offline=offline)
+    if not show_disabled:
+        whole = {name: job for name, job in whole.items() if name in GLOBAL or job["enabled"]}
+    if not return_yaml:
+        return whole
+    kept = saved_jobs(ctx)
+    for name, job in whole.items():
+        if isinstance(job, dict):
+            job["saved"] = name in kept
+    text: str = yaml.safe_dump({"schedule": whole}, default_flow_style=False)
+    return text
+
+
+def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
+    """Whether the scheduler is enabled; with a name, that job ({} when there is none).
+
+    CLI Example:
+
+        salt '*' schedule.is_enabled name=backup
+    """
+    whole = jobs_of(ctx)
+    if not name:
+        return bool(whole.get("enabled", True))
+    job: dict[str, Any] = whole.get(name, {})
+    return job
+
+
+def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """When a job runs next.
+
+    CLI Example:
+
+        salt '*' schedule.show_next_fire_time job1
+    """
+    if not name:
+        return {"result": False, "comment": "Job name is required."}
+    done = ctx.minion.manage("schedule", {"verb": "next_fire_time", "name": name})
+    return {"result": True, "next_fire_time": done["next_fire_time"]}
+
+
+def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, Any]:
+    """A job with what the scheduler knows of it: ``_next_fire_time``, ``_last_run``, ``_skip_reason``, ``_error``...
+
+    CLI Example:
+
+        salt '*' schedule.job_status job1
+    """
+    found: dict[str, Any] = ctx.minion.manage("schedule", {"verb": "job_status", "name": name, "time_fmt": time_fmt})[
+        "data"
+    ]
+    return found

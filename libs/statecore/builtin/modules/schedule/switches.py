@@ -1,0 +1,140 @@
+"""Jobs that are run now, later, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.schedule.asking import (changed, is_test, jobs_of, told)
+from statecore.scheduling.job import TIME_FORMAT
+
+
+def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
+    """Runs a job now; ``force``: even if it is disabled.
+
+    CLI Example:
+
+        salt '*' schedule.run_job job1
+    """
+    if not name:
+        return {"comment": "Job name is required.", "result": False}
+    whole = jobs_of(ctx, show_all=True)
+    if name not in whole:
+        return {"comment": f"Job {name} does not exist.", "result": False}
+    if not whole[name]["enabled"] and not force:
+        return {"comment": f"Job {name} is disabled.", "result": True}
+    ctx.minion.manage("schedule", {"verb": "run_job", "name": name})
+    return {"comment": f"Scheduling Job {name} on minion.", "result": True}
+
+
+def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Lets a job run again.
+
+    CLI Example:
+
+        salt '*' schedule.enable_job job1
+    """
+    return _switch_job(ctx, name, kwargs, on=True)
+
+
+def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Keeps a job from running.
+
+    CLI Example:
+
+        salt '*' schedule.disable_job job1
+    """
+    return _switch_job(ctx, name, kwargs, on=False)
+
+
+def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Lets the jobs of the schedule run again.
+
+    CLI Example:
+
+        salt '*' schedule.enable
+    """
+    return _switch(ctx, kwargs, on=True)
+
+
+def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Keeps all jobs of the schedule from running.
+
+    CLI Example:
+
+        salt '*' schedule.disable
+    """
+    return _switch(ctx, kwargs, on=False)
+
+
+def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
+    """Has the run that is due at one time take place at another. Times are ``%Y-%m-%dT%H:%M:%S``, or ``time_fmt``.
+
+    CLI Example:
+
+        salt '*' schedule.postpone_job job1 2026-01-01T03:00:00 2026-01-01T05:00:00
+    """
+    words = ("Job current time is required.", "Job new_time is required.")
+    return _at_times(ctx, name, kwargs, {"time": current_time, "new_time": new_time}, words, "postpone")
+
+
+def skip_job(ctx: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
+    """Leaves the run out that is due at a time. See ``schedule.postpone_job``.
+
+    CLI Example:
+
+        salt '*' schedule.skip_job job1 2026-01-01T03:00:00
+    """
+    return _at_times(ctx, name, kwargs, {"time": current_time}, ("Job time is required.",), "skip")
+
+
+def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+    able = "enable" if on else "disable"
+    if not name:
+        return {"comment": "Job name is required.", "result": False, "changes": {}}
+    if is_test(kwargs):
+        return {"comment": f"Job: {name} would be {able}d in schedule.", "result": True, "changes": {}}
+    if name not in jobs_of(ctx, show_all=True):
+        return {"comment": f"Job {name} does not exist.", "result": False, "changes": {}}
+    done = changed(ctx, {**kwargs, "offline": False}, {"verb": f"{able}_job", "name": name})
+    if bool(done["schedule"].get(name, {}).get("enabled", True)) is not on:
+        # It is one of pillar's.
+        return {"comment": f"Failed to {able} job {name} in schedule.", "result": False, "changes": {}}
+    comment = f"{able.capitalize()}d Job {name} in schedule."
+    return told({"comment": comment, "result": True, "changes": {name: f"{able}d"}}, done)
+
+
+def _switch(ctx: Context, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+    able = "enable" if on else "disable"
+    if is_test(kwargs):
+        return {"comment": f"Schedule would be {able}d.", "result": True, "changes": {}}
+    done = changed(ctx, {**kwargs, "offline": False}, {"verb": able})
+    answer = {"comment": f"{able.capitalize()}d schedule on minion.", "result": True}
+    return told(answer | {"changes": {"schedule": f"{able}d"}}, done)
+
+
+def _at_times(
+    ctx: Context, name: str, kwargs: Mapping[str, Any], times: Mapping[str, Any], words: tuple[str, ...], able: str
+) -> dict[str, Any]:
+    form = kwargs.get("time_fmt") or TIME_FORMAT
+    if not name:
+        return {"comment": "Job name is required.", "result": False}
+    for (_, moment), missing in zip(times.items(), words, strict=True):
+        if not moment:
+            return {"comment": missing, "result": False}
+        try:
+            datetime.strptime(moment, form)
+        except (TypeError, ValueError):
+            return {"comment": f"Date string could not be parsed: {moment}, {form}", "result": False}
+    past = {"skip": "skipped", "postpone": "postponed"}[able]
+    if is_test(kwargs):
+        return {"comment": f"Job: {name} would be {past} in schedule.", "result": True}
+    if name not in jobs_of(ctx, show_all=True):
+        return {"comment": f"Job {name} does not exist.", "result": False}
+    if name not in jobs_of(ctx, show_all=True, where="opts"):
+        return {"comment": f"Failed to {able} job {name} in schedule.", "result": False}
+    ctx.minion.manage("schedule", {"verb": f"{able}_job", "name": name, "time_fmt": form, **times})
+    comment = {"skip": f"Added Skip Job {name} in schedule.", "postpone": f"Postponed Job {name} in schedule."}[able]
+    return {"comment": comment, "result": True}

@@ -1,0 +1,115 @@
+"""Runs that wait for a word: ``request`` tests one and keeps it in ``<cachedir>/req_state.p``, ``run_request`` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from statecore import kept_files
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.state import runs
+
+_DEFAULT = "default"
+
+
+def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+    """Tests a run, as ``state.apply`` with ``test=True``, and keeps it until ``state.run_request``; ``name`` keeps several
+    apart. Returns what the test did.
+
+    Raises CommandError when the request cannot be kept.
+
+    CLI Example:
+
+        salt '*' state.request web,db
+    """
+    place = _place(ctx)
+    name = _checked(kwargs.pop("name", None) or _DEFAULT)
+    arguments = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")} | {"test": True}
+    tested = runs.apply(ctx, mods, **{**kwargs, "test": True})
+    kept_files.store(place, {**_kept(place), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
+    return tested
+
+
+def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
+    """Name -> request: ``test_run``, ``mods``, ``kwargs``; with a name that one.
+
+    CLI Example:
+
+        salt '*' state.check_request
+    """
+    kept = _kept(_place(ctx))
+    if name is None:
+        return kept
+    if _checked(name) not in kept:
+        raise InvocationError(f"There is no request '{name}'; there is {', '.join(kept) or 'none at all'}")
+    return dict(kept[name])
+
+
+def clear_request(ctx: Context, name: str | None = None) -> bool:
+    """Forgets a request, or all; False when there is none of this name.
+
+    CLI Example:
+
+        salt '*' state.clear_request
+    """
+    place = _place(ctx)
+    if not name:
+        # A damaged file goes too.
+        kept_files.remove(place)
+        return True
+    _checked(name)
+    if not place.exists():
+        return True
+    return _forget(place, name)
+
+
+def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
+    """Applies what was requested; keywords go over those of the request. {} when there is no request.
+
+    A request that was refused or did not compile is kept.
+
+    CLI Example:
+
+        salt '*' state.run_request
+    """
+    place = _place(ctx)
+    wanted = _kept(place).get(_checked(name))
+    if not wanted:
+        return {}
+    asked = {**wanted.get("kwargs", {}), **kwargs}
+    asked.pop("test", None)
+    result = runs.apply(ctx, **{"mods": wanted.get("mods"), **asked})
+    if not isinstance(result, list):
+        _forget(place, name)
+    return result
+
+
+def _checked(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InvocationError(f"'name' must be the name of a request, not the {type(name).__name__} {name!r}")
+    return name
+
+
+def _place(ctx: Context) -> Path:
+    cachedir = ctx.opts.get("cachedir")
+    if not cachedir:
+        raise CommandError("There is no place for requests: set 'cachedir'")
+    return Path(str(cachedir)) / "req_state.p"
+
+
+def _kept(place: Path) -> dict[str, Any]:
+    kept = kept_files.load(place)
+    return {name: each for name, each in kept.items() if isinstance(each, dict)} if isinstance(kept, dict) else {}
+
+
+def _forget(place: Path, name: str) -> bool:
+    kept = _kept(place)
+    if kept.pop(name, None) is None:
+        return False
+    if kept:
+        kept_files.store(place, kept)
+    else:
+        kept_files.remove(place)
+    return True

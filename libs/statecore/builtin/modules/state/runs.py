@@ -1,0 +1,271 @@
+"""The functions that apply states."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore import turns
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.builtin.modules.state import arguments
+from statecore.builtin.modules.state.switched_off import (disabled, refusals)
+
+log = logging.getLogger(__name__)
+
+_COMPILE_ERROR = 1
+
+
+def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+    """Applies SLS files, or the whole top file (highstate) without any.
+
+    test
+        ``True`` shows what would be done
+    pillar
+        a map whose values go over the pillar's
+    exclude
+        SLS files to leave out: names or globs, separated by commas or as a list, which may also hold ``{'sls': name}`` and
+        ``{'id': name}``
+    saltenv, pillarenv
+        environment of the states, of the pillar
+    queue
+        ``True`` waits for the end of other state runs, a number only if fewer than so many are before this one; otherwise a
+        second run is refused
+    concurrent
+        ``True`` runs beside others
+    localconfig
+        a YAML file on the minion with options for this run
+    sync_mods
+        kinds of users' modules to fetch first (``all``), with SLS files
+    mock
+        ``True`` calls no state at all, which shows the order of the run
+    state_events, failhard, force, terse, cache, cache_name
+        fire an event after each state; stop at the first failure; run in spite of pillar errors; tell only what failed or
+        changed; use the high data of the last run of that name
+
+    Returns the running dictionary, or a list of errors.
+
+    CLI Example:
+
+        salt '*' state.apply web,db test=True
+    """
+    return sls(ctx, mods, **kwargs) if mods else highstate(ctx, **kwargs)
+
+
+def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:  # noqa: PT028 - no test, but Salt's name
+    """``state.apply`` with ``test=True``.
+
+    CLI Example:
+
+        salt '*' state.test web
+    """
+    return apply(ctx, mods, **{**kwargs, "test": True})
+
+
+def sls(
+    ctx: Context,
+    mods: str | Sequence[str],
+    test: Any = None,
+    exclude: Any = None,
+    queue: bool | int | None = None,
+    sync_mods: Any = None,
+    state_events: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Applies SLS files: names separated by commas, or a list. Arguments as ``state.apply``.
+
+    CLI Example:
+
+        salt '*' state.sls core,edit.vim
+    """
+    names = arguments.split(mods)
+    kinds = arguments.module_kinds(sync_mods)
+    options = arguments.options(ctx, test, {**kwargs, "exclude": exclude, "state_events": state_events})
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        if refused := refused or refusals(ctx, names):
+            ctx.scratch["retcode"] = _COMPILE_ERROR
+            return refused
+        _sync(ctx, kinds, options)
+        return _told(ctx, ctx.state_system.sls(names, options), kwargs)
+
+
+def highstate(
+    ctx: Context,
+    test: Any = None,
+    queue: bool | int | None = None,
+    state_events: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Applies what the top file gives this minion; ``whitelist`` limits it to some SLS files. Arguments as ``state.apply``.
+
+    CLI Example:
+
+        salt '*' state.highstate exclude="[{'sls': 'web'}]"
+    """
+    if "highstate" in disabled(ctx):
+        return {
+            "name": "Salt highstate run is disabled. To re-enable, run state.enable highstate",
+            "result": "False",
+            "comment": "Disabled",
+        }
+    options = arguments.options(ctx, test, {**kwargs, "state_events": state_events})
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or _told(ctx, ctx.state_system.highstate(options), kwargs)
+
+
+def top(ctx: Context, topfn: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Applies what another top file gives this minion. Arguments as ``state.apply``.
+
+    CLI Example:
+
+        salt '*' state.top reverse_top.sls
+    """
+    if not isinstance(topfn, str) or not topfn:
+        raise InvocationError(f"'topfn' must be the name of a top file such as other_top.sls, not {topfn!r}")
+    options = arguments.options(ctx, test, kwargs)
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.highstate({**options, "state_top": topfn})
+
+
+def sls_id(
+    ctx: Context,
+    id_: str,
+    mods: str | Sequence[str],
+    test: Any = None,
+    queue: bool | int | None = None,
+    state_events: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Applies one ID of SLS files, with what it requires. Raises InvocationError when the files do not have it.
+
+    CLI Example:
+
+        salt '*' state.sls_id my_state my_sls
+    """
+    if not isinstance(id_, str | int | float):
+        raise InvocationError(f"'id_' must be the ID of a state, not {id_!r}")
+    names = arguments.split(mods)
+    options = arguments.options(ctx, test, {**kwargs, "state_events": state_events})
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.sls(names, {**options, "only_id": str(id_)})
+
+
+def high(
+    ctx: Context, data: Mapping[str, Any], test: Any = None, queue: bool | int | None = None, **kwargs: Any
+) -> Any:
+    """Applies literal high data.
+
+    CLI Example:
+
+        salt '*' state.high '{"vim": {"pkg": ["installed"]}}'
+    """
+    options = arguments.options(ctx, test, kwargs)
+    if not isinstance(data, Mapping):
+        ctx.scratch["retcode"] = _COMPILE_ERROR
+        return ["High data is not a dictionary and is invalid"]
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.high(data, options)
+
+
+def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Calls one low chunk: state, fun, name and arguments.
+
+    CLI Example:
+
+        salt '*' state.low '{"state": "pkg", "fun": "installed", "name": "vi"}'
+    """
+    options = arguments.options(ctx, kwargs.get("test"), kwargs)
+    if not isinstance(data, Mapping):
+        raise InvocationError(f"'data' must be a map with state, fun and name, not the {type(data).__name__} {data!r}")
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.low(data, options)
+
+
+def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Calls one state function.
+
+    CLI Example:
+
+        salt '*' state.single pkg.installed name=vim
+    """
+    options = arguments.options(ctx, test, kwargs)
+    state, _, function = str(fun).partition(".")
+    if not function:
+        ctx.scratch["retcode"] = _COMPILE_ERROR
+        return "Invalid function passed"
+    own = {key: value for key, value in kwargs.items() if key not in _OF_THE_RUN and not key.startswith("__pub_")}
+    chunk = {**own, "state": state, "fun": function, "name": name, "__id__": name}
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.low(chunk, {**options, "tagged": True})
+
+
+def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Applies an SLS file that lies on the minion, named by its path; ``.sls`` may be left out.
+
+    CLI Example:
+
+        salt '*' state.template '/srv/local/web'
+    """
+    options = arguments.options(ctx, kwargs.get("test"), kwargs)
+    if not isinstance(tem, str) or not tem:
+        raise InvocationError(f"'tem' must be the path of an SLS file on the minion, not {tem!r}")
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        return refused or ctx.state_system.template(tem, options)
+
+
+def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
+    """Applies an SLS that is given as text, or as what it renders to (the command line reads YAML).
+
+    CLI Example:
+
+        salt '*' state.template_str '{vim: {pkg: [installed]}}'
+    """
+    options = arguments.options(ctx, kwargs.get("test"), kwargs)
+    if isinstance(tem, Mapping):
+        tem = f"#!json\n{json.dumps(tem, default=str)}"
+    if not isinstance(tem, str):
+        raise InvocationError(f"'tem' must be the text of an SLS file, not the {type(tem).__name__} {tem!r}")
+    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+        if refused:
+            return refused
+        return ctx.state_system.template_str(tem, options)
+
+
+def running(ctx: Context, concurrent: bool = False) -> list[str]:
+    """A sentence for each state run in progress or waiting for its turn, this one left out.
+
+    CLI Example:
+
+        salt '*' state.running
+    """
+    return [] if concurrent else [mark.told() for mark in turns.others(ctx)]
+
+
+#: Keywords of state.single that are the run's, not the state's.
+_OF_THE_RUN = frozenset(
+    (
+        *("saltenv", "pillarenv", "pillar", "pillar_enc", "localconfig", "concurrent", "force", "state_events"),
+        *("failhard", "cache", "cache_name", "mock", "exclude", "whitelist", "orchestration_jid", "terse"),
+    )
+)
+
+
+def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Fetches users' modules of these kinds; one that does not exist is told in the log, as by Salt."""
+    saltenv = options.get("saltenv") or ctx.opts.get("saltenv") or "base"
+    for kind in kinds:
+        try:
+            ctx.call(f"saltutil.sync_{kind}", saltenv=saltenv)
+        except NotAvailable:
+            log.warning("Invalid custom module type '%s', ignoring", kind)
+        except CommandError as error:
+            raise CommandError(f"sync_mods={kind}: {error}") from error
+
+
+def _told(ctx: Context, result: Any, keywords: Mapping[str, Any]) -> Any:
+    """With ``terse`` only what failed or changed."""
+    if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
+        return result
+    return {tag: entry for tag, entry in result.items() if not entry["result"] or entry["changes"]}

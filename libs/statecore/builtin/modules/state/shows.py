@@ -1,0 +1,140 @@
+"""The functions that tell what would be applied. They change nothing, so they wait for no state run and none waits for them:
+``queue`` and ``concurrent`` are taken and mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.state import arguments
+
+_COMPILE_ERROR, _NOTHING = 1, 2
+
+
+def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+    """Environment -> SLS files that the top file gives this minion.
+
+    CLI Example:
+
+        salt '*' state.show_top
+    """
+    return _verdict(ctx, ctx.state_system.show_top(arguments.options(ctx, None, kwargs)))
+
+
+def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+    """The high data of the top file's SLS files.
+
+    CLI Example:
+
+        salt '*' state.show_highstate
+    """
+    shown = _verdict(ctx, ctx.state_system.show_high(None, arguments.options(ctx, None, kwargs)))
+    if not shown:
+        ctx.scratch["retcode"] = _NOTHING
+    return shown
+
+
+def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
+    """The high data of SLS files.
+
+    CLI Example:
+
+        salt '*' state.show_sls core,edit.vim saltenv=dev
+    """
+    names, options = arguments.split(mods), arguments.options(ctx, test, kwargs)
+    return _verdict(ctx, ctx.state_system.show_high(names, {**options, "verify": True}))
+
+
+def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+    """The low chunks of the top file's SLS files, in order of evaluation.
+
+    CLI Example:
+
+        salt '*' state.show_lowstate
+    """
+    return _low_verdict(ctx, ctx.state_system.show_low(None, arguments.options(ctx, None, kwargs)))
+
+
+def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
+    """The low chunks of SLS files, in order of evaluation.
+
+    CLI Example:
+
+        salt '*' state.show_low_sls core
+    """
+    names, options = arguments.split(mods), arguments.options(ctx, test, kwargs)
+    return _low_verdict(ctx, ctx.state_system.show_low(names, options))
+
+
+def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+    """The SLS files that would be applied, in order, includes among them.
+
+    CLI Example:
+
+        salt '*' state.show_states
+    """
+    chunks = show_lowstate(ctx, **kwargs)
+    if any(not isinstance(chunk, Mapping) for chunk in chunks):
+        return chunks
+    return list(dict.fromkeys(chunk["__sls__"] for chunk in chunks))
+
+
+def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+    """Environment -> which SLS files the top file gives this minion, which it does not, and how many. What is only included
+    counts as unused.
+
+    CLI Example:
+
+        salt '*' state.show_state_usage
+    """
+    return _verdict(ctx, ctx.state_system.show_usage(arguments.options(ctx, None, kwargs)))
+
+
+def sls_exists(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> bool:
+    """Whether these SLS files exist and render.
+
+    CLI Example:
+
+        salt '*' state.sls_exists core,edit.vim
+    """
+    return isinstance(show_sls(ctx, mods, test, **kwargs), dict)
+
+
+def id_exists(
+    ctx: Context,
+    ids: str | Sequence[str],
+    mods: str | Sequence[str],
+    test: Any = None,
+    queue: Any = None,
+    **kwargs: Any,
+) -> bool:
+    """Whether SLS files have all of these IDs.
+
+    CLI Example:
+
+        salt '*' state.id_exists create_myfile,update_template filestate
+    """
+    wanted = set(arguments.split(ids, "ids"))
+    chunks = show_low_sls(ctx, mods, test, **kwargs)
+    return wanted <= {str(chunk["__id__"]) for chunk in chunks if isinstance(chunk, Mapping)}
+
+
+def clear_cache(ctx: Context) -> list[str]:
+    """Forgets the high data of earlier runs, which runs with ``cache=True`` use; names of the files that there were.
+
+    CLI Example:
+
+        salt '*' state.clear_cache
+    """
+    return ctx.state_system.clear_cache()
+
+
+def _verdict(ctx: Context, result: Any) -> Any:
+    if isinstance(result, list):
+        ctx.scratch["retcode"] = ctx.scratch.get("retcode") or _COMPILE_ERROR
+    return result
+
+
+def _low_verdict(ctx: Context, chunks: list[Any]) -> list[Any]:
+    return chunks if all(isinstance(chunk, Mapping) for chunk in chunks) else _verdict(ctx, chunks)

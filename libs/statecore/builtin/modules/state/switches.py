@@ -1,0 +1,57 @@
+"""Forbidding runs and allowing them again. What is forbidden is in the grain ``state_runs_disabled``: ``highstate``, names of
+SLS files (``bind.*`` for all below), and globs of state functions, which the state system leaves out of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.modules.state import arguments
+from statecore.builtin.modules.state.switched_off import (GRAIN, disabled)
+
+
+def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
+    """Forbids the highstate, SLS files or state functions.
+
+    CLI Example:
+
+        salt '*' state.disable highstate,bind.config
+    """
+    return _switch(ctx, states, on=False)
+
+
+def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
+    """Allows again what was forbidden.
+
+    CLI Example:
+
+        salt '*' state.enable highstate
+    """
+    return _switch(ctx, states, on=True)
+
+
+def list_disabled(ctx: Context) -> Any:
+    """What is forbidden; "" when nothing ever was.
+
+    CLI Example:
+
+        salt '*' state.list_disabled
+    """
+    return ctx.call("grains.get", GRAIN)
+
+
+def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, Any]:
+    known = disabled(ctx)
+    told = []
+    word = "enabled" if on else "disabled"
+    before = list(known)
+    for state in arguments.split(states, "states"):
+        already = (state in known) is not on
+        told.append(f"Info: {state} state {'already ' if already else ''}{word}.")
+        if not already:
+            known.remove(state) if on else known.append(state)
+    if known != before:
+        ctx.call("grains.setval", GRAIN, known)
+    ctx.minion.refresh_modules()
+    return {"res": True, "msg": "\n".join(told)}

@@ -1,0 +1,68 @@
+"""Whether certificates, keys and lists belong together, and for how long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from statecore.certificates import issuing, loading, references, shown
+from statecore.certificates.orders import passphrase as password
+from statecore.certificates.orders import whole
+from statecore.context import Context
+from statecore.builtin.modules.x509.places import reader
+from statecore.builtin.modules.x509.reading import get_public_key
+
+
+def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
+    """Whether a certificate is no longer valid, or will not be in so many days.
+
+    CLI Example:
+
+        salt '*' x509.expires /etc/pki/my.crt days=7
+    """
+    found = loading.certificate(reader(ctx)(certificate)).certificate
+    return found.not_valid_after_utc <= datetime.now(UTC) + timedelta(days=whole("days", days, 0))
+
+
+def expired(ctx: Context, certificate: Any) -> dict[str, Any]:
+    """``expired``, and the common name and path of a certificate."""
+    return _introduced(ctx, certificate) | {"expired": expires(ctx, certificate)}
+
+
+def will_expire(ctx: Context, certificate: Any, days: int) -> dict[str, Any]:
+    """``will_expire`` within ``check_days``, and the common name and path of a certificate."""
+    return {"check_days": days, **_introduced(ctx, certificate), "will_expire": expires(ctx, certificate, days)}
+
+
+def verify_private_key(ctx: Context, private_key: Any, public_key: Any, passphrase: str | None = None) -> bool:
+    """Whether a private key belongs to a public key, certificate or request.
+
+    CLI Example:
+
+        salt '*' x509.verify_private_key /etc/pki/my.key /etc/pki/my.crt
+    """
+    key = loading.key(reader(ctx)(private_key), password("passphrase", passphrase)).key
+    return issuing.same_key(loading.public_key(get_public_key(ctx, public_key).encode()), key.public_key())
+
+
+def verify_signature(
+    ctx: Context, certificate: Any, signing_pub_key: Any = None, signing_pub_key_passphrase: str | None = None
+) -> bool:
+    """Whether a certificate was signed by the private key that belongs to this public key; without one, to its own."""
+    found = loading.certificate(reader(ctx)(certificate)).certificate
+    signer = get_public_key(ctx, signing_pub_key or certificate, signing_pub_key_passphrase)
+    return issuing.is_signed_by(found, loading.public_key(signer.encode()))
+
+
+def verify_crl(ctx: Context, crl: Any, cert: Any) -> bool:
+    """Whether a revocation list was signed by the private key that belongs to this certificate."""
+    found = loading.revocation_list(reader(ctx)(crl)).value
+    return bool(found.is_signature_valid(loading.public_key(get_public_key(ctx, cert).encode())))
+
+
+def _introduced(ctx: Context, certificate: Any) -> dict[str, Any]:
+    found = loading.certificate(reader(ctx)(certificate)).certificate
+    common = shown.parts(found.subject).get("CN")
+    return ({"path": certificate} if references.is_path(certificate) else {}) | (
+        {} if common is None else {"cn": common}
+    )

@@ -1,0 +1,81 @@
+"""The same thing in another encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.certificates import issuing, loading
+from statecore.certificates.orders import passphrase as password
+from statecore.context import Context
+from statecore.builtin.modules.x509.places import (reader, told)
+
+
+def encode_certificate(
+    ctx: Context,
+    certificate: Any,
+    encoding: str = "pem",
+    append_certs: Any = None,
+    private_key: Any = None,
+    private_key_passphrase: str | None = None,
+    pkcs12_passphrase: str | None = None,
+    pkcs12_encryption_compat: bool = False,
+    pkcs12_friendlyname: str | None = None,
+    raw: bool = False,
+) -> Any:
+    """A certificate as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12; others behind it, its key with it (pkcs12).
+
+    CLI Example:
+
+        salt '*' x509.encode_certificate /etc/pki/my.crt pem /etc/pki/ca.crt
+    """
+    issuing.need_certificate_encoding(encoding, bool(append_certs))
+    read = reader(ctx)
+    chain = append_certs if isinstance(append_certs, list) else [append_certs] if append_certs else []
+    key = (
+        loading.key(read(private_key), password("private_key_passphrase", private_key_passphrase))
+        if private_key
+        else None
+    )
+    data = issuing.encoded_certificate(
+        loading.certificate(read(certificate)).certificate,
+        encoding,
+        [loading.certificate(read(each)).certificate for each in chain],
+        key.key if key else None,
+        password("pkcs12_passphrase", pkcs12_passphrase),
+        pkcs12_encryption_compat,
+        pkcs12_friendlyname,
+    )
+    return told(data, encoding, raw)
+
+
+def encode_private_key(
+    ctx: Context,
+    private_key: Any,
+    encoding: str = "pem",
+    passphrase: str | None = None,
+    private_key_passphrase: str | None = None,
+    pkcs12_encryption_compat: bool = False,
+    raw: bool = False,
+) -> Any:
+    """A private key as pem, or in base64 as der or pkcs12, locked with ``passphrase`` where there is one.
+
+    CLI Example:
+
+        salt '*' x509.encode_private_key /etc/pki/my.key der
+    """
+    issuing.need_encoding(encoding, issuing.KEYS)
+    found = loading.key(reader(ctx)(private_key), password("private_key_passphrase", private_key_passphrase))
+    locked = password("passphrase", passphrase)
+    return told(issuing.encoded_key(found.key, encoding, locked, pkcs12_encryption_compat), encoding, raw)
+
+
+def encode_csr(ctx: Context, csr: Any, encoding: str = "pem", raw: bool = False) -> Any:
+    """A request as pem, or in base64 as der."""
+    issuing.need_encoding(encoding, issuing.OTHERS)
+    return told(issuing.encoded(loading.request(reader(ctx)(csr)).value, encoding), encoding, raw)
+
+
+def encode_crl(ctx: Context, crl: Any, encoding: str = "pem", raw: bool = False) -> Any:
+    """A revocation list as pem, or in base64 as der."""
+    issuing.need_encoding(encoding, issuing.OTHERS)
+    return told(issuing.encoded(loading.revocation_list(reader(ctx)(crl)).value, encoding), encoding, raw)

@@ -1,0 +1,96 @@
+"""What is in keys, certificates, requests and revocation lists."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable
+from typing import Any
+
+from statecore.certificates import issuing, loading, shown
+from statecore.certificates.orders import passphrase as password
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.x509.places import reader
+
+
+def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
+    """Everything about a certificate: subject, issuer, dates, fingerprints, key, extensions.
+
+    CLI Example:
+
+        salt '*' x509.read_certificate /etc/pki/mycert.crt
+    """
+    return shown.certificate(loading.certificate(reader(ctx)(certificate)).certificate)
+
+
+def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
+    """Path -> certificate, of those files of the host whose paths match and that are one.
+
+    CLI Example:
+
+        salt '*' x509.read_certificates "/etc/pki/*.crt"
+    """
+    found = {}
+    for name in _matching(ctx, glob_path):
+        try:
+            found[name] = read_certificate(ctx, name)
+        except InvocationError:
+            continue
+    return found
+
+
+def read_csr(ctx: Context, csr: Any) -> dict[str, Any]:
+    """Everything about a request."""
+    return shown.request(loading.request(reader(ctx)(csr)).value)
+
+
+def read_crl(ctx: Context, crl: Any) -> dict[str, Any]:
+    """Everything about a revocation list."""
+    return shown.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
+
+
+def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj: Any = None) -> str:
+    """The public key, in PEM, of a key, certificate or request.
+
+    CLI Example:
+
+        salt '*' x509.get_public_key /etc/pki/my.key
+    """
+    data = reader(ctx)(key)
+    locked = password("passphrase", passphrase)
+    forms: tuple[Callable[[], Any], ...] = (
+        lambda: loading.public_key(data),
+        lambda: loading.certificate(data, locked).certificate.public_key(),
+        lambda: loading.key(data, locked).key.public_key(),
+        lambda: loading.request(data).value.public_key(),
+    )
+    for load in forms:
+        try:
+            return issuing.public_pem(load())
+        except loading.PasswordFault as error:
+            raise CommandError(str(error)) from error
+        except (InvocationError, CommandError, ValueError):
+            continue
+    raise CommandError("Could not load key as certificate, public key, private key or CSR")
+
+
+def get_private_key_size(ctx: Context, private_key: Any, passphrase: str | None = None) -> int | None:
+    """Bits of a private key; None for those that have only one size."""
+    return issuing.key_size(loading.key(reader(ctx)(private_key), password("passphrase", passphrase)).key)
+
+
+def _matching(ctx: Context, pattern: str) -> list[str]:
+    """Paths of the host's regular files that match, sorted. Each directory is looked into where the host has it."""
+    if not pattern.startswith("/"):
+        raise InvocationError(f"glob_path is an absolute path, not {pattern!r}")
+    found = [""]
+    for part in pattern.strip("/").split("/"):
+        found = [f"{above}/{name}" for above in found for name in _names(ctx, above or "/", part)]
+    return sorted(name for name in found if ctx.host.path(name).is_file())
+
+
+def _names(ctx: Context, directory: str, pattern: str) -> list[str]:
+    place = ctx.host.path(directory)
+    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+    hidden = pattern.startswith(".")
+    return [name for name in fnmatch.filter(names, pattern) if hidden or not name.startswith(".")]

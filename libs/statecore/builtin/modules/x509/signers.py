@@ -1,0 +1,109 @@
+"""What a signer lays down, and the way to another minion that signs: through the master, where it lets peers do so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from statecore.certificates import issuing, loading, policies, references, shown
+from statecore.certificates.loading import PrivateKey
+from statecore.certificates.orders import passphrase as password
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.modules.x509.places import (put, reader)
+
+#: Seconds that a signing minion has to answer.
+_TIMEOUT = 60
+
+#: What only the signer says: its keys, and where it keeps copies.
+SIGNERS: frozenset[str] = frozenset(
+    {
+        "ca_server",
+        "signing_private_key",
+        "signing_private_key_passphrase",
+        "signing_cert",
+        "private_key",
+        "private_key_passphrase",
+        "copypath",
+        "prepend_cn",
+    }
+)
+
+
+def policy_of(ctx: Context, name: str | None) -> dict[str, Any]:
+    """A signing policy of this minion: of its pillar, else of its configuration; {} where there is none. Raises InvocationError."""
+    if name is None:
+        return {}
+    for ask, more in (("pillar.get", {"unmask": True}), ("config.get", {})):
+        found = ctx.call(ask, "x509_signing_policies", {}, **more)
+        if isinstance(found, Mapping) and found.get(name):
+            return policies.read(found[name], name)
+    return {}
+
+
+def asked(
+    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any], *, only_policy: bool = False
+) -> Any:
+    """What ``x509.sign_remote_certificate`` of another minion returned as ``data``. Raises CommandError."""
+    if not policy:
+        raise InvocationError("signing_policy must be specified to request a certificate from a remote ca_server")
+    arguments = [policy, dict(given), only_policy]
+    answer = ctx.call("publish.publish", ca_server, "x509.sign_remote_certificate", arg=arguments, timeout=_TIMEOUT)
+    if not answer:
+        raise CommandError(
+            "ca_server did not respond. Salt master must permit peers to call the sign_remote_certificate function."
+        )
+    returned = next(iter(answer.values())) if isinstance(answer, Mapping) else None
+    if not isinstance(returned, Mapping) or "data" not in returned:
+        raise CommandError(f"Received invalid return value from ca_server: {str(returned)[:200]}")
+    if returned.get("errors"):
+        raise CommandError("ca_server reported errors:\n" + "\n".join(map(str, returned["errors"])))
+    return returned["data"]
+
+
+def signed_by(
+    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any]
+) -> tuple[x509.Certificate, PrivateKey | None]:
+    """(the certificate that another minion signed, our key for it). Raises CommandError, InvocationError."""
+    read = reader(ctx)
+    own = None
+    sent = {name: value for name, value in given.items() if name not in SIGNERS}
+    if given.get("private_key"):
+        locked = password("private_key_passphrase", given.get("private_key_passphrase"))
+        own = loading.key(read(given["private_key"]), locked).key
+        sent["public_key"] = issuing.public_der(own.public_key())
+    elif given.get("public_key"):
+        sent["public_key"] = issuing.public_der(loading.public_key(read(given["public_key"])))
+    if given.get("csr"):
+        sent["csr"] = issuing.encoded(loading.request(read(given["csr"])).value, "der")
+    returned = asked(ctx, ca_server, policy, sent)
+    try:
+        certificate = loading.certificate(returned if isinstance(returned, bytes) else read(returned)).certificate
+    except InvocationError as error:
+        raise CommandError(f"ca_server did not return a certificate: {str(returned)[:200]}") from error
+    copied(ctx, certificate, given)
+    return certificate, own
+
+
+def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]) -> None:
+    """Puts a copy into ``copypath``, named by the serial number. Raises HostError, InvocationError."""
+    if not given.get("copypath"):
+        return
+    common = shown.parts(certificate.subject).get("CN", "") if given.get("prepend_cn") else ""
+    if "/" in common or common.startswith("."):
+        raise InvocationError(f"prepend_cn: '{common}' cannot be part of a file's name")
+    name = f"{common}{'-' if common else ''}{certificate.serial_number:x}.crt"
+    directory = str(given["copypath"])
+    if not ctx.host.path(directory).is_dir():
+        raise CommandError(f"copypath: there is no directory {directory}")
+    put(ctx, f"{directory.rstrip('/')}/{name}", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def need_no_paths(given: Mapping[str, Any]) -> None:
+    """Raises InvocationError where who asks names a file of who signs."""
+    for name in ("public_key", "csr"):
+        if references.is_path(given.get(name)):
+            raise InvocationError(f"{name}: send it, do not name a path: it would be a file of the ca_server")

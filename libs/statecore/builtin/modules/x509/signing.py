@@ -1,0 +1,86 @@
+"""Signing policies, and certificates signed for other minions, which call ``x509.sign_remote_certificate`` through the master."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+
+from statecore.certificates import loading, orders, policies
+from statecore.context import Context
+from statecore.errors import CommandError, StatecoreError
+from statecore.builtin.modules.x509 import signers
+from statecore.builtin.modules.x509.places import reader
+
+
+def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:
+    """A signing policy (``x509_signing_policies`` of pillar or configuration), or that of another minion, without its keys.
+
+    CLI Example:
+
+        salt '*' x509.get_signing_policy www
+    """
+    if ca_server is None:
+        return signers.policy_of(ctx, signing_policy)
+    kept = ctx.scratch.setdefault("x509.policies", {})
+    if (ca_server, signing_policy) not in kept:
+        told = signers.asked(ctx, ca_server, signing_policy, {}, only_policy=True)
+        kept[ca_server, signing_policy] = _with_pem(ctx, policies.read(told, str(signing_policy)))
+    return dict(kept[ca_server, signing_policy])
+
+
+def sign_remote_certificate(
+    ctx: Context, signing_policy: str, kwargs: dict[str, Any], get_signing_policy_only: bool = False, **more_kwargs: Any
+) -> dict[str, Any]:
+    """Signs what another minion asks for, as a policy lays down: ``data`` is the certificate in DER, ``errors`` why not.
+
+    The policy's ``minions`` says who may ask: a glob, or a compound target with ``@``. Whoever may call this function can have
+    any certificate that a policy without ``minions`` allows.
+    """
+    try:
+        policy = signers.policy_of(ctx, signing_policy)
+        if not policy:
+            return _refused("signing_policy must be specified and defined on signing minion")
+        if "minions" in policy:
+            asking = more_kwargs.get("__pub_id")
+            if asking is None:
+                return _refused("minion sending this request could not be identified")
+            if not _is_meant(ctx, str(policy.pop("minions")), str(asking)):
+                return _refused("minion not permitted to use specified signing policy")
+        if get_signing_policy_only:
+            open_part = {name: value for name, value in policy.items() if "private_key" not in name}
+            return {"data": _with_pem(ctx, open_part), "errors": []}
+        given = {name: value for name, value in policies.short(kwargs).items() if name not in signers.SIGNERS}
+        signers.need_no_paths(given)
+        order = orders.certificate(reader(ctx), policies.merged(policy, given))
+        if order.signing_key is None:
+            return _refused("there is no key to sign with")
+        certificate = order.wanted.signed(order.signing_key, order.digest)
+        signers.copied(ctx, certificate, policy)
+        return {"data": certificate.public_bytes(serialization.Encoding.DER), "errors": []}
+    except StatecoreError as error:
+        return _refused(str(error))
+
+
+def _refused(why: str) -> dict[str, Any]:
+    return {"data": None, "errors": [why]}
+
+
+def _with_pem(ctx: Context, policy: dict[str, Any]) -> dict[str, Any]:
+    """The policy with the signer's certificate in it, not the path of one."""
+    if "signing_cert" not in policy:
+        return policy
+    certificate = loading.certificate(reader(ctx)(policy["signing_cert"])).certificate
+    return policy | {"signing_cert": certificate.public_bytes(serialization.Encoding.PEM).decode()}
+
+
+def _is_meant(ctx: Context, target: str, minion: str) -> bool:
+    if "@" not in target:
+        return bool(ctx.call("match.glob", target, minion))
+    answer = ctx.call("publish.runner", "match.compound_matches", arg=[target, minion])
+    if not isinstance(answer, dict) or "res" not in answer:
+        raise CommandError(
+            "Could not check minion match for compound expression. "
+            "Is this minion allowed to run `match.compound_matches` on the master?"
+        )
+    return bool(answer["res"] == minion)

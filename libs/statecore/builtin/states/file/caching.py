@@ -1,0 +1,126 @@
+"""``file.cached`` and ``file.not_cached``: files behind URLs, kept in the minion's cache for later states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore import downloads, file_digests, managed_file
+from statecore.context import Context
+from statecore.errors import CommandError, HostError, InvocationError, StateFailure
+from statecore.sources import Verification, cache_of
+from statecore.builtin.states.file.places import (Refused, place_of, step)
+from statecore.builtin.states.file.signing import signers_of
+from statecore.types import Outcome, Plan
+
+#: The digest that changes are told by, where nobody names another.
+_USUAL = "sha256"
+
+
+def cached(
+    ctx: Context,
+    name: str,
+    source_hash: str = "",
+    source_hash_name: str | None = None,
+    skip_verify: bool = False,
+    saltenv: str = "base",
+    use_etag: bool = False,
+    source_hash_sig: Any = None,
+    signed_by_any: Any = None,
+    signed_by_all: Any = None,
+    keyring: Any = None,
+    gnupghome: Any = None,
+    sig_backend: str = "gpg",
+) -> Plan:
+    """The minion has a copy of a file: of a URL in its cache, of the tree as of all of it; a path of the host is there.
+
+    source_hash
+        a digest, or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
+    """
+    try:
+        signers = signers_of(locals(), source_hash_sig)
+        wanted = Verification(
+            source_hash,
+            source_hash_name,
+            skip_verify,
+            use_etag=use_etag,
+            hash_signature=source_hash_sig,
+            signers=signers,
+        )
+        if name.startswith(downloads.SCHEMES):
+            return _behind_a_url(ctx, name, saltenv, wanted)
+        place, shown = _at_hand(ctx, name, saltenv)
+        digest = wanted.digest(ctx, name, name, saltenv)
+        if digest is None:
+            return Plan.unchanged(shown)
+        found = file_digests.digest_of(place, digest[0])
+    except (Refused, CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if found != digest[1]:
+        return Plan.failed(f"{shown}, but the hash ({found}) does not match the specified hash ({digest[1]})")
+    return Plan.unchanged(f"{shown} and has hash {found}")
+
+
+def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
+    """The minion's cache has no copy of what is behind a URL."""
+    try:
+        if not name.startswith(downloads.SCHEMES):
+            if name.startswith("salt://"):
+                raise Refused(f"not supported: {name}; the minion keeps its copy of the tree itself")
+            return Plan.unchanged(f"File {name.removeprefix('file://')} is a local path, no action taken")
+        place = downloads.cached_at(name, cache_of(ctx), saltenv)
+    except (Refused, CommandError) as error:
+        return Plan.failed(str(error))
+    if not place.is_file():
+        return Plan.unchanged(f"{downloads.shown(name)} is not cached")
+
+    def work() -> Outcome:
+        managed_file.remove(place)
+        return Outcome(f"{place} was deleted", {"deleted": True})
+
+    return Plan.change(f"{place} would be deleted", (step(f"forget {downloads.shown(name)}", work),), {"deleted": True})
+
+
+def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
+    """(our path of a file of the tree or of the host, what is said of it). Raises Refused, and HostError."""
+    if name.startswith("salt://"):
+        path, _, query = name.removeprefix("salt://").partition("?saltenv=")
+        found = ctx.files.fetch(path, query or saltenv)
+        if found is None:
+            raise Refused(f"Failed to cache {name}: there is no such file in saltenv '{query or saltenv}'")
+        return found, f"File is cached to {found}"
+    path = name.removeprefix("file://")
+    place = place_of(ctx, path)
+    if not place.exists():
+        raise Refused(f"File {path} is not present on the minion")
+    if not place.is_file():
+        raise HostError(f"{path} is no regular file")
+    return place, f"File {path} is present on the minion"
+
+
+def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -> Plan:
+    if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
+        raise Refused(
+            f"Unable to verify upstream hash of source file {downloads.shown(name)}, "
+            "please set source_hash or set skip_verify or use_etag to True"
+        )
+    digest = wanted.digest(ctx, name, name, saltenv)
+    algorithm = digest[0] if digest else _USUAL
+    place = downloads.cached_at(name, cache_of(ctx), saltenv)
+    old = file_digests.digest_of(place, algorithm) if place.is_file() else None
+    if digest is not None and old == digest[1] and not wanted.use_etag:
+        return Plan.unchanged(f"File is already cached to {place} with hash {old}")
+
+    def work() -> Outcome:
+        try:
+            downloads.fetch(name, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
+        except CommandError as error:
+            raise StateFailure(f"Failed to cache {error}") from error
+        new = file_digests.digest_of(place, algorithm)
+        changes = {} if new == old else {"hash": {"old": old, "new": new}}
+        if digest is not None and new != digest[1]:
+            why = f"File is cached to {place}, but the hash ({new}) does not match the specified hash ({digest[1]})"
+            return Outcome(why, changes, ok=False)
+        return Outcome(f"File is cached to {place}", changes)
+
+    return Plan.change(f"File will be cached: {downloads.shown(name)}", (step(f"fetch {downloads.shown(name)}", work),))

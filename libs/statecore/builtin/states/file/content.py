@@ -1,0 +1,165 @@
+"""The bytes that ``file.managed`` wants: literal, from pillar or grains, or from a source; rendered, encoded, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file, sources
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.named_tuple import NamedTuple
+from statecore.sources import Source, Verification, WrongDigest
+from statecore.builtin.states.file.places import Refused
+
+#: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
+_KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "contents_pillar": ("pillar.get", "Pillar", {"unmask": True}),
+    "contents_grains": ("grains.get", "Grain", {}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How a content is made. Raises Refused."""
+
+    saltenv: str
+    template: str | None
+    context: Mapping[str, Any] | None
+    defaults: Mapping[str, Any] | None
+    encoding: str | None = None
+    encoding_errors: str = "strict"
+    #: What ``file.accumulated`` gathered for the file.
+    accumulator: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("Context", self.context), ("Defaults", self.defaults)):
+            if value and not isinstance(value, Mapping):
+                raise Refused(f"{name} must be formed as a dict")
+
+    def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
+        """A template's text. Raises SlsError, located."""
+        gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
+        # Templates know the grains that the run began with; a state may have set others since.
+        grains = {"grains": ctx.call("grains.items")} if "grains.set" in ctx.scratch else {}
+        values = {
+            **grains,
+            **(self.defaults or {}),
+            **(self.context or {}),
+            **gathered,
+            "name": name,
+            "source": address,
+        }
+        return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
+
+    def encoded(self, text: str) -> bytes:
+        """The text as it is written. Raises Refused."""
+        try:
+            return text.encode(self.encoding or "utf-8", self.encoding_errors)
+        except (LookupError, UnicodeEncodeError) as error:
+            raise Refused(f"Unable to manage file: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """The arguments of ``file.managed`` that hold the content, or say where it is kept."""
+
+    contents: Any
+    contents_pillar: Any
+    contents_grains: Any
+    delimiter: str
+    allow_empty: bool
+    newline: bool
+
+    def read(self, ctx: Context, source: Any) -> str | bytes | None:
+        """The content, its lines ended in one way; bytes that are no text as they are; None when no argument gives one."""
+        given = {key: getattr(self, key) for key in ("contents", *_KEPT) if getattr(self, key) is not None}
+        if not given:
+            return None
+        if len(given) > 1:
+            raise Refused("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
+        if source:
+            raise Refused(
+                "'source' cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
+            )
+        argument, value = next(iter(given.items()))
+        shown = f"'{argument}'"
+        if argument in _KEPT:
+            shown = f"{argument} {value}"
+            value = self._kept(ctx, argument, value)
+        if not value and not self.allow_empty:
+            raise Refused(
+                f"{shown} value would result in empty contents. Set allow_empty to True to allow the managed file to be empty."
+            )
+        return self._text(value)
+
+    def _kept(self, ctx: Context, argument: str, names: Any) -> Any:
+        function, word, options = _KEPT[argument]
+        parts = []
+        for name in names if isinstance(names, list) else [names]:
+            if not isinstance(name, str | int | float):
+                raise Refused(f"{argument} is a name, or a list of names, not {name!r}")
+            found = ctx.call(function, name, None, delimiter=self.delimiter, **options)
+            if found is None:
+                raise Refused(f"{word} {name} does not exist")
+            parts.append(found)
+        return parts if isinstance(names, list) else parts[0]
+
+    def _text(self, value: Any) -> str | bytes:
+        if isinstance(value, bytes):
+            try:
+                value = value.decode()
+            except UnicodeDecodeError:
+                return bytes(value)
+        parts = value if isinstance(value, list | tuple) else [value]
+        text = "".join(f"{line}\n" for part in parts for line in str(part).splitlines())
+        return text if self.newline else text.rstrip("\n")
+
+
+class Content(NamedTuple):
+    """What a file is to hold."""
+
+    data: bytes | Path
+    #: Permission bits of the source, where they say anything.
+    mode: int | None = None
+    #: The source that it comes from.
+    address: str = ""
+
+
+def wanted_bytes(
+    ctx: Context,
+    spec: Spec,
+    literal: str | bytes | None,
+    source: Any,
+    name: str,
+    *,
+    wanted: Verification,
+) -> Content:
+    """The content that the file is to have, one of a large file as its path. Raises Refused, and SlsError of a template."""
+    if isinstance(literal, bytes):
+        return Content(literal)
+    if literal is not None:
+        return Content(spec.encoded(spec.rendered(ctx, literal, "", name) if spec.template else literal))
+    address, place, source_mode = find_source(ctx, source, spec.saltenv, name, wanted)
+    try:
+        if not (spec.template or spec.encoding):
+            return Content(managed_file.source(place), source_mode, address)
+        text = place.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
+    except OSError as error:
+        raise Refused(f"Unable to manage file: {address} cannot be read: {error.strerror}") from error
+    made = spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text)
+    return Content(made, source_mode, address)
+
+
+def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
+    """The first source that can be had, verified. Raises Refused."""
+    try:
+        return sources.find(ctx, source, saltenv, name, wanted)
+    except WrongDigest as error:
+        raise Refused(str(error)) from error
+    except CommandError as error:
+        raise Refused(f"Unable to manage file: {error}") from error

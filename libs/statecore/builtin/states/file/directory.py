@@ -1,0 +1,236 @@
+"""``file.directory``: a directory, with what is in it where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
+from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
+from statecore.builtin.states.file.tree import (strays, walk)
+from statecore.types import Outcome, Plan, Step
+
+#: What ``recurse`` may name, in the order of Salt's sentence.
+_RECURSE = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
+
+
+def directory(
+    ctx: Context,
+    name: str,
+    user: Any = None,
+    group: Any = None,
+    recurse: Any = None,
+    max_depth: int | None = None,
+    dir_mode: Any = None,
+    file_mode: Any = None,
+    makedirs: bool = False,
+    clean: bool = False,
+    require: Any = None,
+    exclude_pat: Any = None,
+    follow_symlinks: bool = False,
+    force: bool = False,
+    backupname: str | None = None,
+    allow_symlink: bool = True,
+    children_only: bool = False,
+    mode: Any = None,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool = True,
+    win_perms_reset: bool = False,
+) -> Plan:
+    """A directory with this owner and mode; ``recurse`` gives them to what is in it, ``clean`` removes what nobody manages."""
+    try:
+        refuse_windows(locals())
+        path = name.rstrip("/") or name
+        return _Directory(
+            ctx=ctx,
+            name=path,
+            place=place_of(ctx, path, follow=False),
+            real=place_of(ctx, path),
+            wanted=Attributes(user, group, managed_file.parse_mode(dir_mode if dir_mode is not None else mode)),
+            file_mode=managed_file.parse_mode(file_mode),
+            recurse=_recurse_words(recurse),
+            max_depth=max_depth,
+            makedirs=makedirs,
+            clean=clean,
+            exclude=exclude_pat,
+            follow=follow_symlinks,
+            allow_link=allow_symlink,
+            force=force,
+            backupname=backupname,
+            children_only=children_only,
+        ).plan()
+    except (Refused, InvocationError, HostError) as error:
+        return Plan.failed(str(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Directory:
+    """A directory to be brought to attributes, with what is in it where that is asked for."""
+
+    ctx: Context
+    name: str
+    #: Where the name is, be it a link.
+    place: Path
+    #: What the name leads to.
+    real: Path
+    wanted: Attributes
+    file_mode: int | None
+    recurse: frozenset[str]
+    max_depth: int | None
+    makedirs: bool
+    clean: bool
+    exclude: Any
+    follow: bool
+    allow_link: bool
+    force: bool
+    backupname: str | None
+    children_only: bool
+
+    def plan(self) -> Plan:
+        """Makes it, mends it, cleans it: a step each."""
+        if not self._there():
+            return self._new()
+        known = step("know the owner", self._know_owner)
+        changes: dict[str, dict[str, Any]] = {}
+        mends: list[Step] = []
+        for path, shown, wish in self._below():
+            differs = managed_file.attribute_changes(self.ctx.host, path, wish)
+            if differs:
+                changes[shown] = differs
+                mends.append(step(f"set owner and mode of {shown}", self._mend(path, wish, shown, differs)))
+        gone = strays(self.ctx, self.name, self.real, (), self.exclude) if self.clean else []
+        changes |= {path: {"removed": "Removed due to clean"} for path in gone}
+        if not changes:
+            return Plan.unchanged(f"The directory {self.name} is in the correct state")
+        steps = [known, *mends]
+        if mends and "silent" in self.recurse:
+            steps.append(Step("tell no more", lambda: Outcome("", {"recursion": "Changes silenced"})))
+        if gone:
+            steps.append(step(f"clean {self.name}", lambda: self._cleaned(gone)))
+        else:
+            shown = f"{self.name}/*" if self.children_only else self.name
+            steps.append(Step("say so", lambda: Outcome(f"Directory {shown} updated")))
+        return Plan.change(_would(changes), steps, changes)
+
+    def _there(self) -> bool:
+        return self.real.is_dir() and (self.allow_link or not self.place.is_symlink())
+
+    def _new(self) -> Plan:
+        changes: dict[str, Any] = {self.name: {"directory": "new"}}
+        make = step(f"make the directory {self.name}", self._make)
+        if not lexists(self.place):
+            return Plan.change(_would(changes), (make,), changes)
+        room = self._make_room()
+        if self.backupname:
+            would = f"{self.name} would be backed up and replaced with a new directory"
+            told = {"backup": f"{self.name} would be renamed to {self.backupname}"}
+            return Plan.change(would, (room, make), told | changes)
+        return Plan.change(
+            _would(changes), (room, make), {"forced": f"{self._kind()} would be forcibly replaced"} | changes
+        )
+
+    def _make_room(self) -> Step:
+        if self.backupname:
+            aside = place_of(self.ctx, self.backupname, follow=False)
+            if lexists(aside) and not self.force:
+                raise Refused(f"File exists where the backup target {self.backupname} should go")
+
+            def move() -> Outcome:
+                if lexists(aside):
+                    managed_file.remove(aside)
+                self.place.rename(aside)
+                return Outcome("", {"backup": f"{self.name} renamed to {self.backupname}"})
+
+            return step(f"move {self.name} aside", move)
+        if not self.force:
+            raise Refused(f"Specified location {self.name} exists and is a {self._kind().lower()}")
+
+        told = {"forced": f"{self._kind()} was forcibly replaced"}
+
+        def clear() -> Outcome:
+            managed_file.remove(self.place)
+            return Outcome("", told)
+
+        return step(f"remove {self.name}", clear)
+
+    def _kind(self) -> str:
+        return "Symlink" if self.place.is_symlink() else "File"
+
+    def _make(self) -> Outcome:
+        if not self.place.parent.is_dir() and not self.makedirs:
+            raise StateFailure(f"No directory to create {self.name} in")
+        managed_file.make_directories(self.ctx.host, self.place, self.wanted, self.ctx.host.root)
+        return Outcome("", {self.name: {"directory": "new"}})
+
+    def _know_owner(self) -> Outcome:
+        managed_file.know_owner(self.ctx.host, self.wanted)
+        return Outcome()
+
+    def _mend(self, path: Path, wish: Attributes, shown: str, differs: Mapping[str, Any]) -> Callable[[], Outcome]:
+        def work() -> Outcome:
+            managed_file.set_attributes(self.ctx.host, path, wish)
+            return Outcome("", {} if "silent" in self.recurse else {shown: dict(differs)})
+
+        return work
+
+    def _cleaned(self, gone: list[str]) -> Outcome:
+        removed = []
+        for path in gone:
+            place = self.ctx.host.path(path, follow=False)
+            # What is below a removed directory went with it.
+            if lexists(place):
+                managed_file.remove(place)
+                removed.append(path)
+        told: dict[str, Any] = {path: {"removed": "Removed due to clean"} for path in gone}
+        return Outcome(f"Files cleaned from directory {self.name}", told | {"removed": removed})
+
+    def _below(self) -> Iterator[tuple[Path, str, Attributes]]:
+        """What ``recurse`` reaches, the directory itself last: (our path, the host's, wanted attributes)."""
+        if self.recurse:
+            for path, depth, is_dir in walk(self.real):
+                if self.max_depth is not None and depth >= self.max_depth:
+                    continue
+                if ("ignore_dirs" if is_dir else "ignore_files") not in self.recurse:
+                    shown = f"{self.name.rstrip('/')}/{path.relative_to(self.real).as_posix()}"
+                    yield self._followed(path, shown), shown, self._inside(is_dir)
+        if not self.children_only:
+            yield self.real if self.follow else self.place, self.name, self.wanted
+
+    def _followed(self, path: Path, shown: str) -> Path:
+        if self.follow and path.is_symlink():
+            target = self.ctx.host.path(shown)
+            # A link to nothing has no attributes but its own.
+            return target if target.exists() else path
+        return path
+
+    def _inside(self, is_dir: bool) -> Attributes:
+        mode = self.wanted.mode if is_dir else self.file_mode
+        return Attributes(
+            self.wanted.user if "user" in self.recurse else None,
+            self.wanted.group if "group" in self.recurse else None,
+            mode if "mode" in self.recurse else None,
+        )
+
+
+def _would(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [f"{path}: {kind} - {value}\n" for path, change in changes.items() for kind, value in change.items()]
+    return "".join(["The following files will be changed:\n", *lines])
+
+
+def _recurse_words(recurse: Any) -> frozenset[str]:
+    if recurse in (None, False):
+        return frozenset()
+    if not isinstance(recurse, list):
+        raise Refused('"recurse" must be formed as a list of strings')
+    if not set(map(str, recurse)) <= set(_RECURSE):
+        words = ", ".join(f'"{word}"' for word in _RECURSE)
+        raise Refused(f'Types for "recurse" limited to {words}.')
+    return frozenset(map(str, recurse))

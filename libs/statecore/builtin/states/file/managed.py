@@ -1,0 +1,220 @@
+"""``file.managed``: one file with a content, an owner and a mode."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+from statecore import downloads, managed_file, sources
+from statecore.content_differences import Ignored
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError, SlsError
+from statecore.file_marks import Marks
+from statecore.file_write import Write, told_attributes
+from statecore.managed_file import Attributes
+from statecore.sources import Verification
+from statecore.builtin.states.file import gathered
+from statecore.builtin.states.file.content import (Content, Literal, Spec, wanted_bytes)
+from statecore.builtin.states.file.places import (NOTE, Refused, attributes, need_parent, parent_attributes, place_of, refuse_windows, step)
+from statecore.builtin.states.file.signing import (Signing, signers_of)
+from statecore.types import FileChange, Outcome, Plan
+
+
+def managed(
+    ctx: Context,
+    name: str,
+    source: Any = None,
+    source_hash: str = "",
+    source_hash_name: str | None = None,
+    keep_source: bool = True,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = None,
+    attrs: Any = None,
+    template: str | None = None,
+    makedirs: bool = False,
+    dir_mode: Any = None,
+    context: Any = None,
+    replace: bool = True,
+    defaults: Any = None,
+    backup: Any = "",
+    show_changes: bool = True,
+    create: bool = True,
+    contents: Any = None,
+    tmp_dir: str = "",
+    tmp_ext: str = "",
+    contents_pillar: Any = None,
+    contents_grains: Any = None,
+    contents_newline: bool = True,
+    contents_delimiter: str = ":",
+    encoding: str | None = None,
+    encoding_errors: str = "strict",
+    allow_empty: bool = True,
+    follow_symlinks: bool = True,
+    check_cmd: str | None = None,
+    skip_verify: bool = False,
+    selinux: Any = None,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool = True,
+    win_perms_reset: bool = False,
+    verify_ssl: bool = True,
+    use_etag: bool = False,
+    signature: Any = None,
+    source_hash_sig: Any = None,
+    signed_by_any: Any = None,
+    signed_by_all: Any = None,
+    keyring: Any = None,
+    gnupghome: Any = None,
+    ignore_ordering: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_comment_characters: Any = None,
+    new_file_diff: bool = False,
+    sig_backend: str = "gpg",
+    saltenv: str | None = None,
+) -> Plan:
+    """A file with this content, owner and mode.
+
+    source
+        salt://, file://, http(s):// or a path of the host, or a list of which the first that can be had is taken
+    source_hash
+        a digest (``sha256=…``), or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
+    contents, contents_pillar, contents_grains
+        the content itself, or where it is
+    keep_source
+        False: the copy of what came over http is not kept
+    new_file_diff
+        all of a new text file is shown as its difference, unless ``show_changes`` is off
+    mode
+        octal digits, or ``keep``: the source's own
+    attrs
+        letters of chattr(1) that the file bears, and no others, by the host's programs lsattr and chattr
+    selinux
+        a map of seuser, serole, setype, serange, by the host's programs semanage and chcon
+    use_etag
+        what is behind http is fetched when the server has another than the last time; no ``source_hash`` is needed
+    signature, source_hash_sig
+        what is written, or the file of digests, is signed: True in itself, else the place of a detached signature
+    signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
+        by whom (fingerprints), with keys from where (of the host), by which module
+    ignore_ordering, ignore_whitespace, ignore_comment_characters
+        changes that are made, but start nothing by watch or onchanges
+    """
+    try:
+        refuse_windows(locals())
+        signing = Signing(signature, signers_of(locals(), signature, source_hash_sig), verify_ssl)
+        ignored = Ignored.of(ignore_ordering, ignore_whitespace, ignore_comment_characters)
+        place, real = place_of(ctx, name, follow=follow_symlinks), place_of(ctx, name)
+        if real.is_dir():
+            raise Refused(f"Specified target {name} is a directory")
+        if not create and not real.is_file():
+            return Plan.unchanged(f"File {name} is not present and is not set for creation")
+        literal = Literal(
+            contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
+        ).read(ctx, source)
+        wish, keep = attributes(user, group, mode)
+        texts = gathered.of_file(ctx, name)
+        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
+        old = managed_file.held(real, name)
+        marks = Marks.of(ctx.host, place, attrs, selinux)
+        no_content = literal is None and source in (None, "", False)
+        if old is not None and (no_content or not replace):
+            return _attributes_alone(ctx, name, place, wish, marks)
+        if no_content:
+            return _empty(ctx, name, place, wish, marks, makedirs, dir_mode)
+        content = wanted_bytes(
+            ctx,
+            spec,
+            literal,
+            source,
+            name,
+            wanted=Verification(
+                source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
+            ),
+        )
+        if not managed_file.same(old, content.data):
+            signing.check(ctx, content.data, spec.saltenv)
+        if keep:
+            wish = Attributes(wish.user, wish.group, content.mode)
+        elif old is None and wish.mode is None and literal is None:
+            # A file made from a source has its mode set, and told, though nobody asked for one; Salt does so.
+            wish = Attributes(wish.user, wish.group, managed_file.usual_mode())
+        plan = Write(
+            ctx=ctx,
+            name=name,
+            place=place,
+            real=real,
+            old=old,
+            new=content.data,
+            wish=wish,
+            makedirs=makedirs,
+            dir_mode=dir_mode,
+            backup=str(backup or ""),
+            show_changes=show_changes,
+            check_cmd=check_cmd,
+            tmp_dir=tmp_dir,
+            tmp_ext=tmp_ext,
+            new_file_diff=new_file_diff,
+            marks=marks,
+            ignored=ignored,
+        ).plan()
+        return plan if keep_source else _forgetting(ctx, spec.saltenv, content, plan)
+    except (Refused, InvocationError, HostError) as error:
+        return Plan.failed(str(error))
+    except SlsError as error:
+        return Plan.failed(f"Unable to manage file: {error}")
+    except OSError as error:
+        return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
+
+
+def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
+    """The plan, and after it no copy of what came from a server. (Those of the tree are not this state's alone.)"""
+    if not content.address.startswith(downloads.SCHEMES):
+        return plan
+    place = downloads.cached_at(content.address, sources.cache_of(ctx), saltenv)
+    if plan.steps and isinstance(content.data, Path):
+
+        def work() -> Outcome:
+            downloads.forget(place)
+            return Outcome()
+
+        return plan._replace(steps=(*plan.steps, step(f"forget the copy of {downloads.shown(content.address)}", work)))
+    downloads.forget(place)
+    return plan
+
+
+def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks) -> Plan:
+    changes = managed_file.attribute_changes(ctx.host, place, wish) | marks.changes()
+    if not changes:
+        return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
+
+    def work() -> Outcome:
+        marks.unseal()
+        managed_file.set_attributes(ctx.host, place, wish)
+        marks.put()
+        return Outcome(f"File {name} updated", changes)
+
+    would = f"The file {name} is set to be changed\n{NOTE}"
+    if "mode" in changes:
+        now = managed_file.shown_mode(stat.S_IMODE(place.lstat().st_mode))
+        would = f"File {name} will be updated with permissions {changes['mode']} from its current state of {now}"
+    return Plan.change(would, (step(f"set owner and mode of {name}", work),), changes)
+
+
+def _empty(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks, makedirs: bool, dir_mode: Any) -> Plan:
+    """No content is asked for, and no file is there."""
+    marks.possible(place)
+
+    def work() -> Outcome:
+        need_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
+        managed_file.replace(ctx.host, place, b"", wish)
+        told = {"new": f"file {name} created"} | told_attributes(ctx, wish)
+        return Outcome("Empty file", told | marks.put())
+
+    return Plan.change(
+        f"The file {name} is set to be changed\n{NOTE}",
+        (step(f"create {name}", work, FileChange(name, None, b"")),),
+        {"newfile": name},
+    )

@@ -1,0 +1,170 @@
+"""``file.patch``: a patch is applied to a file, or to files below a directory, by the host's own program ``patch``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import HostError
+from statecore.ports import CommandResult
+from statecore.sources import Verification
+from statecore.builtin.states.file.content import (Spec, wanted_bytes)
+from statecore.builtin.states.file.places import (Refused, place_of, step)
+from statecore.types import Outcome, Plan
+
+#: Options that say where the outcome goes, which is the state's to say.
+_NOT_ALLOWED = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
+
+#: Arguments that older trees have.
+_IGNORED = ("hash", "dry_run_first")
+
+_MARGIN = " " * 14
+
+
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    """A patch, and what it is for."""
+
+    ctx: Context
+    program: str
+    options: tuple[str, ...]
+    #: Arguments that name the file, or the directory.
+    target: tuple[str, ...]
+    text: bytes
+
+    def run(self, *more: str) -> CommandResult:
+        """Runs the program; the patch goes in by its standard input, so that the host needs no copy of it."""
+        return self.ctx.host.run([self.program, *self.options, *more, *self.target], stdin=self.text)
+
+
+def patch(
+    ctx: Context,
+    name: str,
+    source: str | list[Any] | None = None,
+    source_hash: str | None = None,
+    source_hash_name: str | None = None,
+    skip_verify: bool = False,
+    template: str | None = None,
+    context: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    options: str = "",
+    reject_file: str | None = None,
+    strip: int | None = None,
+    saltenv: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A patch that has been applied to the file ``name``, or to the files below the directory of that name.
+
+    source, source_hash, source_hash_name, skip_verify, template, context, defaults
+        the patch, as ``file.managed`` takes a content
+    options
+        further options of ``patch``
+    strip
+        how many parts of the paths in the patch are dropped, for a directory (0)
+    reject_file
+        a file for the parts that do not apply
+
+    Salt: states/file.py. The host needs the program ``patch``.
+    """
+    ignored = tuple(argument for argument in _IGNORED if argument in kwargs)
+    unknown = sorted(set(kwargs) - set(_IGNORED))
+    try:
+        if unknown:
+            raise Refused(f"not supported: {', '.join(unknown)}")
+        plan = _planned(
+            ctx,
+            name,
+            source,
+            Verification(source_hash or "", source_hash_name, skip_verify),
+            Spec(saltenv or ctx.saltenv, template, context, defaults),
+            _sorted_options(options, strip),
+            reject_file,
+        )
+    except (Refused, HostError) as error:
+        plan = Plan.failed(str(error))
+    texts = tuple(f"The '{argument}' argument is no longer used and has been ignored." for argument in ignored)
+    return plan._replace(warnings=(*plan.warnings, *texts))
+
+
+def _planned(
+    ctx: Context,
+    name: str,
+    source: Any,
+    wanted: Verification,
+    spec: Spec,
+    options: tuple[tuple[str, ...], int | None],
+    reject_file: str | None,
+) -> Plan:
+    program = ctx.host.which("patch")
+    if program is None:
+        raise Refused("patch executable not found on minion")
+    place = place_of(ctx, name)
+    if not place.exists():
+        raise Refused(f"{name} does not exist")
+    if not source:
+        raise Refused("A source is needed: the patch")
+    if reject_file is not None and not place_of(ctx, reject_file).parent.is_dir():
+        raise Refused(f"Parent directory for reject_file '{reject_file}' either does not exist, or is not a directory")
+    content = wanted_bytes(ctx, spec, None, source, name, wanted=wanted).data
+    own, strip = options
+    target = ("-d", name, f"-p{strip or 0}") if place.is_dir() else (name,)
+    made = _Patch(ctx, program, own, target, content if isinstance(content, bytes) else content.read_bytes())
+    foreseen = made.run("--forward", "--dry-run", "--reject-file=-")
+    if foreseen.retcode == 0:
+        return Plan.change(
+            "The patch would be applied", (step(f"patch {name}", lambda: _applied(made)),), _told(foreseen)
+        )
+    if foreseen.retcode == 1 and made.run("--reverse", "--force", "--dry-run", "--reject-file=-").retcode == 0:
+        return Plan.unchanged("Patch was already applied")
+    if foreseen.retcode != 1:
+        raise Refused(foreseen.stderr.strip() or foreseen.stdout.strip())
+    return Plan.failed(_misfit(made, foreseen, reject_file))
+
+
+def _misfit(made: _Patch, foreseen: CommandResult, reject_file: str | None) -> str:
+    """Why it does not apply. What does not is kept for people to look at, in test mode too: nothing is patched."""
+    lines = ["Patch would not apply cleanly, no changes made. Results of dry-run are below."]
+    if reject_file is None:
+        lines[0] += " Run state again using the reject_file option to save rejects to a persistent file."
+    else:
+        made.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
+    said = (foreseen.stdout + foreseen.stderr).splitlines()
+    return "\n".join([*lines, "", *(f"{_MARGIN}{line}" for line in said)])
+
+
+def _applied(made: _Patch) -> Outcome:
+    result = made.run("--forward", "--reject-file=-")
+    good = result.retcode == 0
+    return Outcome("Patch successfully applied" if good else "Failed to apply patch", _told(result), ok=good)
+
+
+def _told(result: CommandResult) -> dict[str, Any]:
+    return {"retcode": result.retcode, "stdout": result.stdout.rstrip(), "stderr": result.stderr.rstrip()}
+
+
+def _sorted_options(options: str, strip: int | None) -> tuple[tuple[str, ...], int | None]:
+    """The options without those about parts of paths, and how many parts are dropped. Raises Refused."""
+    try:
+        words = shlex.split(str(options or ""))
+    except ValueError as error:
+        raise Refused(f"options cannot be read: {error}") from error
+    refused = [word for word in words if word.startswith(_NOT_ALLOWED)]
+    if refused:
+        raise Refused(f"The following CLI options are not allowed: {', '.join(refused)}")
+    kept: list[str] = []
+    following = iter(words)
+    for word in following:
+        if not word.startswith(("-p", "--strip")):
+            kept.append(word)
+            continue
+        given = word[2:] if word.startswith("-p") else word.partition("=")[2] or next(following, "")
+        if not given.isdecimal():
+            option = "-p" if word.startswith("-p") else "--strip"
+            raise Refused(
+                f"Invalid format for '{option}' CLI option. Consider using the 'strip' option for this state."
+            )
+        strip = int(given)
+    return tuple(kept), strip

@@ -1,0 +1,197 @@
+"""Files put into place whole: copied, renamed, linked hard."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from statecore import file_copies, managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
+from statecore.builtin.states.file.places import (Refused, need_parent, parent_attributes, place_of, step)
+from statecore.types import Outcome, Plan
+
+
+def copy(
+    ctx: Context,
+    name: str,
+    source: str,
+    force: bool = False,
+    makedirs: bool = False,
+    preserve: bool = False,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = None,
+    dir_mode: Any = None,
+    subdir: bool = False,
+) -> Plan:
+    """A copy of a file or directory of the host; one that is there already stays, unless ``force``.
+
+    preserve
+        owner, group and mode of the source
+    user, group, mode
+        the copy's own; mode is the source's where none is given, the owner whoever runs this
+    subdir
+        where ``name`` is a directory, the copy goes into it
+    """
+    try:
+        place, origin = place_of(ctx, name), _origin(ctx, source)
+        if not origin.exists():
+            raise Refused(f'Source file "{source}" is not present')
+        if subdir and place.is_dir():
+            name = f"{name.rstrip('/')}/{Path(source).name}"
+            place = place_of(ctx, name)
+        wanted = _copied_attributes(ctx, origin, preserve, user, group, mode)
+        directories = parent_attributes(wanted, dir_mode)
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    there = lexists(place)
+    if there and not force:
+        return Plan.unchanged(f'The target file "{name}" exists and will not be overwritten')
+    if there and _same(origin, place) and not managed_file.attribute_changes(ctx.host, place, wanted):
+        return Plan.unchanged(f'The target file "{name}" is the same as "{source}"')
+
+    changes = {name: source} | ({} if preserve else _told_attributes(ctx, origin, wanted))
+
+    def work() -> Outcome:
+        managed_file.know_owner(ctx.host, wanted)
+        need_parent(ctx, place, makedirs, directories, f"The target directory {Path(name).parent} is not present")
+        try:
+            managed_file.copy_into_place(ctx.host, origin, place, wanted)
+        except OSError as error:
+            raise StateFailure(f'Failed to copy "{source}" to "{name}": {error.strerror or error}') from error
+        return Outcome(f'Copied "{source}" to "{name}"', changes)
+
+    would = f'File "{source}" is set to be copied to "{name}"'
+    return Plan.change(would, (step(f"copy {source} to {name}", work),), changes)
+
+
+def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: bool = False) -> Plan:
+    """What was called ``source`` is called ``name``; ``force`` replaces what has the name."""
+    try:
+        place = place_of(ctx, name, follow=False)
+        origin = _origin(ctx, source, follow=False)
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    if not lexists(origin):
+        return Plan.unchanged(f'Source file "{source}" has already been moved out of place')
+    there = lexists(place)
+    if there and not force:
+        return Plan.unchanged(f'The target file "{name}" exists and will not be overwritten')
+
+    def work() -> Outcome:
+        need_parent(ctx, place, makedirs, Attributes(), f"The target directory {Path(name).parent} is not present")
+        try:
+            managed_file.move_into_place(origin, place)
+        except OSError as error:
+            raise StateFailure(f'Failed to move "{source}" to "{name}": {error.strerror or error}') from error
+        return Outcome(f'Moved "{source}" to "{name}"', {name: source})
+
+    would = f'File "{source}" is set to be moved to "{name}"'
+    return Plan.change(would, (step(f"rename {source} to {name}", work),), {name: source})
+
+
+def hardlink(
+    ctx: Context,
+    name: str,
+    target: str,
+    force: bool = False,
+    makedirs: bool = False,
+    user: Any = None,
+    group: Any = None,
+    dir_mode: Any = None,
+) -> Plan:
+    """A second name of the file ``target``; ``force`` replaces a file that has the name.
+
+    user, group, dir_mode
+        of the directories that ``makedirs`` makes
+    """
+    try:
+        owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
+        managed_file.know_owner(ctx.host, owner)
+        place = place_of(ctx, name, follow=False)
+        if not target.startswith("/"):
+            raise Refused(f"Specified target {target} is not an absolute path")
+        origin = ctx.host.path(target)
+        for direction, path, one in (("to", name, place), ("from", target, origin)):
+            if one.is_dir():
+                raise Refused(f"Unable to hard link {direction} directory {path}")
+        if not origin.exists():
+            raise Refused(f"Target {target} for hard link does not exist")
+        found = place.lstat() if lexists(place) else None
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if found is None:
+        would = f"Hard link {name} to {target} is set for creation"
+        changes, did = {"new": name}, f"Created new hard link {name} -> {target}"
+    elif found.st_ino == origin.stat().st_ino and found.st_dev == origin.stat().st_dev:
+        return Plan.unchanged(f"Target of hard link {name} is already pointing to {target}")
+    elif found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
+        would = f"Link {name} target is set to be changed to {target}"
+        changes, did = {"new": name}, f"Set target of hard link {name} -> {target}"
+    elif not force:
+        return Plan.failed(f"File exists where the hard link {name} should be")
+    else:
+        would = f"The file or directory {name} is set for removal to make way for a new hard link targeting {target}"
+        changes = {"forced": "File for hard link was forcibly replaced", "new": name}
+        did = f"Created new hard link {name} -> {target}"
+
+    def work() -> Outcome:
+        need_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
+        # Made aside and renamed: there is never a moment without the file.
+        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
+        try:
+            aside.hardlink_to(origin)
+            aside.replace(place)
+        except OSError as error:
+            raise StateFailure(f"Unable to create new hard link {name} -> {target}: {error.strerror}") from error
+        finally:
+            aside.unlink(missing_ok=True)
+        return Outcome(did, changes)
+
+    return Plan.change(would, (step(f"link {name} to {target}", work),), changes)
+
+
+def _origin(ctx: Context, source: str, *, follow: bool = True) -> Path:
+    if not source.startswith("/"):
+        raise Refused(f'Source file "{source}" is not an absolute path')
+    return ctx.host.path(source, follow=follow)
+
+
+def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, group: Any, mode: Any) -> Attributes:
+    found = origin.stat()
+    if preserve:
+        return Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
+    owner = os.geteuid() if user is None else user
+    if group is None:
+        group = os.getegid() if user is None else ctx.host.login_group(user)
+    own = managed_file.parse_mode(mode)
+    return Attributes(owner, group, stat.S_IMODE(found.st_mode) if own is None else own)
+
+
+def _told_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, Any]:
+    """Attributes that a plain copy by this process would not have."""
+    told: dict[str, Any] = {}
+    if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):
+        told["user"] = wanted.user
+    if wanted.group is not None and wanted.group not in (os.getegid(), ctx.host.group_name(os.getegid())):
+        told["group"] = ctx.host.group_name(wanted.group) if isinstance(wanted.group, int) else wanted.group
+    if wanted.mode is not None and wanted.mode != stat.S_IMODE(origin.stat().st_mode):
+        told["mode"] = managed_file.shown_mode(wanted.mode)
+    return told
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files, or two directories with all that is in them, are the same but for their attributes."""
+    if one.is_symlink() or other.is_symlink():
+        return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
+    if one.is_dir() and other.is_dir():
+        names = sorted(path.name for path in one.iterdir())
+        return names == sorted(path.name for path in other.iterdir()) and all(
+            _same(one / name, other / name) for name in names
+        )
+    return one.is_file() and other.is_file() and file_copies.same_content(one, other)

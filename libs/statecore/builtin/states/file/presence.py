@@ -1,0 +1,94 @@
+"""Whether something is there at all: absent, exists, missing, touch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists, located
+from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
+from statecore.types import FileChange, Outcome, Plan
+
+#: Bytes of a file beyond which nobody reads a diff of its removal.
+_LARGE = 256 * 1024
+
+
+def absent(ctx: Context, name: str) -> Plan:
+    """No file, link or directory of this name."""
+    try:
+        place = place_of(ctx, name, follow=False)
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    if str(Path(name)) == "/":
+        return Plan.failed('Refusing to make "/" absent')
+    if not lexists(place):
+        return Plan.unchanged(f"File {name} is not present")
+    kind = "directory" if place.is_dir() and not place.is_symlink() else "file"
+
+    def work() -> Outcome:
+        managed_file.remove(place)
+        return Outcome(f"Removed {kind} {name}", {"removed": name})
+
+    removal = step(f"remove {name}", work, _content(place, name))
+    return Plan.change(f"{kind.title()} {name} is set for removal", (removal,), {"removed": name})
+
+
+def _content(place: Path, name: str) -> FileChange | None:
+    """What a removal takes away, where that is a file that can be read and is small enough to be shown."""
+    try:
+        if place.is_symlink() or place.stat().st_size > _LARGE:
+            return None
+        old = managed_file.read(place, name)
+    except (OSError, HostError):
+        return None
+    return FileChange(name, old, None)
+
+
+def exists(ctx: Context, name: str) -> Plan:
+    """Fails unless there is something of this name."""
+    try:
+        there = place_of(ctx, name).exists()
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    return Plan.unchanged(f"Path {name} exists") if there else Plan.failed(f"Specified path {name} does not exist")
+
+
+def missing(ctx: Context, name: str) -> Plan:
+    """Fails if there is something of this name."""
+    try:
+        there = place_of(ctx, name).exists()
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    return Plan.failed(f"Specified path {name} exists") if there else Plan.unchanged(f"Path {name} is missing")
+
+
+def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedirs: bool = False) -> Plan:
+    """A file of this name, with its times set (seconds since 1970; now where none are given)."""
+    try:
+        place = place_of(ctx, name)
+        times = managed_file.times(atime, mtime)
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    there = place.exists()
+    kind = "directory" if place.is_dir() else "file"
+
+    def work() -> Outcome:
+        need_parent(ctx, place, makedirs, Attributes(), f"Directory not present to touch file {name}")
+        if not there:
+            place.touch()
+        with located(place, follow=True) as (own, way):
+            os.utime(own, times, dir_fd=way)
+        if there:
+            return Outcome(f"Updated times on {kind} {name}", {"touched": name})
+        return Outcome(f"Created empty file {name}", {"new": name})
+
+    if there:
+        return Plan.change(
+            f"Times set to be updated on {kind} {name}", (step(f"touch {name}", work),), {"touched": name}
+        )
+    return Plan.change(f"File {name} is set to be created", (step(f"create {name}", work),), {"new": name})

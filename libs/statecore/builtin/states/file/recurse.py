@@ -1,0 +1,153 @@
+"""``file.recurse``: a directory of the state tree on the host, as one plan made of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError, StatecoreError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
+from statecore.builtin.states.file.directory import directory
+from statecore.builtin.states.file.managed import managed
+from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
+from statecore.builtin.states.file.symlink import symlink
+from statecore.builtin.states.file.tree import (Tree, strays)
+from statecore.types import Outcome, Plan, Step
+
+
+def recurse(
+    ctx: Context,
+    name: str,
+    source: Any,
+    keep_source: bool = True,
+    clean: bool = False,
+    require: Any = None,
+    user: Any = None,
+    group: Any = None,
+    dir_mode: Any = None,
+    file_mode: Any = None,
+    sym_mode: Any = None,
+    template: str | None = None,
+    context: Mapping[str, Any] | None = None,
+    replace: bool = True,
+    defaults: Mapping[str, Any] | None = None,
+    include_empty: bool = False,
+    backup: Any = "",
+    include_pat: Any = None,
+    exclude_pat: Any = None,
+    maxdepth: int | None = None,
+    keep_symlinks: bool = False,
+    force_symlinks: bool = False,
+    show_changes: bool = True,
+    follow_symlinks: bool = True,
+    saltenv: str | None = None,
+    merge: bool = False,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool = True,
+) -> Plan:
+    """A whole directory of the state tree below ``name``; ``clean`` removes what the tree does not have.
+
+    merge
+        of a list of sources all that are there are brought, of two files of one name the first one's; else the first alone
+    """
+    given = {**locals(), "name": name.rstrip("/") or name}
+    try:
+        refuse_windows(given)
+        place = place_of(ctx, name)
+        if place.exists() and not place.is_dir():
+            raise Refused(f"The path {name} exists and is not a directory")
+        tree = Tree.of(ctx, given)
+        parts = dict(_parts(ctx, tree, given))
+        gone = strays(ctx, given["name"], place, parts, exclude_pat) if clean else []
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    return _joined(ctx, name, parts, gone, Attributes(user, group))
+
+
+def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
+    """(path of the host, plan) for the directory, each directory in it, each file, each link."""
+    top = given["name"]
+    owner = {"user": given["user"], "group": given["group"]}
+    dirs = {"dir_mode": given["dir_mode"], "makedirs": True, **owner}
+    yield top, directory(ctx, top, **dirs)
+    for relative in (*tree.dirs, *(tree.empty if given["include_empty"] else ())):
+        yield f"{top}/{relative}", directory(ctx, f"{top}/{relative}", **dirs)
+    shared = (
+        "dir_mode",
+        "template",
+        "context",
+        "defaults",
+        "replace",
+        "backup",
+        "show_changes",
+        "follow_symlinks",
+        "keep_source",
+    )
+    files = {**{name: given[name] for name in shared}, "makedirs": True, **owner}
+    files["mode"] = given["file_mode"] if given["file_mode"] is not None else "0644"
+    for relative, source in tree.files.items():
+        yield f"{top}/{relative}", managed(ctx, f"{top}/{relative}", source=source, **files)
+    for relative, target in tree.links.items():
+        forced, mode = given["force_symlinks"], given["sym_mode"]
+        link = symlink(ctx, f"{top}/{relative}", target, force=forced, makedirs=True, mode=mode, **owner)
+        yield f"{top}/{relative}", link
+
+
+def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str], owner: Attributes) -> Plan:
+    """One plan of many: its changes are theirs by path."""
+    failed = {path: plan.comment for path, plan in parts.items() if not plan.steps and not plan.result}
+    if failed:
+        return Plan.failed("\n".join(f"#### {path} ####\n{why}" for path, why in failed.items()))
+    changing = {path: plan for path, plan in parts.items() if plan.steps}
+    if not changing and not gone:
+        return Plan.unchanged(f"The directory {name} is in the correct state")
+    changes: dict[str, Any] = {path: dict(plan.changes) for path, plan in changing.items()}
+    lines = [f"#### {path} ####\n{plan.comment}" for path, plan in changing.items()]
+    steps = [step("know the owner", lambda: _known(ctx, owner))]
+    for path, plan in changing.items():
+        steps += _nested(path, plan)
+    if gone:
+        changes["removed"] = gone
+        lines.append("\n".join(["#### removed ####", *gone]))
+        steps.append(step(f"remove what is not of the tree from {name}", lambda: _cleared(ctx, gone)))
+    steps.append(Step("say so", lambda: Outcome(f"Recursively updated {name}")))
+    return Plan.change("\n\n".join(lines), steps, changes)
+
+
+def _known(ctx: Context, owner: Attributes) -> Outcome:
+    managed_file.know_owner(ctx.host, owner)
+    return Outcome()
+
+
+def _nested(path: str, plan: Plan) -> Iterator[Step]:
+    """The steps of one path, which tell their changes under it; each tells those of the steps before it too."""
+    told: dict[str, Any] = {}
+
+    def work(one: Step) -> Outcome:
+        try:
+            outcome = one.run()
+        except StatecoreError as error:
+            raise StateFailure(f"#### {path} ####\n{error}") from error
+        told.update(outcome.changes)
+        comment = "" if outcome.ok else f"#### {path} ####\n{outcome.comment}"
+        return Outcome(comment, {path: dict(told)} if told else {}, outcome.ok)
+
+    for one in plan.steps:
+        yield Step(one.what, partial(work, one), one.file)
+
+
+def _cleared(ctx: Context, gone: list[str]) -> Outcome:
+    removed = []
+    for path in gone:
+        place = ctx.host.path(path, follow=False)
+        # What is below a removed directory went with it.
+        if lexists(place):
+            managed_file.remove(place)
+            removed.append(path)
+    return Outcome("", {"removed": removed})

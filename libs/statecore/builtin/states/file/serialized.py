@@ -1,0 +1,165 @@
+"""``file.serialize``: a file that holds data in a form of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError
+from statecore.file_write import Write
+from statecore.builtin.states.file.places import (Refused, attributes, place_of)
+from statecore.builtin.states.file.serializers import (SERIALIZERS, Serializer)
+from statecore.types import Plan
+
+#: What a difference shows in place of a value that is not there.
+_NOTHING = "<_null_>"
+
+
+def serialize(
+    ctx: Context,
+    name: str,
+    dataset: Any = None,
+    dataset_pillar: str | None = None,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = None,
+    backup: Any = "",
+    makedirs: bool = False,
+    show_changes: bool = True,
+    create: bool = True,
+    merge_if_exists: bool = False,
+    encoding: str | None = None,
+    encoding_errors: str = "strict",
+    serializer: str | None = None,
+    serializer_opts: Any = None,
+    deserializer_opts: Any = None,
+    check_cmd: str | None = None,
+    tmp_dir: str = "",
+    tmp_ext: str = "",
+    formatter: str | None = None,
+) -> Plan:
+    """A file that holds data.
+
+    dataset, dataset_pillar
+        the data, or where it is in pillar
+    serializer
+        yaml, json, toml, configparser, msgpack, plist or python; ``formatter`` is its old name
+    merge_if_exists
+        the data is merged into what the file holds
+    serializer_opts, deserializer_opts
+        options of the library that writes, and that reads what is to be merged into
+    """
+    try:
+        place = place_of(ctx, name)
+        if place.is_dir():
+            raise Refused(f"Specified target {name} is a directory")
+        if not create and not place.is_file():
+            return Plan.unchanged(f"File {name} is not present and is not set for creation")
+        form_name, form = _form(serializer, formatter)
+        data = _data(ctx, dataset, dataset_pillar)
+        old = managed_file.read(place, name)
+        there, merged = None, None
+        if merge_if_exists and old is not None:
+            there = _loaded(form_name, form, old, _options(deserializer_opts))
+            if there is not None:
+                merged = _merged(there, data)
+                if merged == there:
+                    return Plan.unchanged(f"The file {name} is in the correct state")
+                data = merged
+        options = {**form.options, **(form.unicode if encoding else {}), **_options(serializer_opts)}
+        content = _written(form_name, form, data, options, encoding, encoding_errors)
+        wish, _ = attributes(user, group, mode)
+        plan = Write(
+            ctx=ctx,
+            name=name,
+            place=place,
+            real=place,
+            old=old,
+            new=content,
+            wish=wish,
+            makedirs=makedirs,
+            dir_mode=None,
+            backup=str(backup or ""),
+            show_changes=show_changes,
+            check_cmd=check_cmd,
+            tmp_dir=tmp_dir,
+            tmp_ext=tmp_ext,
+            changes={"diff": _differences(there, merged)}
+            if isinstance(merged, dict) and isinstance(there, dict)
+            else {},
+        ).plan()
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    if not plan.steps:
+        return plan
+    return Plan.change(f"Dataset will be serialized and stored into {name}", plan.steps, plan.changes)
+
+
+def _form(serializer: str | None, formatter: str | None) -> tuple[str, Serializer]:
+    if serializer and formatter:
+        raise Refused("Only one of serializer and formatter are allowed")
+    name = str(serializer or formatter or "yaml").lower()
+    if name not in SERIALIZERS:
+        raise Refused(f"The {name} serializer could not be found. There are {', '.join(SERIALIZERS)}.")
+    return name, SERIALIZERS[name]
+
+
+def _data(ctx: Context, dataset: Any, dataset_pillar: str | None) -> Any:
+    if dataset and dataset_pillar:
+        raise Refused("Only one of 'dataset' and 'dataset_pillar' is permitted")
+    data = ctx.call("pillar.get", dataset_pillar, None, unmask=True) if dataset_pillar else dataset
+    if data is None:
+        if dataset_pillar:
+            raise Refused(f"Neither 'dataset' nor 'dataset_pillar' was defined: pillar has no {dataset_pillar}")
+        raise Refused("Neither 'dataset' nor 'dataset_pillar' was defined")
+    return data
+
+
+def _options(given: Any) -> dict[str, Any]:
+    """Options as a map, or as a list of maps."""
+    parts = given if isinstance(given, list) else [given or {}]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise Refused(f"options of a serializer are a map, or a list of maps, not {given!r}")
+    return {str(key): value for part in parts for key, value in part.items()}
+
+
+def _loaded(name: str, form: Serializer, old: bytes, options: Mapping[str, Any]) -> Any:
+    if form.load is None:
+        raise Refused(f"merge_if_exists is not supported for the {name} serializer")
+    try:
+        return form.load(old, options)
+    except Exception as error:
+        raise Refused(f"Failed to deserialize existing data: {error}") from error
+
+
+def _written(
+    name: str, form: Serializer, data: Any, options: Mapping[str, Any], encoding: str | None, errors: str
+) -> bytes:
+    try:
+        made = form.dump(data, options)
+        return made if isinstance(made, bytes) else f"{made}\n".encode(encoding or "utf-8", errors)
+    except Exception as error:
+        raise Refused(f"the data cannot be written as {name}: {error}") from error
+
+
+def _merged(there: Any, data: Any) -> Any:
+    """The data over what is there, map by map."""
+    if not (isinstance(there, Mapping) and isinstance(data, Mapping)):
+        return data
+    return {**there, **{key: _merged(there[key], value) if key in there else value for key, value in data.items()}}
+
+
+def _differences(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What a merge changed, by keys."""
+    found: dict[Any, Any] = {}
+    for key, value in new.items():
+        before = old.get(key, _NOTHING)
+        if key in old and before == value:
+            continue
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            found[key] = _differences(before, value)
+        else:
+            found[key] = {"new": value, "old": before}
+    return found

@@ -1,0 +1,178 @@
+"""``file.symlink``: a link, made aside and renamed into place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.managed_file import Attributes
+from statecore.rooted_path import lexists
+from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
+from statecore.types import Outcome, Plan
+
+
+def symlink(
+    ctx: Context,
+    name: str,
+    target: str,
+    force: bool = False,
+    backupname: str | None = None,
+    makedirs: bool = False,
+    user: Any = None,
+    group: Any = None,
+    mode: Any = None,
+    disallow_copy_and_unlink: bool = False,
+    inherit_user_and_group: bool = False,
+    follow_symlinks: bool = True,
+    atomic: bool = False,
+    win_owner: Any = None,
+    win_perms: Any = None,
+    win_deny_perms: Any = None,
+    win_inheritance: bool | None = None,
+) -> Plan:
+    """A symbolic link that points to ``target``. It is always put into place at once.
+
+    mode
+        of the directories that ``makedirs`` makes
+    inherit_user_and_group
+        a link that is replaced keeps its owner and group, unless others are given
+    backupname
+        what is in the way is moved there; ``disallow_copy_and_unlink``: not to another file system
+    force, atomic
+        what is in the way is removed; with ``atomic`` no directory
+    follow_symlinks
+        what counts is the link itself in any case
+    """
+    try:
+        refuse_windows(locals())
+        place = place_of(ctx, name, follow=False)
+        wanted = Attributes(user, group, managed_file.parse_mode(mode))
+        if place.is_symlink() and inherit_user_and_group:
+            found = place.lstat()
+            wanted = replace(
+                wanted, user=found.st_uid if user is None else user, group=found.st_gid if group is None else group
+            )
+        if place.is_symlink():
+            now = str(place.readlink())
+            if now == target:
+                return _link_owner(ctx, name, place, wanted)
+            return _make_link(
+                ctx,
+                name,
+                place,
+                target,
+                wanted,
+                makedirs,
+                f"Link {name} target is set to be changed to {target}",
+                "change",
+            )
+        if lexists(place):
+            return _in_the_way(
+                ctx,
+                name,
+                place,
+                target,
+                wanted,
+                makedirs,
+                force=force,
+                atomic=atomic and not place.is_dir(),
+                backupname=backupname,
+                rename_alone=disallow_copy_and_unlink,
+            )
+        would = f"Symlink {name} to {target} is set for creation"
+        if not place.parent.is_dir():
+            top = Path(name).parent
+            would += f"\n{top} will be created" if makedirs else f"\nDirectory {top} for symlink is not present"
+        return _make_link(ctx, name, place, target, wanted, makedirs, would, "new")
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+
+
+def _link_owner(ctx: Context, name: str, place: Path, wanted: Attributes) -> Plan:
+    found = place.lstat()
+    user, group = ctx.host.user_name(found.st_uid), ctx.host.group_name(found.st_gid)
+    changes = managed_file.attribute_changes(ctx.host, place, wanted)
+    if not changes:
+        return Plan.unchanged(f"Symlink {name} is present and owned by {user}:{group}")
+    owner = f"{wanted.user or user}:{wanted.group or group}"
+
+    def work() -> Outcome:
+        managed_file.set_attributes(ctx.host, place, wanted)
+        return Outcome(f"Set ownership of symlink {name} to {owner}", {"ownership": owner})
+
+    would = f"The symlink {name} is present, but the ownership of the symlink would be changed from {user}:{group} to {owner}"
+    return Plan.change(would, (step(f"set the owner of {name}", work),), {"ownership": owner})
+
+
+def _make_link(
+    ctx: Context, name: str, place: Path, target: str, wanted: Attributes, makedirs: bool, would: str, kind: str
+) -> Plan:
+    def work() -> Outcome:
+        if not place.parent.is_dir():
+            if not makedirs:
+                raise StateFailure(f"Directory {Path(name).parent} for symlink is not present")
+            managed_file.make_directories(ctx.host, place.parent, wanted, ctx.host.root)
+        # Made aside and renamed: there is never a moment without the link.
+        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
+        try:
+            aside.symlink_to(target)
+            managed_file.set_attributes(ctx.host, aside, wanted)
+            aside.replace(place)
+        except OSError as error:
+            raise StateFailure(f"Unable to create new symlink {name} -> {target}: {error.strerror}") from error
+        finally:
+            aside.unlink(missing_ok=True)
+        return Outcome(f"Created new symlink {name} -> {target}", {"new": name})
+
+    return Plan.change(would, (step(f"link {name} to {target}", work),), {kind: name})
+
+
+def _in_the_way(
+    ctx: Context,
+    name: str,
+    place: Path,
+    target: str,
+    wanted: Attributes,
+    makedirs: bool,
+    *,
+    force: bool,
+    atomic: bool,
+    backupname: str | None,
+    rename_alone: bool,
+) -> Plan:
+    kind = "Directory" if place.is_dir() else "File"
+    link = _make_link(ctx, name, place, target, wanted, makedirs, "", "new")
+    if backupname:
+        kept = str(Path(name).parent / backupname)
+        aside = place_of(ctx, kept, follow=False)
+        if lexists(aside) and not force:
+            raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
+
+        move_to = partial(managed_file.move_into_place, place)
+
+        def move() -> Outcome:
+            if lexists(aside):
+                managed_file.remove(aside)
+            (place.rename if rename_alone else move_to)(aside)
+            return Outcome("", {"moved": f"File {name} moved to backup {backupname}"})
+
+        would = f"{name} exists and is set to be moved to {backupname}\nSymlink {name} to {target} is set for creation"
+        return Plan.change(would, (step(f"move {name} aside", move), *link.steps), {"new": name})
+    if atomic and not force:
+        would = f"{name} is set to be replaced by a symlink targeting {target}"
+        return Plan.change(would, link.steps, {"new": name})
+    if not force:
+        raise Refused(f"{kind} exists where the symlink {name} should be. Did you mean to use force?")
+
+    def clear() -> Outcome:
+        managed_file.remove(place)
+        return Outcome("", {"forced": "Symlink was forcibly replaced"})
+
+    would = f"The file or directory {name} is set for removal to make way for a new symlink targeting {target}"
+    return Plan.change(would, (step(f"remove {name}", clear), *link.steps), {"forced": "Symlink was forcibly replaced"})

@@ -1,0 +1,246 @@
+"""Directories that are kept from growing: ``tidied`` by age and size, ``retention_schedule`` by how many are to stay."""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+from statecore import managed_file
+from statecore.context import Context
+from statecore.errors import HostError, InvocationError
+from statecore.rooted_path import lexists
+from statecore.builtin.states.file.places import (Refused, place_of, step)
+from statecore.types import Outcome, Plan
+
+_TIMES = ("atime", "ctime", "mtime")
+_UNITS = "bkmgtpezy"
+
+
+def tidied(
+    ctx: Context,
+    name: str,
+    age: int = 0,
+    matches: Any = None,
+    rmdirs: bool = False,
+    size: Any = 0,
+    exclude: Any = None,
+    full_path_match: bool = False,
+    followlinks: bool = False,
+    time_comparison: str = "atime",
+    age_size_logical_operator: str = "OR",
+    age_size_only: str | None = None,
+    rmlinks: bool = True,
+) -> Plan:
+    """A directory without files of an age and a size.
+
+    age, size
+        days, and bytes or a text such as ``10MB``, from which on a file goes
+    matches, exclude
+        lists of regular expressions for the names (``full_path_match``: paths) that may go, and that stay
+    rmdirs, rmlinks
+        whether directories, with all that is in them, and links may go
+    time_comparison
+        atime, ctime or mtime
+    age_size_logical_operator, age_size_only
+        OR, AND; ``age`` or ``size`` if one of them alone counts
+    """
+    try:
+        top = place_of(ctx, name)
+        if not top.is_dir():
+            raise Refused(f"{name} does not exist or is not a directory.")
+        rule = _Rule(
+            today=date.today(),
+            age=int(age),
+            size=_bytes(size),
+            may=_patterns([".*"] if matches is None else matches),
+            stay=_patterns(exclude or []),
+            time=_one_of(time_comparison, _TIMES, "atime"),
+            both=_one_of(age_size_logical_operator, ("or", "and"), "or") == "and",
+            only=_one_of(age_size_only, ("age", "size"), ""),
+            directories=rmdirs,
+            links=rmlinks,
+        )
+        found = [
+            path
+            for path, place in _below(ctx, name.rstrip("/"), followlinks)
+            if rule.goes(place, path if full_path_match else Path(path).name)
+        ]
+    except (Refused, HostError, InvocationError) as error:
+        return Plan.failed(str(error))
+    except (TypeError, ValueError) as error:
+        return Plan.failed(f"age and size of file.tidied are numbers: {error}")
+    if not found:
+        return Plan.unchanged(f"Nothing to remove from directory {name}")
+
+    def work() -> Outcome:
+        for path in found:
+            place = ctx.host.path(path, follow=False)
+            # What is below a removed directory went with it.
+            if lexists(place):
+                managed_file.remove(place)
+        return Outcome(f"Removed {len(found)} files or directories from directory {name}", {"removed": found})
+
+    return Plan.change(f"{name} is set for tidy", (step(f"tidy {name}", work),), {"removed": found})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """What may go."""
+
+    today: date
+    age: int
+    size: int
+    may: tuple[re.Pattern[str], ...]
+    stay: tuple[re.Pattern[str], ...]
+    time: str
+    both: bool
+    only: str
+    directories: bool
+    links: bool
+
+    def goes(self, place: Path, name: str) -> bool:
+        """Whether one thing goes; what vanished meanwhile does not."""
+        try:
+            found = place.lstat()
+        except FileNotFoundError:
+            return False
+        if not {stat.S_IFDIR: self.directories, stat.S_IFLNK: self.links}.get(stat.S_IFMT(found.st_mode), True):
+            return False
+        if not any(one.match(name) for one in self.may) or any(one.match(name) for one in self.stay):
+            return False
+        day = date.fromtimestamp(getattr(found, f"st_{self.time}"))
+        old = abs(self.today - day).days >= self.age
+        large = (found.st_size if stat.S_ISREG(found.st_mode) else 0) >= self.size
+        if self.only:
+            return old if self.only == "age" else large
+        return old and large if self.both else old or large
+
+
+def _below(ctx: Context, top: str, follow: bool, depth: int = 0) -> Iterator[tuple[str, Path]]:
+    """(the host's path, ours) of all below a directory, what is deepest first. A link leads where the host's does."""
+    place = ctx.host.path(top)
+    if depth > 64:
+        raise Refused(f"{top}: directories too deep, or links in a ring")
+    for entry in sorted(place.iterdir()):
+        path = f"{top}/{entry.name}"
+        inner = ctx.host.path(path) if follow and entry.is_symlink() else entry
+        if inner.is_dir() and not inner.is_symlink():
+            yield from _below(ctx, path, follow, depth + 1)
+        yield path, entry
+
+
+def retention_schedule(
+    ctx: Context, name: str, retain: Mapping[str, Any], strptime_format: str | None = None, timezone: Any = None
+) -> Plan:
+    """Of the backups in a directory, those that a schedule keeps.
+
+    retain
+        how many to keep of each kind, or ``all``: most_recent, first_of_hour, first_of_day, first_of_week, first_of_month,
+        first_of_year
+    strptime_format
+        how names tell the time; what does not read so is ignored. Left out, the time of the last modification counts
+    timezone
+        a tzinfo, for modification times
+    """
+    try:
+        top = place_of(ctx, name)
+        if not top.is_dir():
+            raise Refused("Name provided to file.retention must be a directory")
+        counts = _counts(retain)
+        entries = sorted([".", "..", *(entry.name for entry in top.iterdir())])
+        times = {entry: _time_of(top, entry, strptime_format, timezone) for entry in entries}
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    known = {entry: when for entry, when in times.items() if when is not None}
+    kept = {entry for rule, count in counts.items() for entry in _kept(known, rule, count)}
+    gone = sorted(set(known) - kept, reverse=True)
+    if not gone:
+        return Plan.unchanged(f"0 backups were removed from {name}.\n")
+    changes = {
+        "retained": sorted(kept, reverse=True),
+        "deleted": gone,
+        "ignored": sorted(set(entries) - set(known), reverse=True),
+    }
+
+    def work() -> Outcome:
+        for entry in gone:
+            managed_file.remove(top / entry)
+        return Outcome(f"{len(gone)} backups were removed from {name}.\n", changes)
+
+    would = f"{len(gone)} backups would have been removed from {name}.\n"
+    return Plan.change(would, (step(f"remove old backups from {name}", work),), changes)
+
+
+#: Rule -> what two backups of one span share. A week's first is looked for one week further back, as Salt does.
+_SPANS: Mapping[str, tuple[Callable[[datetime], tuple[int, ...]], int]] = {
+    "first_of_year": (lambda when: (when.year,), 0),
+    "first_of_month": (lambda when: (when.year, when.month), 0),
+    "first_of_week": (lambda when: (when.year, when.isocalendar()[1]), 1),
+    "first_of_day": (lambda when: (when.year, when.month, when.day), 0),
+    "first_of_hour": (lambda when: (when.year, when.month, when.day, when.hour), 0),
+    "most_recent": (lambda when: (when.year, when.month, when.day, when.hour, int(when.timestamp() * 1e6)), 0),
+}
+
+
+def _kept(times: Mapping[str, datetime], rule: str, count: int) -> list[str]:
+    span, more = _SPANS[rule]
+    first: dict[tuple[int, ...], str] = {}
+    for entry in sorted(times, key=lambda entry: (times[entry].timestamp(), entry)):
+        first.setdefault(span(times[entry]), entry)
+    return [first[key] for key in sorted(first, reverse=True)[: count + more]]
+
+
+def _counts(retain: Any) -> dict[str, int]:
+    if not isinstance(retain, Mapping) or not retain:
+        raise Refused(f"retain of file.retention_schedule is a map of {', '.join(_SPANS)} to numbers")
+    if unknown := [str(rule) for rule in retain if rule not in _SPANS]:
+        raise Refused(f"retain knows {', '.join(_SPANS)}, not {', '.join(unknown)}")
+    try:
+        return {rule: sys.maxsize - 1 if count == "all" else int(count) for rule, count in retain.items()}
+    except (TypeError, ValueError) as error:
+        raise Refused(f"retain of file.retention_schedule counts with numbers, or 'all': {error}") from error
+
+
+def _time_of(top: Path, entry: str, strptime_format: str | None, timezone: Any) -> datetime | None:
+    if entry in (".", ".."):
+        return None
+    if strptime_format:
+        try:
+            return datetime.strptime(entry, strptime_format).replace(tzinfo=UTC)
+        except ValueError:
+            return None
+    zone = timezone if isinstance(timezone, tzinfo) else None
+    return datetime.fromtimestamp((top / entry).lstat().st_mtime, zone)
+
+
+def _patterns(given: Any) -> tuple[re.Pattern[str], ...]:
+    found = []
+    for regex in given if isinstance(given, list | tuple) else [given]:
+        try:
+            found.append(re.compile(str(regex)))
+        except re.error as error:
+            raise Refused(f"'{regex}' is no regular expression: {error}") from error
+    return tuple(found)
+
+
+def _one_of(value: Any, known: tuple[str, ...], default: str) -> str:
+    """The value in lower case, the default for any other, as Salt has it."""
+    return value.lower() if isinstance(value, str) and value.lower() in known else default
+
+
+def _bytes(size: Any) -> int:
+    """Bytes of ``10``, ``10K``, ``10KiB`` (1024) or ``10KB`` (1000). Raises Refused."""
+    if not isinstance(size, str):
+        return int(size)
+    found = re.fullmatch(rf"([0-9.]+)\s*([{_UNITS}]?)(i?b)?", size.strip().lower())
+    if found is None:
+        raise Refused(f"'{size}' is no size: write a number of bytes, or one with a unit, such as 10MB")
+    power = _UNITS.index(found[2] or "b")
+    factor: int = 1000**power if found[3] == "b" and power else 1024**power
+    return int(float(found[1]) * factor)

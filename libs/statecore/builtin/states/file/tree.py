@@ -1,0 +1,163 @@
+"""Directories: one of the state tree as ``recurse`` takes it, and those of the host as ``clean`` leaves them."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from statecore import rooted_path
+from statecore.context import Context
+from statecore.builtin.states.file.places import Refused
+
+#: File states that bring nothing about, so that nothing is kept for their sake.
+_MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What ``recurse`` brings of one directory of the state tree, or of several; paths are relative to it."""
+
+    #: Path -> where it comes from.
+    files: Mapping[str, str]
+    dirs: tuple[str, ...]
+    empty: tuple[str, ...]
+    links: Mapping[str, str]
+
+    @classmethod
+    def of(cls, ctx: Context, given: Mapping[str, Any]) -> Tree:
+        """What the arguments of ``recurse`` mean: the first source that exists, or with ``merge`` all of them. Raises Refused."""
+        source = given["source"]
+        tried = [str(one) for one in (source if isinstance(source, list) else [source])]
+        found: list[Tree] = []
+        for address in tried:
+            if not address.startswith("salt://"):
+                raise Refused(f"Recurse failed: Invalid source '{address}' (must be a salt:// URI)")
+            env = address.partition("?saltenv=")[2] or given.get("saltenv") or ctx.saltenv
+            top = address.removeprefix("salt://").partition("?")[0].strip("/")
+            prefix = f"{top}/" if top else ""
+            if (given.get("merge") or not found) and (ctx.files.paths(env, prefix) or top in ctx.files.dirs(env)):
+                found.append(cls._filtered(ctx, env, prefix, given))
+        if found:
+            return reduce(cls._under, found)
+        saltenv = given.get("saltenv") or ctx.saltenv
+        raise Refused(
+            f"Recurse failed: none of the specified sources were found: {', '.join(tried)} (in saltenv '{saltenv}')"
+        )
+
+    @classmethod
+    def _filtered(cls, ctx: Context, env: str, prefix: str, given: Mapping[str, Any]) -> Tree:
+        maxdepth = given.get("maxdepth")
+
+        def wanted(path: str) -> bool:
+            if maxdepth is not None and path.count("/") > int(maxdepth):
+                return False
+            return selected(path, given.get("include_pat"), given.get("exclude_pat"))
+
+        found = ctx.files.symlinks(env, prefix) if given.get("keep_symlinks") else {}
+        links = {path[len(prefix) :]: target for path, target in found.items() if wanted(path[len(prefix) :])}
+        files = [path[len(prefix) :] for path in ctx.files.paths(env, prefix)]
+        kept = {path: f"salt://{prefix}{path}?saltenv={env}" for path in files if wanted(path) and path not in links}
+        empty = [path[len(prefix) :] for path in ctx.files.empty_dirs(env, prefix)]
+        return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
+
+    def _under(self, other: Tree) -> Tree:
+        """This one, and what another has where this has nothing."""
+        taken = {*self.files, *self.links}
+        inside = {*self.dirs, *self.empty}
+
+        def free(path: str) -> bool:
+            return path not in inside and taken.isdisjoint({path, *map(str, Path(path).parents)})
+
+        files = {**self.files, **{path: source for path, source in other.files.items() if free(path)}}
+        links = {**self.links, **{path: target for path, target in other.links.items() if free(path)}}
+        empty = (*self.empty, *(path for path in other.empty if free(path)))
+        dirs = _parents(files)
+        return Tree(files, dirs, tuple(path for path in empty if path not in dirs), links)
+
+    def names(self) -> Iterator[str]:
+        """Every path that the tree brings, without empty directories."""
+        yield from self.dirs
+        yield from self.files
+        yield from self.links
+
+
+def _parents(paths: Iterable[str]) -> tuple[str, ...]:
+    """The directories that files lie in."""
+    return tuple(sorted({str(parent) for path in paths for parent in Path(path).parents if str(parent) != "."}))
+
+
+def selected(path: str, include: Any, exclude: Any) -> bool:
+    """Whether a relative path is meant by ``include_pat`` and ``exclude_pat``: globs, or regular expressions after ``E@``."""
+    included = include is None or any(_matches(path, pattern) for pattern in _patterns(include))
+    return included and not any(_matches(path, pattern) for pattern in _patterns(exclude))
+
+
+def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
+    """(path, depth from 0, whether it is a directory), parents first; links are not followed."""
+    for here, names, files in rooted_path.walk(top):
+        depth = len(here.relative_to(top).parts)
+        for entry in sorted(files):
+            yield here / entry, depth, False
+        for entry in sorted(names):
+            yield here / entry, depth, not (here / entry).is_symlink()
+
+
+def strays(ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: Any = None) -> list[str]:
+    """What ``clean`` removes below a directory of the host, parents first: what no state of this run manages.
+
+    Salt spares what required states manage; what the others do is spared here too, or they would undo each other. Of
+    what is below a managed directory, a required state spares all, as in Salt. The way to what is spared is spared.
+    """
+    if not place.is_dir():
+        return []
+    below = {f"{name.rstrip('/')}/{path.relative_to(place).as_posix()}": path for path, _, _ in walk(place)}
+    keep = {path for path in below if not selected(path[len(name.rstrip("/")) + 1 :], None, exclude)} | set(own)
+    required = {str(each.get("file")) for each in ctx.low.get("require") or () if isinstance(each, Mapping)}
+    for low in ctx.lowstate:
+        if (
+            low.get("state") == "file"
+            and low.get("fun") not in _MANAGE_NOTHING
+            and Path(str(low["name"])) != Path(name)
+        ):
+            keep |= _spared(ctx, low, below, whole=bool(required & {low["name"], low["__id__"]}))
+    keep |= {str(parent) for path in keep for parent in Path(path).parents}
+    return [path for path in below if path not in keep]
+
+
+def _inside(path: str, top: str) -> bool:
+    return Path(path) != Path(top) and Path(path).is_relative_to(top)
+
+
+def _spared(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, whole: bool) -> set[str]:
+    top = str(low["name"]).rstrip("/")
+    found = {top}
+    if low["fun"] == "recurse":
+        try:
+            tree = Tree.of(ctx, low)
+        except Refused:
+            # That state fails by itself, and says why.
+            return found
+        found |= {f"{top}/{path}" for path in tree.names()}
+    elif whole:
+        found |= {path for path in below if path.startswith(f"{top}/")}
+    return found
+
+
+def _matches(path: str, pattern: str) -> bool:
+    if pattern.startswith("E@"):
+        try:
+            return re.search(pattern[2:], path) is not None
+        except re.error as error:
+            raise Refused(f"'{pattern}' is no regular expression: {error}") from error
+    return fnmatch.fnmatchcase(path, pattern)
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return tuple(str(pattern) for pattern in value) if isinstance(value, list) else (str(value),)

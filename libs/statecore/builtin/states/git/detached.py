@@ -1,0 +1,149 @@
+"""``git.detached``: a clone at a revision, and on no branch."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.managed_file import remove
+from statecore.builtin.states.git.checkout import sentences
+from statecore.types import Outcome, Plan, Step
+
+
+def detached(
+    ctx: Context,
+    name: str,
+    rev: str,
+    target: str,
+    remote: str = "origin",
+    user: str | None = None,
+    password: str | None = None,
+    force_clone: bool = False,
+    force_checkout: bool = False,
+    fetch_remote: bool = True,
+    hard_reset: bool = False,
+    submodules: bool = False,
+    identity: Any = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
+    output_encoding: str | None = None,
+) -> Plan:
+    """A clone of ``name`` at ``target`` with this revision (branch, tag or SHA1) checked out, and no branch."""
+    if not str(target).startswith("/"):
+        return Plan.failed(f"Target '{target}' is not an absolute path")
+    place = ctx.host.path(target)
+    if place.is_file():
+        return Plan.failed(f"Target '{target}' exists and is a regular file, cannot proceed")
+    there = (place / ".git").exists()
+    if not there and place.is_dir() and any(place.iterdir()) and not force_clone:
+        return Plan.failed(
+            f"Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to "
+            "remove this directory's contents and proceed with cloning the remote repository"
+        )
+    auth = {"user": user, "identity": identity, "https_user": https_user, "https_pass": https_pass}
+    clone = _Clone(ctx, name, str(rev), target, place, remote, auth)
+    try:
+        wanted = clone.remote_commit()
+        now = clone.commit("HEAD") if there else None
+    except CommandError as error:
+        return Plan.failed(str(error))
+    if now and wanted and now.startswith(wanted) and not hard_reset:
+        return Plan.unchanged("Already checked out at correct revision")
+
+    def work() -> Outcome:
+        told: list[str] = []
+        changes: dict[str, Any] = {}
+        try:
+            if not there:
+                told += clone.make(changes)
+            elif fetch_remote:
+                told += clone.fetch()
+            commit = clone.local_commit()
+            if hard_reset:
+                ctx.call("git.reset", target, opts=["--hard", "HEAD"], user=user)
+                told.append("Repository was reset to HEAD before checking out revision")
+            if commit != now:
+                ctx.call("git.checkout", target, commit, force=force_checkout, user=user)
+                told.append(f"Commit ID {commit} was checked out at {target}")
+                changes["HEAD"] = {"old": now, "new": commit}
+            if submodules:
+                opts = ["--init", "--recursive"]
+                ctx.call("git.submodule", target, "update", opts=opts, user=user, identity=identity)
+                told.append("Submodules were updated")
+        except CommandError as error:
+            return Outcome(str(error), changes, ok=False)
+        if "HEAD" not in changes:
+            told.append("Already checked out at correct revision")
+        return Outcome(sentences(told), changes)
+
+    would = (
+        f"Commit ID {wanted} would be checked out at {target}"
+        if there
+        else f"Repository {name} would be cloned to {target}"
+    )
+    changes = {"HEAD": {"old": now, "new": wanted}} if there and now != wanted else {}
+    return Plan.change(would, [Step(f"check {rev} of {name} out", work)], changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clone:
+    """The clone that is wanted. What asks git raises CommandError."""
+
+    ctx: Context
+    url: str
+    rev: str
+    target: str
+    place: Path
+    remote: str
+    #: Who asks, and with what: ``user``, ``identity``, ``https_user``, ``https_pass``.
+    auth: dict[str, Any]
+
+    def remote_commit(self) -> str:
+        """What the remote has under the revision's name."""
+        refs = self.ctx.call("git.remote_refs", self.url, **self.auth)
+        for ref in (f"refs/heads/{self.rev}", f"refs/tags/{self.rev}^{{}}", f"refs/tags/{self.rev}"):
+            if ref in refs:
+                return str(refs[ref])
+        if 4 <= len(self.rev) <= 40 and all(sign in string.hexdigits for sign in self.rev):
+            return self.rev.lower()
+        raise self._no_such_revision()
+
+    def commit(self, rev: str) -> str | None:
+        """What the clone has under this name."""
+        try:
+            found: str = self.ctx.call("git.rev_parse", self.target, f"{rev}^{{commit}}", user=self.auth["user"])
+        except CommandError:
+            return None
+        return found
+
+    def local_commit(self) -> str:
+        """What the clone has under the revision's name."""
+        for name in (f"{self.remote}/{self.rev}", f"refs/tags/{self.rev}", self.rev):
+            if found := self.commit(name):
+                return found
+        raise self._no_such_revision()
+
+    def make(self, changes: dict[str, Any]) -> list[str]:
+        """Clones, in place of what is there; what was done."""
+        if self.place.is_dir() and any(self.place.iterdir()):
+            for each in self.place.iterdir():
+                remove(each)
+            changes["forced clone"] = True
+        opts = ["--no-checkout", *(["--origin", self.remote] if self.remote != "origin" else [])]
+        self.ctx.call("git.clone", self.target, self.url, opts=opts, **self.auth)
+        return [f"{self.url} cloned to {self.target}"]
+
+    def fetch(self) -> list[str]:
+        """Brings what the remote has; what was done."""
+        specs = [f"refs/heads/*:refs/remotes/{self.remote}/*", "+refs/tags/*:refs/tags/*"]
+        who = {"user": self.auth["user"], "identity": self.auth["identity"]}
+        if self.ctx.call("git.fetch", self.target, remote=self.remote, force=True, refspecs=specs, **who):
+            return [f"Remote {self.remote} was fetched, resulting in updated refs"]
+        return []
+
+    def _no_such_revision(self) -> CommandError:
+        return CommandError(f"Revision '{self.rev}' does not exist")

@@ -1,0 +1,128 @@
+"""``mount.fstab_present`` and ``fstab_absent``: entries of fstab by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import fstab as fstab_form
+from statecore.builtin.states.mount.arguments import (option_fault, trimmed)
+from statecore.types import Outcome, Plan, Step
+
+#: What a device can be named by in fstab.
+_NAMES = ("device", "label", "uuid", "partlabel", "partuuid")
+
+
+def fstab_present(
+    ctx: Context,
+    name: str,
+    fs_file: str,
+    fs_vfstype: str,
+    fs_mntops: str | Sequence[str] = "defaults",
+    fs_freq: int = 0,
+    fs_passno: int = 0,
+    mount_by: str | None = None,
+    config: str = "/etc/fstab",
+    mount: bool = True,
+    match_on: str | Sequence[str] = "auto",
+    not_change: bool = False,
+    fs_mount: bool = True,
+) -> Plan:
+    """An entry of fstab for a device (``name``) at a mount point (``fs_file``).
+
+    fs_vfstype, fs_mntops, fs_freq, fs_passno
+        its other fields
+    mount_by
+        by what the device is named there: device, label, uuid, partlabel or partuuid, which blkid is asked for
+    mount
+        mounts it, once the entry is made
+    match_on
+        the fields by which an entry that is there is known; ``auto``: the mount point of what is no device's, else the device
+    not_change
+        an entry that is there stays as it is
+    fs_mount
+        speaks of AIX alone
+    """
+    fs_file = trimmed(fs_file)
+    if wrong := option_fault("fs_mntops", fs_mntops):
+        return Plan.failed(wrong)
+    if wrong := _name_fault(mount_by):
+        return Plan.failed(wrong)
+    spec = _spec(ctx, name, mount_by)
+    if spec is None:
+        return Plan.failed(f"Device {name} cannot be converted to {mount_by}")
+    entry = (fs_file, spec, fs_vfstype, fs_mntops, fs_freq, fs_passno, config)
+    how = {"match_on": match_on, "not_change": not_change}
+    try:
+        status = ctx.call("mount.set_fstab", *entry, test=True, **how)
+    except CommandError as error:
+        return Plan.failed(f"{fs_file} entry cannot be created in {config}: {error}.")
+    if status == "present":
+        return Plan.unchanged(f"{fs_file} entry {'is' if ctx.test else 'was'} already in {config}.")
+    new = status == "new"
+
+    def work() -> Outcome:
+        ctx.call("mount.set_fstab", *entry, **how)
+        changes = {"persist": status}
+        told = [f"{fs_file} entry {'added' if new else 'updated'} in {config}."]
+        if not (new and mount):
+            return Outcome(told[0], changes)
+        done = ctx.call("mount.mount", fs_file)
+        told.append(f"Mounted {name} on {fs_file}" if done is True else f"Error while mounting {_reason(done)}")
+        return Outcome("\n".join(told), changes, ok=done is True)
+
+    would = [f"{fs_file} entry will be {'written' if new else 'updated'} in {config}."]
+    if new and mount:
+        would.append(f"Will mount {name} on {fs_file}")
+    return Plan.change("\n".join(would), [Step(f"write the entry of {fs_file} into {config}", work)])
+
+
+def fstab_absent(
+    ctx: Context, name: str, fs_file: str, mount_by: str | None = None, config: str = "/etc/fstab"
+) -> Plan:
+    """No entry of fstab for a device (``name``, or as ``mount_by`` names it) at a mount point."""
+    fs_file = trimmed(fs_file)
+    if wrong := _name_fault(mount_by):
+        return Plan.failed(wrong)
+    spec = _spec(ctx, name, mount_by)
+    if spec is None:
+        return Plan.failed(f"Device {name} cannot be converted to {mount_by}")
+    entries = ctx.call("mount.fstab", config)
+    there = any(
+        point.rstrip("_") == fstab_form.written(fs_file).rstrip("_") and each["device"] == fstab_form.written(spec)
+        for point, each in entries.items()
+    )
+    if not there:
+        return Plan.unchanged(f"{fs_file} entry is already missing in {config}.")
+
+    def work() -> Outcome:
+        ctx.call("mount.rm_fstab", fs_file, spec, config)
+        return Outcome(f"{fs_file} entry removed from {config}.", {"persist": "removed"})
+
+    would = f"{fs_file} entry will be removed from {config}."
+    return Plan.change(would, [Step(f"remove the entry of {fs_file} from {config}", work)])
+
+
+def _name_fault(mount_by: str | None) -> str | None:
+    if mount_by is None or mount_by in _NAMES:
+        return None
+    return f"mount_by: {mount_by!r} names no device; there are {', '.join(_NAMES)}"
+
+
+def _spec(ctx: Context, device: str, by: str | None) -> str | None:
+    """What stands for a device in fstab; None where blkid does not tell it."""
+    if not by or (by == "device" and device.startswith("/")) or device.startswith(f"{by.upper()}="):
+        return device
+    named = {"device": device} if device.startswith("/") else {"token": device}
+    found: dict[str, dict[str, str]] = ctx.call("disk.blkid", **named)
+    if len(found) != 1:
+        return None
+    ((node, tags),) = found.items()
+    if by == "device":
+        return node
+    return f"{by.upper()}={tags[by.upper()]}" if by.upper() in tags else None
+
+
+def _reason(told: object) -> str:
+    return str(told).partition(":")[2] or str(told)

@@ -1,0 +1,220 @@
+"""``mount.mounted``, ``unmounted`` and their watcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.hostfiles import fstab, mount_table
+from statecore.hostfiles.mount_table import Leniency
+from statecore.builtin.states.mount import decision
+from statecore.builtin.states.mount.arguments import (option_fault, trimmed, words)
+from statecore.types import FileChange, Outcome, Plan, Step
+
+_KEPT = {"new": "new", "change": "update"}
+_PERSISTED = {
+    "present": "Entry already exists in the fstab.",
+    "new": "Added new entry to the fstab.",
+    "change": "Updated the entry in the fstab.",
+}
+
+
+def mounted(
+    ctx: Context,
+    name: str,
+    device: str,
+    fstype: str,
+    mkmnt: bool = False,
+    opts: str | Sequence[str] = "defaults",
+    dump: int = 0,
+    pass_num: int = 0,
+    config: str = "/etc/fstab",
+    persist: bool = True,
+    mount: bool = True,
+    user: str | None = None,
+    match_on: str | Sequence[str] = "auto",
+    device_name_regex: str | Sequence[str] | None = None,
+    extra_mount_invisible_options: Sequence[str] | None = None,
+    extra_mount_invisible_keys: Sequence[str] | None = None,
+    extra_mount_ignore_fs_keys: Mapping[str, Sequence[str]] | None = None,
+    extra_mount_translate_options: Mapping[str, str] | None = None,
+    hidden_opts: str | Sequence[str] | None = None,
+    bind_mount_copy_active_opts: bool = True,
+) -> Plan:
+    """A device that is mounted at a place, with these options.
+
+    device
+        a path, ``UUID=``, ``LABEL=``, ``PARTUUID=``, ``PARTLABEL=``, or what the file system takes for one
+    mkmnt
+        makes the place where it is not there
+    opts
+        a list, or text with commas
+    persist, config, dump, pass_num, match_on
+        an entry in fstab (``config``), with these fields, known by ``match_on`` as ``mount.set_fstab`` takes it
+    mount
+        mounts it now
+    user
+        who mounts
+    device_name_regex
+        devices (exact, or patterns) with which what is mounted counts as this one
+    hidden_opts, extra_mount_invisible_options, extra_mount_invisible_keys
+        options, and keys of options, that the mount table does not show: they are no reason to mount again
+    extra_mount_ignore_fs_keys
+        file system -> keys of options that are no reason
+    extra_mount_translate_options
+        option -> how the mount table tells it
+    bind_mount_copy_active_opts
+        taken, and not looked at: options of what a bind mount shows are never written into fstab
+    """
+    lists = {
+        "opts": opts,
+        "hidden_opts": hidden_opts or (),
+        "device_name_regex": device_name_regex or (),
+        "extra_mount_invisible_options": extra_mount_invisible_options or (),
+        "extra_mount_invisible_keys": extra_mount_invisible_keys or (),
+    }
+    for key, text in (("name", name), ("device", device), ("fstype", fstype)):
+        if not text or not isinstance(text, str):
+            return Plan.failed(f"Must provide {key} to mount.mounted")
+    for key, value in lists.items():
+        if wrong := option_fault(key, value):
+            return Plan.failed(wrong)
+    for key, table in (
+        ("extra_mount_ignore_fs_keys", extra_mount_ignore_fs_keys),
+        ("extra_mount_translate_options", extra_mount_translate_options),
+    ):
+        if table is not None and not isinstance(table, Mapping):
+            return Plan.failed(f"{key}: a map is needed, not {table!r}")
+    lenient = Leniency(
+        options=(*words(lists["hidden_opts"]), *words(lists["extra_mount_invisible_options"])),
+        keys=words(lists["extra_mount_invisible_keys"]),
+        of_fs=extra_mount_ignore_fs_keys or {},
+        translated=extra_mount_translate_options or {},
+    )
+    wish = decision.Wish(trimmed(name), device, fstype, tuple(words(opts)), mkmnt, user)
+    found = decision.look(ctx, wish)
+    if found.unknown_label:
+        return Plan.failed(f"Unable to find device with label {found.unknown_label}.")
+    deed = decision.decide(ctx, wish, found, lenient, words(lists["device_name_regex"]), wanted=mount)
+    entry = (wish.name, device, fstype, ",".join(wish.opts), dump, pass_num, config)
+    status = "present"
+    if persist:
+        try:
+            status = ctx.call("mount.set_fstab", *entry, match_on=match_on, test=True)
+        except CommandError as error:
+            return Plan.failed(f"{wish.name} cannot be kept in {config}: {error}")
+    if not deed.does and status == "present":
+        return Plan.unchanged(f"{deed.told}. {_PERSISTED[status]}" if persist else deed.told)
+
+    def work() -> Outcome:
+        comment, changes = deed.told, dict(deed.changes)
+        if not deed.ok:
+            return Outcome(comment, ok=False)
+        if deed.does:
+            comment, changes = decision.perform(ctx, wish, found, deed)
+        try:
+            if mount:
+                ctx.call("mount.write_mount_cache", found.place, device, mkmnt, fstype, list(wish.opts))
+            if persist:
+                ctx.call("mount.set_fstab", *entry, match_on=match_on)
+        except CommandError as error:
+            return Outcome(f"{comment}. However, it was not kept: {error}", changes, ok=False)
+        if status in _KEPT:
+            changes["persist"] = _KEPT[status]
+        if not persist:
+            return Outcome(comment, changes)
+        return Outcome(f"{comment}. {_PERSISTED[status]}", changes)
+
+    would = _would(wish.name, deed, status, mount=mount)
+    file = _file(ctx, config, entry, match_on) if status != "present" else None
+    return Plan.change(would, [Step(f"mount {wish.name}", work, file)])
+
+
+def unmounted(
+    ctx: Context,
+    name: str,
+    device: str | None = None,
+    config: str = "/etc/fstab",
+    persist: bool = False,
+    user: str | None = None,
+) -> Plan:
+    """A place where nothing is mounted.
+
+    device
+        unmounts that device, and removes that device's entry alone
+    persist, config
+        the entry of fstab (``config``) goes, too
+    user
+        who unmounts
+    """
+    if not name:
+        return Plan.failed("Must provide name to mount.unmounted")
+    place = mount_table.real_path(ctx.host, name)
+    is_mounted = place in mount_table.parse(ctx.host.mount_table())
+    note = "Target was already unmounted"
+    entries = ctx.call("mount.fstab", config) if persist else {}
+    entry = entries.get(fstab.written(trimmed(name)))
+    other = entry is not None and device is not None and entry["device"] != fstab.written(device)
+    left = ". fstab entry not found" if entry is None else f". fstab entry for device {device} not found"
+    left = left if persist and (entry is None or other) else ""
+    purge = persist and not left
+    if not is_mounted and not purge:
+        return Plan.unchanged(note + left)
+
+    def work() -> Outcome:
+        comment, changes = note, dict[str, Any]()
+        if is_mounted:
+            done = ctx.call("mount.umount", place, device, user=user)
+            if done is not True:
+                return Outcome(str(done), ok=False)
+            ctx.call("mount.delete_mount_cache", place)
+            comment, changes = "Target was successfully unmounted", {"umount": True}
+        if purge:
+            try:
+                ctx.call("mount.rm_fstab", trimmed(name), device, config)
+            except CommandError as error:
+                return Outcome(f"{comment}. Failed to persist purge: {error}", changes, ok=False)
+            comment, changes = f"{comment}. Removed target from fstab", {**changes, "persist": "purged"}
+        return Outcome(comment + left, changes)
+
+    would = f"Mount point {name} is mounted but should not be"
+    if not is_mounted:
+        would = f"Mount point {name} is unmounted but needs to be purged from {config} to be made persistent"
+    return Plan.change(would, [Step(f"unmount {name}", work)])
+
+
+def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: Any) -> Plan:
+    """Something watched has changed: what is mounted is mounted again."""
+    if sfun != "mounted":
+        return Plan.unchanged(f"Watch not supported in {sfun} at this time")
+    device, fstype = (str(arguments[key]) for key in ("device", "fstype"))
+
+    def work() -> Outcome:
+        done = ctx.call("mount.remount", name, device, False, fstype, arguments.get("opts", "defaults"), user=user)
+        return Outcome(f"{name} remounted" if done is True else f"{name} failed to remount: {done}", ok=done is True)
+
+    return Plan.change(f"{name} would be remounted", [Step(f"remount {name}", work)])
+
+
+def _would(name: str, deed: decision.Deed, status: str, *, mount: bool) -> str:
+    if deed.ends or status == "present":
+        return deed.would
+    if status == "new":
+        is_mounted = f"{name} is mounted, but" if mount else name
+        needs = f"{is_mounted} needs to be written to the fstab in order to be made persistent."
+    elif mount:
+        needs = f"{name} is mounted, but its fstab entry must be updated."
+    else:
+        needs = f"The {name} fstab entry must be updated."
+    return f"{deed.would}. {needs}"
+
+
+def _file(ctx: Context, config: str, entry: Sequence[Any], match_on: str | Sequence[str]) -> FileChange:
+    place = ctx.host.path(config)
+    before = place.read_bytes()
+    text = before.decode("utf-8", "surrogateescape")
+    line = fstab.Entry(*(fstab.written(str(each)) for each in (entry[1], entry[0], *entry[2:6])))
+    _, after = fstab.put(text, line, fstab.criteria(text, line, match_on))
+    return FileChange(config, before, after.encode("utf-8", "surrogateescape"))

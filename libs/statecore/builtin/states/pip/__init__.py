@@ -1,0 +1,184 @@
+"""Python packages by pip as states (Salt's ``pip`` state)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore import python_versions
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.states.pip import (files, packages)
+from statecore.builtin.states.pip.wish import (Wish, package, said)
+from statecore.types import Outcome, Plan, Step
+
+#: Arguments of Salt that do nothing there or cannot be done here.
+_UNSUPPORTED: Mapping[str, str] = {
+    "use_vt": "commands run without a terminal",
+    "repo": "it does nothing in Salt; name the place with index_url, find_links or editable",
+}
+
+
+def installed(
+    ctx: Context,
+    name: str,
+    pkgs: Any = None,
+    pip_bin: str | None = None,
+    requirements: Any = None,
+    bin_env: str | None = None,
+    use_wheel: bool = False,
+    no_use_wheel: bool = False,
+    log: str | None = None,
+    proxy: Any = None,
+    timeout: int | str | None = None,
+    repo: Any = None,
+    editable: Any = None,
+    find_links: Any = None,
+    index_url: str | None = None,
+    extra_index_url: Any = None,
+    no_index: bool = False,
+    mirrors: Any = None,
+    build: str | None = None,
+    target: str | None = None,
+    download: str | None = None,
+    download_cache: str | None = None,
+    source: str | None = None,
+    upgrade: bool = False,
+    force_reinstall: bool = False,
+    ignore_installed: bool = False,
+    exists_action: str | None = None,
+    no_deps: bool = False,
+    no_install: bool = False,
+    no_download: bool = False,
+    install_options: Any = None,
+    global_options: Any = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    pre_releases: bool = False,
+    cert: str | None = None,
+    allow_all_external: bool = False,
+    allow_external: Any = None,
+    allow_unverified: Any = None,
+    process_dependency_links: bool = False,
+    env_vars: Any = None,
+    use_vt: bool = False,
+    trusted_host: str | None = None,
+    no_cache_dir: bool = False,
+    cache_dir: str | None = None,
+    no_binary: Any = None,
+    extra_args: Any = None,
+) -> Plan:
+    """A package that is installed, in a version that meets its conditions (``django >= 1.6, <= 1.7``).
+
+    pkgs
+        these packages in place of ``name``
+    requirements, editable
+        what requirements files (salt:// too) ask for, what is to be installed where it lies, in place of packages
+    bin_env
+        a virtual environment, a Python or a pip; left out: the Python that runs this, of a mounted host its own
+    upgrade, force_reinstall, ignore_installed
+        to the newest version there is; though it is there
+
+    All other arguments are options of pip.
+    """
+    given = {key: value for key, value in locals().items() if key not in ("ctx", "name", "pip_bin", "repo")}
+    for argument, reason in _UNSUPPORTED.items():
+        if locals()[argument]:
+            return Plan.failed(f"not supported: {argument}; {reason}")
+    if pkgs and not isinstance(pkgs, list):
+        return Plan.failed("pkgs argument must be formatted as a list")
+    if env_vars is not None and not isinstance(env_vars, Mapping):
+        return Plan.failed(f"env_vars {env_vars} is not a dictionary")
+    given["bin_env"] = bin_env = bin_env or pip_bin
+    given |= {"disable_version_check": True, "saltenv": ctx.saltenv}
+    try:
+        version = ctx.call("pip.version", bin_env, cwd, user) if not user else _version_as(ctx, bin_env, cwd, user)
+    except CommandError as error:
+        return Plan.failed(f"Error installing '{name}': {error}")
+    if refused := _refused(version, given):
+        return Plan.failed(refused)
+    if user and not ctx.call("user.info", user):
+        return Plan.failed(f"User {user} does not exist")
+    wish = Wish(ctx, given)
+    if requirements or editable:
+        return files.plan(wish)
+    try:
+        named = [package(each) for each in pkgs or [name]]
+    except ValueError as error:
+        return Plan.failed(str(error))
+    return packages.plan(wish, named)
+
+
+def removed(
+    ctx: Context,
+    name: str,
+    requirements: Any = None,
+    bin_env: str | None = None,
+    log: str | None = None,
+    proxy: Any = None,
+    timeout: int | str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    use_vt: bool = False,
+) -> Plan:
+    """A package that is not installed."""
+    if use_vt:
+        return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
+    where = {"bin_env": bin_env, "user": user, "cwd": cwd}
+    normal = python_versions.normal_name(name)
+    try:
+        there = ctx.call("pip.list", **where)
+    except CommandError as error:
+        return Plan.failed(f"Error uninstalling '{name}': {error}")
+    if normal not in there:
+        return Plan.unchanged("Package is not installed.")
+
+    def work() -> Outcome:
+        options = {"requirements": requirements, "log": log, "proxy": proxy, "timeout": timeout}
+        try:
+            result = ctx.call("pip.uninstall", pkgs=name, **where, **options)
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Could not remove package. {error}", ok=False)
+        if result["retcode"] or normal in ctx.call("pip.list", **where):
+            return Outcome(f"Could not remove package. Error: {said(result)}", ok=False)
+        return Outcome("Package was successfully removed.", {name: "Removed"})
+
+    return Plan.change(f"Package {name} is set to be removed", [Step(f"remove {name}", work)])
+
+
+def uptodate(
+    ctx: Context,
+    name: str,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    use_vt: bool = False,
+) -> Plan:
+    """All packages are of the newest version that there is; ``name`` means nothing."""
+    if use_vt:
+        return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
+    where = {"bin_env": bin_env, "user": user, "cwd": cwd}
+    try:
+        newer = ctx.call("pip.list_upgrades", **where)
+    except CommandError as error:
+        return Plan.failed(str(error))
+    if not newer:
+        return Plan.unchanged("System is already up-to-date.")
+
+    def work() -> Outcome:
+        done = ctx.call("pip.upgrade", **where)
+        comment = "Upgrade successful." if done["result"] else f"Failed to update. {done['comment']}"
+        return Outcome(comment, done["changes"], ok=done["result"])
+
+    return Plan.change("System update will be performed", [Step("upgrade all packages", work)])
+
+
+def _version_as(ctx: Context, bin_env: str | None, cwd: str | None, user: str) -> str:
+    """A user that is not there is told by its own sentence, behind those about pip."""
+    known = bool(ctx.call("user.info", user))
+    return str(ctx.call("pip.version", bin_env, cwd if known else None, user if known else None))
+
+
+def _refused(version: str, given: Mapping[str, Any]) -> str:
+    names = ("use_wheel", "no_use_wheel", "no_binary")
+    return python_versions.wheel_options_refused(version, **{name: given[name] for name in names})

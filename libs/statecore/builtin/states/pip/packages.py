@@ -1,0 +1,88 @@
+"""``pip.installed`` of packages that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from statecore import python_versions
+from statecore.errors import CommandError
+from statecore.builtin.states.pip.wish import (Package, Wish, said)
+from statecore.types import Outcome, Plan, Step
+
+
+def plan(wish: Wish, packages: Sequence[Package]) -> Plan:
+    try:
+        there = wish.listed()
+        told = {each.text: _already(wish, each, there) for each in packages}
+    except CommandError as error:
+        return Plan.failed(str(error))
+    already = [comment for comment in told.values() if comment]
+    wanted = [each for each in packages if not told[each.text]]
+    if not wanted:
+        last = "All specified packages are already installed"
+        last += " and up-to-date" if wish.given["upgrade"] else ""
+        return Plan.unchanged("\n".join([*already, last]))
+    would = f"Python package {wanted[0].text} is set to be installed"
+    if len(packages) > 1:
+        would = "\n".join(["Python package(s) set to be installed:", *(each.text for each in wanted)])
+
+    def work() -> Outcome:
+        result = wish.install(wanted)
+        if result["retcode"]:
+            names = ", ".join(each.text.replace(",", ";") for each in wanted)
+            comment = f"Failed to install packages: {names}. Error: {said(result)}"
+            return Outcome("\n".join([*already, comment]), ok=False)
+        after = wish.listed()
+        missing = [each for each in wanted if each.name and each.name not in after]
+        stdout = str(result["stdout"])
+        changes = {
+            f"{each.name}=={after[each.name]}" if each.name else f"{each.text}==???": "Installed"
+            for each in wanted
+            if not each.name or (each.name in after and _is_new(each.name, there, after, stdout))
+        }
+        lines = [
+            f"There was no error installing package '{each.text}' although it does not show when calling 'pip.freeze'."
+            for each in missing
+            if not wish.given["download"] and not wish.given["no_install"]
+        ]
+        return Outcome("\n".join([*already, *(lines or ["All packages were successfully installed"])]), changes)
+
+    return Plan.change(would, [Step(f"install {', '.join(each.text for each in wanted)}", work)])
+
+
+def _already(wish: Wish, package: Package, there: Mapping[str, str]) -> str:
+    """Why a package is left as it is, "" when it is to be installed."""
+    given, version = wish.given, there.get(package.name)
+    if version is None or given["ignore_installed"] or given["force_reinstall"]:
+        return ""
+    done = f"Python package {package.text} was already installed"
+    if not given["upgrade"]:
+        # What is installed counts for pip, be it a pre-release or not.
+        return done if python_versions.fulfils(version, package.conditions, pre=True) else ""
+    kinds = {python_versions.pre_release(wanted.removesuffix(".*")) for _, wanted in package.conditions}
+    pre = bool(given["pre_releases"])
+    places = ("bin_env", "user", "cwd", "index_url", "extra_index_url", "find_links", "no_index")
+    versions = wish.ctx.call(
+        "pip.list_all_versions",
+        package.name,
+        include_alpha=pre or "a" in kinds,
+        include_beta=pre or "b" in kinds,
+        include_rc=pre or "rc" in kinds,
+        **{key: given[key] for key in places},
+    )
+    best = [each for each in versions or () if python_versions.fulfils(each, package.conditions, pre=pre)]
+    if not best:
+        return (
+            f"Python package {package.name} was already installed and\nthe available upgrade doesn't fulfills the version "
+            "requirements"
+        )
+    return done if python_versions.compare(version, best[-1]) == 0 else ""
+
+
+def _is_new(name: str, before: Mapping[str, str], after: Mapping[str, str], stdout: str) -> bool:
+    """Whether the version is another than before, or pip says that it has just installed it again."""
+    if before.get(name) != after[name]:
+        return True
+    lines = (line for line in stdout.splitlines() if line.startswith("Successfully installed "))
+    words = {python_versions.normal_name(word) for line in lines for word in line.split()[2:]}
+    return python_versions.normal_name(f"{name}-{after[name]}") in words

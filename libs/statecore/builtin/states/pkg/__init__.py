@@ -1,0 +1,68 @@
+"""Packages as states (Salt's ``pkg`` state), whatever package manager the host has.
+
+The package lists are fetched once in a run, before the first installation (``mod_init``), as ``refresh`` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import NotAvailable
+from statecore.builtin.states.pkg import (fetching, grouping, holding, presence, wishes)
+from statecore.types import Low, Plan
+
+#: The modules whose functions make up this one.
+PARTS = (presence, holding, grouping, fetching)
+
+
+def available(ctx: Context) -> str | None:
+    """None where the host has a package manager that a ``pkg`` module serves."""
+    try:
+        ctx.functions["pkg.install"]
+    except NotAvailable as missing:
+        return f"pkg module could not be loaded: {missing}"
+    return None
+
+
+def mod_init(ctx: Context, low: Low) -> bool:
+    """Before the first state of the run that installs: the package lists are to be fetched."""
+    if low["fun"] not in ("installed", "latest"):
+        return False
+    ctx.scratch[wishes.REFRESH_DUE] = True
+    return True
+
+
+def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: Any) -> Plan:
+    """Something watched has changed: the state is looked at again."""
+    again = _ON_CHANGE.get(sfun)
+    if again is None:
+        return Plan.failed(f"pkg.{sfun} does not work with the watch requisite")
+    return again(ctx, name, **arguments)
+
+
+_ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
+    "installed": presence.installed,
+    "latest": presence.latest,
+    "removed": presence.removed,
+    "purged": presence.purged,
+}
+
+
+def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, Any]) -> Low:
+    """Gathers the packages of like chunks that are ready to run into one call of the package manager."""
+    if low.get("fun") not in _ON_CHANGE:
+        return low
+    key = "sources" if "sources" in low else "pkgs"
+    gathered: list[Any] = []
+    for chunk in chunks:
+        alike = all(chunk.get(part) == low.get(part) for part in ("state", "fun", "fromrepo"))
+        if not alike or chunk.get("__agg__") or "hold" in chunk or ("sources" in chunk) != (key == "sources"):
+            continue
+        gathered += chunk.get(key) or [{chunk["name"]: chunk["version"]} if chunk.get("version") else chunk["name"]]
+        chunk["__agg__"] = True
+    own = low.get(key) or [{low["name"]: low["version"]} if low.get("version") else low["name"]]
+    both = [*own, *gathered]
+    distinct = [each for number, each in enumerate(both) if each not in both[:number]]
+    return {**low, key: distinct} if gathered else low

@@ -1,0 +1,154 @@
+"""What the pkg states say: Salt's comments, and the prediction of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.builtin.states.pkg import wishes
+from statecore.types import Outcome
+
+#: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.
+SHORT = 20
+
+#: More packages than Salt names of those that are up to date.
+FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Packages that were installed again because files of theirs had been altered -> these files -> what differs."""
+
+    altered: Mapping[str, Mapping[str, Any]]
+    #: Still, when they had been installed again.
+    still: Mapping[str, Mapping[str, Any]]
+
+
+def kept(ctx: Context, *, hold: bool) -> str:
+    """Of a package that is held already, or is not."""
+    if hold:
+        return "already set to be held"
+    return "not being held" if "pkg.list_holds" in ctx.functions else "already set not to be held"
+
+
+def to_be_kept(ctx: Context, *, hold: bool) -> str:
+    """Of a package that is going to be held, or to be let go of."""
+    if hold:
+        return "set to be held"
+    return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"
+
+
+def nested(files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Files and what differs, as the outputter ``nested`` has them, without its colours."""
+    lines = []
+    for path, found in sorted(files.items()):
+        lines += [f"{path}:", "    ----------"]
+        for key, value in sorted(found.items()):
+            rows = [f"        - {each}" for each in value] if isinstance(value, list) else [f"        {value}"]
+            lines += [f"    {key}:", *rows]
+    return "\n".join(lines)
+
+
+def shown(package: str, version: str | None) -> str:
+    return f"{package}{'' if not version or version.startswith(('<', '>', '=')) else '='}{version or ''}"
+
+
+def would_install(
+    ctx: Context,
+    targets: Mapping[str, Any],
+    again: Mapping[str, Any],
+    altered: Mapping[str, Any],
+    *,
+    files: bool,
+) -> tuple[str, dict[str, Any]]:
+    """Test mode's comment and prediction: the version that would come where that is known."""
+    lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
+    changes = {package: {"new": "installed", "old": ""} for package in targets}
+    any_version = [package for package, version in targets.items() if not version and not files]
+    if any_version:
+        newest = wishes.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
+        changes |= {package: {"new": newest.get(package) or "installed", "old": ""} for package in any_version}
+    for package, found in altered.items():
+        lines.append(
+            f"Package '{shown(package, again[package])}' would be reinstalled because the following files have been altered:"
+        )
+        lines.append(nested(found))
+        changes[package] = {}
+    if again and not altered:
+        names = [package if files else shown(package, version) for package, version in again.items()]
+        lines.append(f"The following packages would be reinstalled: {', '.join(names)}")
+        changes |= {package: {"new": "installed", "old": ""} for package in names}
+    return "\n".join(lines), changes
+
+
+def installed_outcome(
+    desired: Mapping[str, str | None],
+    targets: Mapping[str, Any],
+    again: Mapping[str, Any],
+    good: set[str],
+    changes: Mapping[str, Any],
+    repaired: Repaired,
+) -> Outcome:
+    def names(chosen: Sequence[str]) -> str:
+        return ", ".join(shown(package, desired[package]) for package in chosen)
+
+    modified = [package for package in targets if package in good]
+    failed = [package for package in targets if package not in good]
+    present = [package for package in desired if package in good and package not in targets and package not in again]
+    lines = [f"The following packages failed to install/update: {names(failed)}"] if failed else []
+    if modified and len(names(modified)) < SHORT:
+        lines.append(f"The following packages were installed/updated: {names(modified)}")
+    elif modified:
+        several = "s were" if len(modified) > 1 else " was"
+        lines.append(f"{len(modified)} targeted package{several} installed/updated.")
+    if present and len(present) <= SHORT:
+        lines.append(f"The following packages were already installed: {names(present)}")
+    elif present:
+        lines.append(f"{len(present)} targeted packages were already installed")
+    missed = [package for package in again if package in repaired.still or package not in changes]
+    for package in again:
+        if package not in missed:
+            said = [f"Package {names([package])} was reinstalled."]
+            if package in repaired.altered:
+                said = [f"{said[0]} The following files were remediated:", nested(repaired.altered[package])]
+            lines += said
+    for package in missed:
+        said = [f"Reinstall was not successful for package {names([package])}."]
+        if package in repaired.still:
+            said = [f"{said[0]} The following files could not be remediated:", nested(repaired.still[package])]
+        lines += said
+    return Outcome("\n".join(lines), changes, ok=not failed and not missed)
+
+
+def latest_outcome(targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Any]) -> Outcome:
+    failed = sorted(
+        package
+        for package, version in targets.items()
+        if version not in str(changes.get(package, {}).get("new", "")).split(",")
+    )
+    done = sorted(set(targets) - set(failed))
+    lines = []
+    if failed and not changes:
+        lines.append(
+            f"Package {failed[0]} failed to update."
+            if len(failed) == 1
+            else f"The following targeted packages failed to update. See debug log for details: ({', '.join(failed)})."
+        )
+    elif failed:
+        lines.append(f"The following packages failed to update: {', '.join(failed)}")
+    if done:
+        lines.append(f"The following packages were successfully installed/upgraded: {', '.join(done)}")
+    if current:
+        few = f"The following packages were already up-to-date: {', '.join(sorted(current))}"
+        lines.append(few if len(current) <= FEW else f"{len(current)} packages were already up-to-date")
+    return Outcome(" ".join(lines), changes, ok=not failed)
+
+
+def all_current(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"Package {names[0]} is already up-to-date"
+    if len(names) > FEW:
+        return f"All {len(names)} packages are up-to-date."
+    return f"All packages are up-to-date ({', '.join(sorted(names))})."

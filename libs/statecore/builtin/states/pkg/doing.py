@@ -1,0 +1,142 @@
+"""What the pkg states do: removing, and holding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.states.pkg import (comments, wishes)
+from statecore.types import Outcome, Plan, Step
+
+
+def install(ctx: Context, want: wishes.Want) -> Plan:
+    """Installs what is not there, and with ``reinstall`` what is."""
+    there = want.fulfilled(ctx)
+    targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
+    again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
+    altered: dict[str, Any] = {}
+    if want.verification and not want.reinstall and not want.files:
+        try:
+            looked_at = {
+                package: want.verification.altered(ctx, package) for package in want.desired if package in there
+            }
+        except CommandError as error:
+            return Plan.failed(str(error))
+        altered = {package: files for package, files in looked_at.items() if files}
+        again = {package: want.desired[package] for package in altered}
+    if not targets and not again:
+        exact = " and are at the desired version" if any(want.versions.values()) else ""
+        return held_plan(ctx, list(want.desired), want.hold, f"All specified packages are already installed{exact}")
+    chosen = {**targets, **again}
+    done: dict[str, Any] = {}
+
+    def work() -> Outcome:
+        changes = ctx.call(
+            "pkg.install",
+            refresh=wishes.refresh_now(ctx, want.refresh),
+            reinstall=bool(again),
+            normalize=False,
+            ignore_epoch=bool(want.ignore_epoch),
+            **{"sources" if want.files else "pkgs": [{package: wanted} for package, wanted in chosen.items()]},
+            **want.options,
+        )
+        done.update(changes)
+        still = {package: want.verification.altered(ctx, package) for package in altered} if want.verification else {}
+        repaired = comments.Repaired(altered, {package: files for package, files in still.items() if files})
+        return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes, repaired)
+
+    steps = [Step(f"install {', '.join(chosen)}", lambda: told(work, "installing package(s)"))]
+    if want.hold is not None:
+        steps.append(hold_step(ctx, list(want.desired), hold=want.hold, done=done))
+    would, predicted = comments.would_install(ctx, targets, again, altered, files=want.files)
+    return Plan.change(would, steps, predicted)
+
+
+def told(work: Callable[[], Outcome], doing: str) -> Outcome:
+    """The step's outcome; what the package manager could not do, with what it did do."""
+    try:
+        return work()
+    except CommandError as error:
+        if isinstance(error.info, Mapping) and "changes" in error.info:
+            return Outcome(error.strerror_without_changes, error.info["changes"], ok=False)
+        return Outcome(f"An error was encountered while {doing}: {error}", ok=False)
+
+
+def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets: list[str]) -> Plan:
+    def work() -> Outcome:
+        changes = ctx.call(f"pkg.{verb}", pkgs=targets)
+        left = {*ctx.call("pkg.list_pkgs"), *(ctx.call("pkg.list_pkgs", removed=True) if verb == "purge" else ())}
+        failed = sorted(package for package in targets if package in left)
+        if failed:
+            return Outcome(f"The following packages failed to {verb}: {', '.join(failed)}.", changes, ok=False)
+        others = sorted(package for package in wanted if package not in targets)
+        if not others:
+            return Outcome(f"All targeted packages were {verb}d.", changes)
+        return Outcome(
+            f"The following packages were not installed: {', '.join(others)} "
+            f"The following packages were {verb}d: {', '.join(targets)}.",
+            changes,
+        )
+
+    step = Step(f"{verb} {', '.join(targets)}", lambda: told(work, "removing package(s)"))
+    predicted = {package: {"new": f"{verb}d", "old": ""} for package in targets}
+    return Plan.change(f"The following packages will be {verb}d: {', '.join(targets)}.", [step], predicted)
+
+
+def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
+    def work() -> Outcome:
+        answer = ctx.call(f"pkg.{verb}", pkgs=[package])[package]
+        done = f"Package {package} is now being held" if verb == "hold" else answer["comment"]
+        comment = done if answer["result"] else f"Package {package} was not held"
+        return Outcome(comment, {package: answer}, ok=bool(answer["result"]))
+
+    return work
+
+
+def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step]) -> Plan:
+    would = would + [f"The following package would be unheld: {package}" for package in fewer]
+    steps = steps + [Step(f"unhold {package}", holding(ctx, "unhold", package)) for package in fewer]
+    return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
+
+
+def hold_step(
+    ctx: Context, packages: list[str], *, hold: bool, before: str = "", done: Mapping[str, Any] | None = None
+) -> Step:
+    """``before``: what is said in front of it; ``done``: what was changed before it, which is told together with it."""
+
+    def work() -> Outcome:
+        answers = ctx.call("pkg.hold" if hold else "pkg.unhold", pkgs=packages).values()
+        changes = {
+            answer["name"]: _joined((done or {}).get(answer["name"], {}), answer["changes"])
+            for answer in answers
+            if answer["changes"]
+        }
+        said = "\n".join(answer["comment"] for answer in answers)
+        return Outcome(before + said, changes, ok=all(answer["result"] for answer in answers))
+
+    return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
+
+
+def _joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, str]:
+    """Two changes of one package as Salt tells them: the one below the other."""
+    pairs = {key: (str(first.get(key, "")), str(then.get(key, ""))) for key in ("old", "new")}
+    return {key: "\n".join(each for each in pair if each) for key, pair in pairs.items()}
+
+
+def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str) -> Plan:
+    """Nothing is to be installed; perhaps something is to be held, or let go."""
+    if hold is None:
+        return Plan.unchanged(comment)
+    try:
+        now = wishes.held(ctx)
+    except (CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    rest = [package for package in packages if (package in now) is not hold]
+    if not rest:
+        told = comments.kept(ctx, hold=hold)
+        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {told}." for package in packages)]))
+    would = [f"Package {package} is {comments.to_be_kept(ctx, hold=hold)}." for package in rest]
+    step = hold_step(ctx, packages, hold=hold, before=f"{comment}.\n")
+    return Plan.change(".\n".join([comment, *would]), [step], notes=())

@@ -1,0 +1,312 @@
+"""Packages that are to be there, and those that are not. Reading asks ``pkg`` what is there; the steps call it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.builtin.states.pkg import (comments, doing, wishes)
+from statecore.types import Outcome, Plan, Step
+
+
+def installed(
+    ctx: Context,
+    name: str,
+    version: Any = None,
+    refresh: bool | None = None,
+    fromrepo: str | None = None,
+    skip_verify: bool = False,
+    skip_suggestions: bool = False,
+    pkgs: Any = None,
+    sources: Any = None,
+    allow_updates: bool = False,
+    pkg_verify: Any = False,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+    reinstall: bool = False,
+    update_holds: bool = False,
+    hold: bool | None = None,
+    install_recommends: bool | None = None,
+    only_upgrade: bool = False,
+    force_conf_new: bool = False,
+    cache_valid_time: float = 0,
+    debconf: str | None = None,
+    resolve_capabilities: bool = False,
+    report_reboot_exit_codes: bool = True,
+    enablerepo: Any = None,
+    disablerepo: Any = None,
+    disableexcludes: str | None = None,
+    branch: str | None = None,
+    setopt: Any = None,
+) -> Plan:
+    """Packages that are to be installed.
+
+    version
+        exact, a glob (``1.22*``), conditions (``>=1.2, <2``) or ``latest``
+    pkgs, sources
+        a list of names and {name: version}; a list of {name: file}
+    hold
+        True keeps them at their version from then on, False lets go of them
+    update_holds
+        packages that are held are let go of meanwhile (RPM; APT does so anyway)
+    reinstall, pkg_verify
+        what is there is installed again: always, or where files of the package were altered (RPM). ``pkg_verify`` may be a
+        list with ``ignore_types`` (config, doc, ghost, license, readme) and ``verify_options`` (of rpm -V)
+    resolve_capabilities
+        names may be what packages provide (RPM)
+    enablerepo, disablerepo, disableexcludes, branch, setopt
+        which repositories are used, as dnf's options of these names say
+    debconf
+        a file with answers for the packages' questions (APT)
+    report_reboot_exit_codes
+        means Windows
+    """
+    try:
+        verification = wishes.Verification.of(pkg_verify)
+    except ValueError as error:
+        return Plan.failed(str(error))
+    if refused := wishes.refused(ctx, pkgs, sources, verify=verification is not None, resolve=resolve_capabilities):
+        return refused
+    if isinstance(pkgs, list) and not pkgs:
+        return Plan.unchanged("No packages to install provided")
+    repositories = wishes.given(
+        enablerepo=enablerepo, disablerepo=disablerepo, disableexcludes=disableexcludes, branch=branch, setopt=setopt
+    )
+    try:
+        desired = (
+            wishes.packed(sources)
+            if sources
+            else wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+        )
+        if not sources:
+            if resolve_capabilities:
+                desired = wishes.providers(ctx, desired)
+            desired = wishes.resolved(
+                ctx, desired, refresh=wishes.refresh_now(ctx, refresh), fromrepo=fromrepo, **repositories
+            )
+    except (ValueError, CommandError) as error:
+        return Plan.failed(str(error))
+    want = wishes.Want(
+        desired=desired,
+        files=bool(sources),
+        ignore_epoch=ignore_epoch,
+        newer=allow_updates,
+        reinstall=reinstall,
+        refresh=refresh,
+        hold=hold,
+        verification=verification,
+        options={
+            **repositories,
+            **wishes.given(debconf=debconf),
+            "update_holds": update_holds,
+            "fromrepo": fromrepo,
+            "skip_verify": skip_verify,
+            "install_recommends": install_recommends,
+            "only_upgrade": only_upgrade,
+            "force_conf_new": force_conf_new,
+            "cache_valid_time": cache_valid_time,
+        },
+    )
+    return doing.install(ctx, want)
+
+
+def latest(
+    ctx: Context,
+    name: str,
+    refresh: bool | None = None,
+    fromrepo: str | None = None,
+    skip_verify: bool = False,
+    pkgs: Any = None,
+    watch_flags: bool = True,
+    install_recommends: bool | None = None,
+    only_upgrade: bool = False,
+    force_conf_new: bool = False,
+    cache_valid_time: float = 0,
+    resolve_capabilities: bool = False,
+    enablerepo: Any = None,
+    disablerepo: Any = None,
+    disableexcludes: str | None = None,
+    branch: str | None = None,
+    setopt: Any = None,
+) -> Plan:
+    """Packages that are to be installed in the newest version that the repositories have.
+
+    watch_flags
+        means Gentoo
+    resolve_capabilities, enablerepo, disablerepo, disableexcludes, branch, setopt
+        as ``installed`` has them
+    """
+    if isinstance(pkgs, list) and not pkgs:
+        return Plan.unchanged("No packages to install provided")
+    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
+        return refused
+    repositories = wishes.given(
+        enablerepo=enablerepo, disablerepo=disablerepo, disableexcludes=disableexcludes, branch=branch, setopt=setopt
+    )
+    try:
+        desired = wishes.desired_packages(ctx, name, None, pkgs, normalize=True)
+        names = list(wishes.providers(ctx, desired) if resolve_capabilities else desired)
+    except (ValueError, CommandError) as error:
+        return Plan.failed(str(error))
+    try:
+        newest = wishes.mapped(
+            names,
+            ctx.call(
+                "pkg.latest_version",
+                *names,
+                fromrepo=fromrepo,
+                refresh=wishes.refresh_now(ctx, refresh),
+                **repositories,
+            ),
+        )
+    except CommandError as error:
+        return Plan.failed(
+            f"An error was encountered while checking the newest available version of package(s): {error}"
+        )
+    now = wishes.mapped(names, ctx.call("pkg.version", *names))
+    unknown = [package for package in names if not newest[package] and not now[package]]
+    if unknown:
+        return Plan.failed(" ".join(f"No information found for '{package}'." for package in unknown))
+    targets = {package: newest[package] for package in names if newest[package]}
+    current = [package for package in names if package not in targets]
+    if not targets:
+        return Plan.unchanged(comments.all_current(names))
+
+    def work() -> Outcome:
+        changes = ctx.call(
+            "pkg.install",
+            pkgs=list(targets),
+            fromrepo=fromrepo,
+            skip_verify=skip_verify,
+            install_recommends=install_recommends,
+            only_upgrade=only_upgrade,
+            force_conf_new=force_conf_new,
+            cache_valid_time=cache_valid_time,
+            **repositories,
+        )
+        return comments.latest_outcome(targets, current, changes)
+
+    would = ["The following packages would be installed/upgraded: " + ", ".join(sorted(targets))]
+    if current:
+        shown = ", ".join(f"{package} ({now[package]})" for package in sorted(current))
+        few = len(current) <= comments.FEW
+        would.append(
+            f"The following packages are already up-to-date: {shown}"
+            if few
+            else f"{len(current)} packages are already up-to-date"
+        )
+    predicted = {package: {"new": new, "old": now[package]} for package, new in targets.items()}
+    step = Step(f"install {', '.join(targets)}", lambda: doing.told(work, "installing package(s)"))
+    return Plan.change("\n".join(would), [step], predicted)
+
+
+def removed(
+    ctx: Context,
+    name: str,
+    version: Any = None,
+    pkgs: Any = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages that are not to be installed; their configuration files stay."""
+    try:
+        wanted = wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+    except (ValueError, CommandError) as error:
+        return Plan.failed(str(error))
+    targets = wishes.there(ctx, wanted, ignore_epoch)
+    if not targets:
+        exact = " (matching specified versions)" if any(wanted.values()) else ""
+        return Plan.unchanged(f"All specified packages{exact} are already absent")
+    return doing.uninstall(ctx, "remove", wanted, targets)
+
+
+def purged(
+    ctx: Context,
+    name: str,
+    version: Any = None,
+    pkgs: Any = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages that are not to be installed, nor their configuration files to be left."""
+    try:
+        wanted = wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+    except (ValueError, CommandError) as error:
+        return Plan.failed(str(error))
+    left = ctx.call("pkg.list_pkgs", removed=True)
+    targets = sorted({*wishes.there(ctx, wanted, ignore_epoch), *(package for package in wanted if package in left)})
+    if not targets:
+        return Plan.unchanged("None of the targeted packages are installed or partially installed")
+    return doing.uninstall(ctx, "purge", wanted, targets)
+
+
+def uptodate(
+    ctx: Context,
+    name: str,
+    refresh: bool = False,
+    pkgs: Any = None,
+    dist_upgrade: bool | None = None,
+    fromrepo: str | None = None,
+    cache_valid_time: float | None = None,
+    force_conf_new: bool | None = None,
+    skip_verify: bool | None = None,
+    enablerepo: Any = None,
+    disablerepo: Any = None,
+    disableexcludes: str | None = None,
+    branch: str | None = None,
+    setopt: Any = None,
+    security: bool | None = None,
+    exclude: str | None = None,
+    minimal: bool | None = None,
+    obsoletes: bool | None = None,
+    resolve_capabilities: bool = False,
+) -> Plan:
+    """Nothing is to be left that could be upgraded; ``pkgs``: among these.
+
+    dist_upgrade, cache_valid_time, force_conf_new
+        mean APT; upgrades may install and remove other packages unless ``dist_upgrade`` is False
+    enablerepo, disablerepo, disableexcludes, branch, setopt, security, exclude
+        which upgrades are meant, as dnf's options of these names say; minimal, obsoletes: as ``pkg.upgrade`` has them
+    """
+    if not isinstance(refresh, bool):
+        return Plan.failed("refresh must be either True or False")
+    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
+        return refused
+    chosen_by = wishes.given(
+        dist_upgrade=True if dist_upgrade is None else dist_upgrade,
+        fromrepo=fromrepo,
+        cache_valid_time=cache_valid_time,
+        enablerepo=enablerepo,
+        disablerepo=disablerepo,
+        disableexcludes=disableexcludes,
+        branch=branch,
+        setopt=setopt,
+        security=security,
+        exclude=exclude,
+    )
+    done_by = wishes.given(
+        force_conf_new=force_conf_new, skip_verify=skip_verify, minimal=minimal, obsoletes=obsoletes, **chosen_by
+    )
+    try:
+        upgrades = ctx.call("pkg.list_upgrades", refresh=refresh, **chosen_by)
+        names = pkgs
+        if isinstance(pkgs, list) and resolve_capabilities:
+            names = list(wishes.providers(ctx, dict.fromkeys(map(str, pkgs))))
+    except CommandError as error:
+        return Plan.failed(str(error))
+    chosen = {package: new for package, new in upgrades.items() if not isinstance(names, list) or package in names}
+    if not chosen:
+        return Plan.unchanged("System is already up-to-date")
+    now = wishes.mapped(list(chosen), ctx.call("pkg.version", *chosen))
+
+    def work() -> Outcome:
+        changes = ctx.call("pkg.upgrade", refresh=False, pkgs=names, **done_by)
+        missing = [package for package in chosen if isinstance(names, list) and package not in changes]
+        if missing:
+            return Outcome(f"The following package(s) failed to update: {', '.join(missing)}", changes, ok=False)
+        return Outcome("Upgrade ran successfully", changes)
+
+    step = Step("upgrade packages", lambda: doing.told(work, "updating packages"))
+    predicted = {package: {"new": new, "old": now[package]} for package, new in chosen.items()}
+    return Plan.change("System update will be performed", [step], predicted)

@@ -1,0 +1,235 @@
+"""``salt.state`` and ``salt.function``: a job for minions is one state of an orchestration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, StateFailure
+from statecore.ports import MinionJob
+from statecore.builtin.states.saltmod.master import (entry, master_of)
+from statecore.builtin.states.saltmod.verdicts import (changed, detail, joined, names, succeeded)
+
+_NO_LIST = "'fail_minions' needs to be a list or a comma separated string. Ignored."
+
+
+def state(
+    ctx: Context,
+    name: str,
+    tgt: str | Sequence[str],
+    ssh: bool = False,
+    tgt_type: str = "glob",
+    ret: str | Sequence[str] = "",
+    ret_config: str | None = None,
+    ret_kwargs: Mapping[str, Any] | None = None,
+    highstate: bool | None = None,
+    sls: str | Sequence[str] | None = None,
+    top: str | None = None,
+    saltenv: str | None = None,
+    test: bool | None = None,
+    pillar: Mapping[str, Any] | None = None,
+    pillarenv: str | None = None,
+    expect_minions: bool = True,
+    exclude: Any = None,
+    fail_minions: str | Sequence[str] | None = None,
+    allow_fail: int | str = 0,
+    concurrent: bool = False,
+    timeout: float | None = None,
+    batch: int | str | None = None,
+    queue: bool | int = False,
+    subset: int | None = None,
+    failhard: bool | None = None,
+    roster: str | None = None,
+) -> dict[str, Any]:
+    """A state run on minions: ``sls``, a whole ``highstate``, or a ``top`` file of that name.
+
+    tgt, tgt_type
+        the minions
+    fail_minions, allow_fail
+        minions whose failure is none of this state's, and how many others may fail
+    expect_minions
+        whether a minion that does not return is a failure
+    batch, subset
+        so many at a time, or a share (``25%``); only so many of them, drawn at random
+
+    Seed 004; Salt: states/saltmod.py. ``ssh`` and ``roster`` are not supported.
+    """
+    _refuse_ssh(ssh, roster)
+    try:
+        allowed = int(allow_fail)
+    except ValueError:
+        return entry(name, False, "Passed invalid value for 'allow_fail', must be an int")
+    called = _call_of(highstate, top, sls)
+    if called is None:
+        return entry(name, False, "No highstate or sls specified, no execution made")
+    if not isinstance(concurrent, bool):
+        return entry(name, False, "Must pass in boolean for value of 'concurrent'")
+    testing = ctx.test if test is None else bool(test)
+    wanted = {
+        "test": testing if test is not None or ctx.test else None,
+        "pillar": pillar or None,
+        "pillarenv": pillarenv,
+        "saltenv": saltenv,
+        "exclude": exclude,
+    }
+    job = MinionJob(
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun=called[0],
+        arg=called[1:],
+        kwarg={key: value for key, value in wanted.items() if value is not None}
+        | {"queue": queue, "concurrent": concurrent},
+        ret=_returners(ret),
+        passed_on=_passed_on(ret_config, ret_kwargs),
+        timeout=timeout,
+        batch=None if batch is None else str(batch),
+        subset=subset,
+        failhard=bool(failhard or ctx.opts.get("failhard")),
+        expected=expect_minions,
+    )
+    spared = names(fail_minions)
+    answers = master_of(ctx).ask(job, {"type": "state", "tgt": tgt, "name": name})
+    told = _told_of_runs(name, answers, spared or [], allowed, expect_minions)
+    if testing and told["changes"] and told["result"] is True:
+        told["result"] = None
+    return _with_job(told, answers, warn=spared is None)
+
+
+def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
+    """The function of a state run and its argument."""
+    if highstate:
+        return ("state.highstate",)
+    if top:
+        return ("state.top", str(top))
+    if sls:
+        return ("state.sls", ",".join(map(str, sls)) if isinstance(sls, list) else str(sls))
+    return None
+
+
+def _told_of_runs(
+    name: str, answers: Mapping[str, Mapping[str, Any]], spared: Sequence[str], allowed: int, expected: bool
+) -> dict[str, Any]:
+    if not answers and expected:
+        return entry(name, False, "No minions returned")
+    changes: dict[str, Any] = {}
+    failed: dict[str, str] = {}
+    unchanged: list[str] = []
+    for minion, answer in answers.items():
+        ret = answer.get("ret", False)
+        if answer.get("failed") or not succeeded(ret):
+            if minion not in spared:
+                failed[minion] = detail(minion, answer)
+            changes[minion] = ret
+        elif changed(ret):
+            changes[minion] = ret
+        else:
+            unchanged.append(minion)
+    shown = {"out": "highstate", "ret": changes} if changes else {}
+    if len(failed) > allowed:
+        details = [failed[minion] for minion in sorted(failed) if failed[minion]]
+        return entry(name, False, "\n".join([f"Run failed on minions: {joined(failed)}", *details]), shown)
+    comment = "States ran successfully."
+    comment += f" Updating {joined(changes)}." if changes else ""
+    comment += f" No changes made to {joined(unchanged)}." if unchanged else ""
+    return entry(name, True, comment, shown)
+
+
+def function(
+    ctx: Context,
+    name: str,
+    tgt: str | Sequence[str],
+    ssh: bool = False,
+    tgt_type: str = "glob",
+    ret: str | Sequence[str] = "",
+    ret_config: str | None = None,
+    ret_kwargs: Mapping[str, Any] | None = None,
+    expect_minions: bool = False,
+    fail_minions: str | Sequence[str] | None = None,
+    fail_function: str | None = None,
+    arg: str | list[Any] | None = None,
+    kwarg: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    batch: int | str | None = None,
+    subset: int | None = None,
+    failhard: bool | None = None,
+    roster: str | None = None,
+) -> dict[str, Any]:
+    """An execution function on minions: ``name`` with ``arg`` (a list) and ``kwarg`` (a map).
+
+    fail_function
+        an execution function that says of each return whether it is a success
+    expect_minions
+        whether a minion that does not return is a failure
+
+    The rest as ``salt.state``. A minion fails with a return code, with a return of False, or by ``fail_function``.
+    Seed 004; Salt: states/saltmod.py.
+    """
+    _refuse_ssh(ssh, roster)
+    if ctx.test:
+        return entry(name, None, f"Function {name} would be executed on target {tgt}")
+    job = MinionJob(
+        tgt=tgt,
+        tgt_type=tgt_type,
+        fun=name,
+        arg=tuple(arg.split() if isinstance(arg, str) else arg or ()),
+        kwarg=dict(kwarg or {}),
+        ret=_returners(ret),
+        passed_on=_passed_on(ret_config, ret_kwargs),
+        timeout=timeout,
+        batch=None if batch is None else str(batch),
+        subset=subset,
+        failhard=bool(failhard or ctx.opts.get("failhard")),
+        expected=expect_minions,
+    )
+    spared = names(fail_minions)
+    try:
+        answers = master_of(ctx).ask(job, {"type": "function", "tgt": tgt, "name": name})
+    except CommandError as error:
+        return entry(name, False, str(error))
+    told = _told_of_function(ctx, name, answers, spared or [], fail_function)
+    if isinstance(arg, str):
+        told["warnings"] = ["Please specify 'arg' as a list of arguments."]
+    return _with_job(told, answers, warn=spared is None)
+
+
+def _told_of_function(
+    ctx: Context, name: str, answers: Mapping[str, Mapping[str, Any]], spared: Sequence[str], judge: str | None
+) -> dict[str, Any]:
+    if not answers:
+        return entry(name, False, "No minions responded")
+    changes: dict[str, Any] = {}
+    failed: list[str] = []
+    for minion, answer in answers.items():
+        ret = changes[minion] = answer.get("ret", False)
+        good = not answer.get("failed") and ret is not False and (judge is None or bool(ctx.call(judge, ret)))
+        # As in Salt: a return code is a failure even of a minion that is spared.
+        if answer.get("retcode") or (not good and minion not in spared):
+            failed.append(minion)
+    outcome = f"Running function {name} failed on minions: {joined(failed)}" if failed else "Function ran successfully."
+    return entry(name, not failed, f"{outcome} Function {name} ran on {joined(changes)}.", {"ret": changes})
+
+
+def _refuse_ssh(ssh: bool, roster: str | None) -> None:
+    for argument, value in (("ssh", ssh), ("roster", roster)):
+        if value:
+            raise StateFailure(
+                f"not supported: {argument}. There is no salt-ssh here; minions are asked by their master"
+            )
+
+
+def _returners(ret: str | Sequence[str]) -> str:
+    return ret if isinstance(ret, str) else ",".join(map(str, ret))
+
+
+def _passed_on(ret_config: str | None, ret_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (("ret_config", ret_config), ("ret_kwargs", ret_kwargs)) if value}
+
+
+def _with_job(told: dict[str, Any], answers: Mapping[str, Mapping[str, Any]], *, warn: bool) -> dict[str, Any]:
+    jid = next((answer["jid"] for answer in answers.values() if answer.get("jid")), "")
+    if jid:
+        told["__jid__"] = jid
+    if warn:
+        told["warnings"] = [*told.get("warnings", ()), _NO_LIST]
+    return told

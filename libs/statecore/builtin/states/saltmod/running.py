@@ -1,0 +1,118 @@
+"""``salt.runner``, ``salt.parallel_runners`` and ``salt.wheel``: what the master itself runs, as states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.ports import MasterCall
+from statecore.builtin.states.saltmod.master import (entry, master_of)
+from statecore.builtin.states.saltmod.verdicts import arguments
+
+#: Runners that are orchestrations: they report under the same id.
+_ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
+
+
+def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """A runner of the master; all arguments but the name are the runner's, those in ``arg`` and ``kwarg`` too.
+
+    Seed 004; Salt: states/saltmod.py.
+    """
+    if ctx.test:
+        return entry(name, None, f"Runner function '{name}' would be executed.")
+    return _told("Runner", name, master_of(ctx).run([_call(ctx, name, kwargs)])[0])
+
+
+def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """A wheel function of the master (``key.accept``); all arguments but the name are the function's.
+
+    Seed 004; Salt: states/saltmod.py.
+    """
+    if ctx.test:
+        return entry(name, None, f"Wheel function '{name}' would be executed.")
+    return _told("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
+
+
+def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
+    own = dict(kwargs)
+    arg, kwarg = own.pop("arg", None), own.pop("kwarg", None)
+    named = {**arguments(kwarg), **own}
+    if name in _ORCHESTRATIONS:
+        named.setdefault("saltenv", ctx.saltenv)
+        named["orchestration_jid"] = master_of(ctx).jid
+    positional = tuple(arg) if isinstance(arg, list | tuple) else () if arg is None else (arg,)
+    return MasterCall(name, positional, named)
+
+
+def _told(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    value = answer.get("return")
+    good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
+    told = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
+    if answer.get("jid"):
+        told["__jid__"] = answer["jid"]
+    return told
+
+
+def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> dict[str, Any]:
+    """Several runners at once: ``runners`` maps IDs of their own to ``name`` (the ID where it is left out) and ``kwarg``.
+
+    Any other argument is taken and means nothing, as in Salt. Seed 004; Salt: states/saltmod.py.
+    """
+    if isinstance(runners, str):
+        runners = {runners: {"name": runners}}
+    if not isinstance(runners, Mapping):
+        return entry(name, False, "The runners parameter must be a string or dict.")
+    calls = {}
+    for each, given in runners.items():
+        own = arguments(given)
+        calls[str(each)] = _call(ctx, str(own.get("name", each)), {"kwarg": own.get("kwarg") or {}})
+    if ctx.test:
+        return entry(
+            name, None, f"Runner functions {', '.join(call.fun for call in calls.values())} would be executed."
+        )
+    try:
+        answers = dict(zip(calls, master_of(ctx).run(list(calls.values())), strict=True))
+    except CommandError as error:
+        return entry(name, False, f"One of the runners raised an exception: {error}")
+    values = {each: answer.get("return") for each, answer in answers.items()}
+    failed = [each for each, answer in answers.items() if _failed(answer)]
+    if all(_is_state_run(value) for value in values.values()):
+        found = {each: _changes(arguments(value)["data"]) for each, value in values.items()}
+        changes: dict[str, Any] = {each: change for each, change in found.items() if change}
+    else:
+        changes = {"ret": values}
+    return entry(name, not failed, _comment(failed, values), changes)
+
+
+def _failed(answer: Mapping[str, Any]) -> bool:
+    value = answer.get("return")
+    told = value if isinstance(value, Mapping) else {}
+    data = told.get("data")
+    codes = (told.get("exit_code"), told.get("retcode"), data.get("retcode") if isinstance(data, Mapping) else None)
+    return not answer.get("success", True) or any(codes)
+
+
+def _comment(failed: list[str], values: Mapping[str, Any]) -> str:
+    if not failed:
+        return "All runner functions executed successfully."
+    reasons = [f"{each}: {values[each]}" for each in failed if isinstance(values[each], str)]
+    many = f"Runner {failed[0]} failed." if len(failed) == 1 else f"Runners {', '.join(failed)} failed."
+    return "\n".join([many, *reasons])
+
+
+def _is_state_run(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("outputter") == "highstate" and "data" in value
+
+
+def _changes(found: Any) -> Any:
+    """The changes of a state run, of all that is below it."""
+    if not isinstance(found, Mapping):
+        return {}
+    if "changes" in found:
+        own = found["changes"]
+        inner = isinstance(own, Mapping) and own.get("out") == "highstate" and "ret" in own
+        return own["ret"] if inner else own
+    below = {key: _changes(value) for key, value in found.items()}
+    return {key: value for key, value in below.items() if value}

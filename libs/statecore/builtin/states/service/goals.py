@@ -1,0 +1,148 @@
+"""``service.running`` and ``service.dead``: a service that runs, or does not, now and at boot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.builtin.states.service.boot import (OFFLINE, absent, absent_would, by_systemd, is_offline, masking, noted, telling, toggle, toggle_plan)
+from statecore.types import Outcome, Plan, Step
+
+_TRUE = ("true", "yes", "on", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What running or dead is asked for."""
+
+    ctx: Context
+    name: str
+    #: start or stop
+    verb: str
+    enable: bool | None
+    sig: str | None
+    init_delay: float | None
+    given: Mapping[str, Any]
+    #: Seconds that systemd has to make up its mind.
+    wait: float = 0.0
+    #: Arguments that mean something on other systems only.
+    foreign: tuple[str, ...] = ()
+
+    def status(self) -> bool:
+        """Whether it runs now."""
+        waiting = {"wait": self.wait} if self.wait and by_systemd(self.ctx) else {}
+        return bool(self.ctx.call("service.status", self.name, self.sig, **waiting))
+
+    def enabled(self) -> bool:
+        """Whether it is started at boot now."""
+        return bool(self.ctx.call("service.enabled", self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Salt's sentences of running and of dead."""
+
+    already: str
+    would: str
+    done: str
+    failed: str
+    absent: str
+
+
+_WORDS: Mapping[str, _Words] = {
+    "start": _Words(
+        "The service {} is already running",
+        "Service {} is set to start",
+        "Started service {}",
+        "Service {} failed to start",
+        "started",
+    ),
+    "stop": _Words(
+        "The service {} is already dead",
+        "Service {} is set to be killed",
+        "Service {} was killed",
+        "Service {} failed to die",
+        "stopped",
+    ),
+}
+
+
+def plan(goal: Goal, *, misspelt: bool) -> Plan:
+    ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
+    if misspelt:
+        return Plan.failed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
+    if is_offline(ctx):
+        if goal.enable is None or not ctx.call("service.available", name):
+            return Plan.unchanged(OFFLINE)
+        return noted(toggle_plan(ctx, name, {}, wanted=goal.enable), OFFLINE)
+    if not ctx.call("service.available", name):
+        # A service that is not there is as dead as can be; but one that is to run may come with a package of this run.
+        gone = Outcome(absent(name), ok=goal.verb == "stop")
+        return Plan.change(absent_would(name, words.absent), [Step(f"{goal.verb} {name}", lambda: gone)])
+    unsupported = [*(() if by_systemd(ctx) else goal.given), *goal.foreign]
+    notes = [f"The '{key}' argument is not supported by this platform" for key in unsupported]
+    before, at_boot = goal.status(), goal.enabled()
+    if before is (goal.verb == "start"):
+        if goal.enable is None or goal.enable is at_boot:
+            if (unmasking := _unmasking(goal)) is not None:
+                return noted(unmasking, *notes, words.already.format(name))
+            return Plan.unchanged(words.already.format(name), notes)
+        return toggle_plan(ctx, name, {}, wanted=goal.enable)
+    step = Step(f"{goal.verb} {name}", telling(lambda: _work(goal, before=before, at_boot=at_boot)))
+    return Plan.change(words.would.format(name), [step], notes=notes)
+
+
+def _work(goal: Goal, *, before: bool, at_boot: bool) -> Outcome:
+    ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
+    given = goal.given if by_systemd(ctx) else {}
+    if not ctx.call(f"service.{goal.verb}", name, **given):
+        outcome = Outcome(words.failed.format(name), ok=False)
+        return _toggled(goal, outcome, runs=goal.verb == "stop")
+    pause(goal.init_delay)
+    after = goal.status()
+    ok = after is (goal.verb == "start")
+    changed = after is not before or goal.enabled() is not at_boot
+    outcome = Outcome((words.done if ok else words.failed).format(name), {name: after} if changed else {}, ok=ok)
+    outcome = _toggled(goal, outcome, runs=after)
+    if goal.init_delay and goal.verb == "start":
+        delayed = f"{outcome.comment}\nDelayed return for {goal.init_delay} seconds"
+        return Outcome(delayed, outcome.changes, ok=outcome.ok)
+    return outcome
+
+
+def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
+    """What is done about the boot after the service was started or stopped; its comment replaces the other."""
+    if goal.enable is None:
+        return outcome
+    toggled = toggle(goal.ctx, goal.name, {}, runs=runs, wanted=goal.enable)
+    return Outcome(toggled.comment, {**outcome.changes, **toggled.changes}, ok=outcome.ok and toggled.ok)
+
+
+def _unmasking(goal: Goal) -> Plan | None:
+    """What is done about the mask of a service that runs already; None: nothing."""
+    if not (goal.given.get("unmask") and by_systemd(goal.ctx)):
+        return None
+    return masking(goal.ctx, goal.name, runtime=bool(goal.given.get("unmask_runtime")), wanted=False)
+
+
+def seconds(argument: str, value: Any) -> float | None:
+    """A number of seconds, None for nothing. Raises InvocationError that names the argument."""
+    if value in (None, "", False):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvocationError(f"{argument} must be a number of seconds, not {value!r}") from None
+
+
+def pause(seconds: float | None) -> None:
+    if seconds:
+        time.sleep(float(seconds))
+
+
+def truth(value: Any) -> bool | None:
+    return value.strip().lower() in _TRUE if isinstance(value, str) else None if value is None else bool(value)

@@ -1,0 +1,145 @@
+"""Users as states (Salt's ``user`` state)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.context import Context
+from statecore.errors import CommandError, InvocationError
+from statecore.builtin.states.user.changing import (create, update)
+from statecore.builtin.states.user.reading import (changes_of, not_allowed)
+from statecore.builtin.states.user.wanted import (AGES, COMMENT, Wanted, hashed, number)
+from statecore.types import Outcome, Plan, Step
+
+#: Arguments of Salt that mean something on other systems, or that nothing here does.
+_UNSUPPORTED: Mapping[str, str] = {
+    "loginclass": "login classes are BSD's",
+    "local": "it needs luseradd; users are made by useradd, which knows no global ones",
+    **dict.fromkeys(("win_homedrive", "win_profile", "win_logonscript", "win_description"), "it is for Windows hosts"),
+}
+
+#: Arguments that are whole numbers; of these, days that may be written YYYY-MM-DD.
+#: Arguments that are whole numbers.
+_NUMBERS = ("uid", "date", "mindays", "maxdays", "inactdays", "warndays", "expire")
+
+_LISTS = ("groups", "optional_groups")
+
+
+def present(
+    ctx: Context,
+    name: str,
+    uid: int | None = None,
+    gid: Any = None,
+    usergroup: bool | None = None,
+    groups: str | list[str] | None = None,
+    optional_groups: str | list[str] | None = None,
+    remove_groups: bool = True,
+    home: str | None = None,
+    createhome: bool = True,
+    persist_home: bool = False,
+    password: str | None = None,
+    hash_password: bool = False,
+    enforce_password: bool = True,
+    empty_password: bool = False,
+    shell: str | None = None,
+    unique: bool = True,
+    system: bool = False,
+    fullname: Any = None,
+    roomnumber: Any = None,
+    workphone: Any = None,
+    homephone: Any = None,
+    other: Any = None,
+    loginclass: str | None = None,
+    date: Any = None,
+    mindays: int | None = None,
+    maxdays: int | None = None,
+    inactdays: int | None = None,
+    warndays: int | None = None,
+    expire: Any = None,
+    win_homedrive: str | None = None,
+    win_profile: str | None = None,
+    win_logonscript: str | None = None,
+    win_description: str | None = None,
+    nologinit: bool = False,
+    allow_uid_change: bool = False,
+    allow_gid_change: bool = False,
+    password_lock: bool | None = None,
+    local: bool = False,
+) -> Plan:
+    """A user that exists.
+
+    groups, optional_groups
+        groups beside the primary one; optional ones count if they exist; ``remove_groups``: it is in no others
+    password
+        a hash, as it stands in /etc/shadow; with ``hash_password`` the password itself
+    date, expire
+        days since 1970, or YYYY-MM-DD
+    """
+    given = dict(locals())
+    for argument, reason in _UNSUPPORTED.items():
+        if given[argument]:
+            return Plan.failed(f"not supported: {argument}; {reason}")
+    try:
+        given |= {key: number(key, given[key]) for key in _NUMBERS}
+        for key in _LISTS:
+            if not isinstance(given[key], list | tuple | None):
+                raise InvocationError(f"{key} must be a list of groups, not {given[key]!r}")
+    except InvocationError as error:
+        return Plan.failed(str(error))
+    if password and hash_password:
+        password = hashed(ctx, name, str(password))
+    comment = {part: str(given[part]) for part in COMMENT if given[part] is not None}
+    for part in ("fullname", "roomnumber", "workphone"):
+        if "," in comment.get(part, ""):
+            return Plan.failed(f"Unsupported char ',' in {comment[part]}")
+    named = [str(group) for group in groups or ()]
+    missing = [group for group in named if not ctx.call("group.info", group)]
+    optional = [str(group) for group in optional_groups or () if ctx.call("group.info", str(group))]
+    own_group = bool(usergroup) and bool(ctx.call("group.info", name))
+    wanted = Wanted(
+        name=name,
+        uid=given["uid"],
+        gid=name if own_group else gid,
+        usergroup=usergroup,
+        groups=tuple(group for group in named if group not in missing) if groups is not None else None,
+        optional=tuple(optional) if optional_groups else None,
+        remove_groups=remove_groups,
+        home=home,
+        createhome=createhome,
+        persist_home=persist_home,
+        password=password,
+        enforce_password=enforce_password,
+        empty_password=empty_password,
+        password_lock=password_lock,
+        shell=shell,
+        comment=comment,
+        ages={key: given[key] for key in AGES if given[key] is not None},
+    )
+    now = ctx.call("user.info", name)
+    if not now:
+        made = {"unique": unique, "system": system, "nologinit": nologinit, "gid": gid}
+        return create(ctx, wanted, made, missing)
+    changes = changes_of(ctx, wanted, now)
+    if refused := not_allowed(changes, now, allow_uid=allow_uid_change, allow_gid=allow_gid_change):
+        return Plan.failed(refused)
+    return update(ctx, wanted, changes, missing)
+
+
+def absent(ctx: Context, name: str, purge: bool = False, force: bool = False, local: bool = False) -> Plan:
+    """A user that does not exist; ``purge``: nor its home."""
+    if local:
+        return Plan.failed(f"not supported: local; {_UNSUPPORTED['local']}")
+    if not ctx.call("user.info", name):
+        return Plan.unchanged(f"User {name} is not present")
+
+    def work() -> Outcome:
+        before = ctx.call("user.list_groups", name)
+        try:
+            ctx.call("user.delete", name, purge, force)
+        except CommandError as error:
+            return Outcome(f"Failed to remove user {name}: {error}", ok=False)
+        gone = [group for group in before if not ctx.call("group.info", group)]
+        return Outcome(f"Removed user {name}", {**{f"{group} group": "removed" for group in gone}, name: "removed"})
+
+    return Plan.change(f"User {name} set for removal", [Step(f"remove the user {name}", work)])

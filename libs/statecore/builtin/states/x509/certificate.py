@@ -1,0 +1,163 @@
+"""Certificates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from statecore.certificates import issuing, loading, orders, policies, references, wanted
+from statecore.certificates.orders import passphrase as password
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
+from statecore.types import Plan
+
+#: Days before its end at which a certificate is made anew, where nothing else is said. Salt 3008.
+_DAYS_REMAINING = 90
+
+#: Changes for which nothing has to be signed anew.
+_OF_FORM = frozenset({"additional_certs", "encoding", "pkcs12_friendlyname"})
+
+
+def certificate_managed(
+    ctx: Context,
+    name: str,
+    days_remaining: int | None = None,
+    ca_server: str | None = None,
+    signing_policy: str | None = None,
+    encoding: str = "pem",
+    append_certs: Any = None,
+    digest: str | None = None,
+    signing_private_key: Any = None,
+    signing_private_key_passphrase: str | None = None,
+    signing_cert: Any = None,
+    public_key: Any = None,
+    private_key: Any = None,
+    private_key_passphrase: str | None = None,
+    csr: Any = None,
+    subject: Any = None,
+    serial_number: Any = None,
+    not_before: str | None = None,
+    not_after: str | None = None,
+    days_valid: int | None = None,
+    pkcs12_passphrase: str | None = None,
+    pkcs12_encryption_compat: bool = False,
+    pkcs12_friendlyname: str | None = None,
+    check_cmd: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A certificate; made anew when it should say something else, or comes to its end.
+
+    days_remaining
+        days before its end at which it is made anew: 90
+    encoding, append_certs
+        pem, der, pkcs7_pem, pkcs7_der or pkcs12; certificates that stand behind it
+    copypath, prepend_cn, CN, O, …, keyUsage, subjectAltName, … and all others
+        as for ``x509.create_certificate``
+    user, group, mode, makedirs, …
+        as for ``file.managed``
+    """
+    asked = {
+        "digest": digest,
+        "signing_private_key": signing_private_key,
+        "signing_private_key_passphrase": signing_private_key_passphrase,
+        "signing_cert": signing_cert,
+        "public_key": public_key,
+        "private_key": private_key,
+        "private_key_passphrase": private_key_passphrase,
+        "csr": csr,
+        "subject": subject,
+        "serial_number": serial_number,
+        "not_before": not_before,
+        "not_after": not_after,
+        "days_valid": days_valid,
+    }
+    form = {
+        "pkcs12_passphrase": pkcs12_passphrase,
+        "pkcs12_encryption_compat": pkcs12_encryption_compat,
+        "pkcs12_friendlyname": pkcs12_friendlyname,
+    }
+    try:
+        given, rest = split({**kwargs, **asked, "check_cmd": check_cmd})
+        chain = append_certs if isinstance(append_certs, list) else [append_certs] if append_certs else []
+        issuing.need_certificate_encoding(encoding, bool(chain))
+        left = orders.whole("days_remaining", days_remaining, _DAYS_REMAINING)
+        file = ManagedFile.of(ctx, name, given)
+        current, changes = _current(file, password("pkcs12_passphrase", pkcs12_passphrase))
+        own_key = None
+        try:
+            policy = ctx.call("x509.get_signing_policy", signing_policy, ca_server=ca_server) if signing_policy else {}
+            order = orders.certificate(_read(ctx), policies.merged(policy, rest), remote=bool(ca_server))
+            own_key = order.own_key
+            if encoding == "pkcs12" and own_key is None:
+                raise InvocationError(
+                    "Creating a PKCS12-encoded certificate without embedded private key is unsupported"
+                )
+            behind = [loading.certificate(_read(ctx)(each)).certificate for each in chain]
+        except references.NoSuchFile:
+            # What another state is to make: the certificate cannot be right, and making it will tell.
+            if current is not None:
+                raise
+        else:
+            if current is not None:
+                changes |= order.wanted.changes(current.certificate, order.digest)
+                changes |= _of_form(current, encoding, behind, pkcs12_friendlyname)
+                if "serial_number" in changes:
+                    changes["serial_number"] = serial_number
+                if current.certificate.not_valid_after_utc < datetime.now(UTC) + timedelta(days=left):
+                    changes["expiration"] = True
+    except FaultOfCall as error:
+        return Plan.failed(str(error))
+
+    def make() -> bytes:
+        if current is not None and not set(changes) - _OF_FORM:
+            return issuing.encoded_certificate(
+                current.certificate,
+                encoding,
+                behind,
+                own_key if encoding == "pkcs12" else None,
+                password("pkcs12_passphrase", pkcs12_passphrase),
+                pkcs12_encryption_compat,
+                pkcs12_friendlyname,
+            )
+        made: bytes = ctx.call(
+            "x509.create_certificate",
+            ca_server=ca_server,
+            signing_policy=signing_policy,
+            encoding=encoding,
+            append_certs=chain,
+            raw=True,
+            **form,
+            **rest,
+        )
+        return made
+
+    return file.plan("certificate", changes, make, again=current is not None)
+
+
+def _current(file: ManagedFile, passphrase: str | None) -> tuple[loading.LoadedCertificate | None, dict[str, Any]]:
+    if file.old is None:
+        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+    try:
+        return loading.certificate(file.old, passphrase), {}
+    except loading.WrongPassword:
+        return None, {"pkcs12_passphrase": True}
+    except loading.NotReadable:
+        return None, {"replaced": file.name}
+
+
+def _of_form(
+    current: loading.LoadedCertificate, encoding: str, behind: list[Any], friendly_name: str | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if current.encoding != encoding:
+        found["encoding"] = encoding
+    elif encoding == "pkcs12" and (current.friendly_name or b"").decode() != (friendly_name or ""):
+        found["pkcs12_friendlyname"] = friendly_name
+    if not wanted.same_chain(current.chain, behind):
+        found["additional_certs"] = True
+    return found
+
+
+def _read(ctx: Context) -> orders.Read:
+    return lambda reference: references.content(ctx.host, reference)

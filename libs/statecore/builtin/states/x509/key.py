@@ -1,0 +1,125 @@
+"""Private keys, and PEM that is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statecore.certificates import issuing, loading
+from statecore.certificates.orders import passphrase as password
+from statecore.context import Context
+from statecore.errors import CommandError
+from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
+from statecore.types import Plan
+
+
+def private_key_managed(
+    ctx: Context,
+    name: str,
+    algo: str = "rsa",
+    keysize: int | None = None,
+    passphrase: str | None = None,
+    encoding: str = "pem",
+    new: bool = False,
+    overwrite: bool = False,
+    pkcs12_encryption_compat: bool = False,
+    bits: int | None = None,
+    check_cmd: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A private key of this kind. One that is there stays, as long as it is of this kind; mode 0400 where none is named.
+
+    algo, keysize
+        rsa (2048, 3072, 4096), ec (256, 384, 521), ed25519, ed448
+    passphrase
+        locks it
+    encoding
+        pem, der or pkcs12
+    new
+        a new key at each run: with prereq, for a certificate that is made anew
+    overwrite
+        what is there and cannot be read may make way
+    user, group, mode, makedirs, …
+        as for ``file.managed``
+    """
+    try:
+        given, rest = split({**kwargs, "check_cmd": check_cmd})
+        need_nothing_more(rest)
+        issuing.need_encoding(encoding, issuing.KEYS)
+        size = issuing.need_size(algo, bits or keysize)
+        locked = password("passphrase", passphrase)
+        file = ManagedFile.of(ctx, name, given, mode="0400")
+        changes: dict[str, Any] = {}
+        current = None
+        if file.old is not None and new:
+            changes["replaced"] = name
+        elif file.old is not None:
+            current, changes = _current(file.old, locked, overwrite=overwrite)
+        if current is not None:
+            changes |= _differences(current, algo, size, encoding)
+        elif "replaced" not in changes:
+            changes["created"] = name
+        if file.unlinks:
+            changes["replaced"] = name
+    except FaultOfCall as error:
+        return Plan.failed(str(error))
+
+    def make() -> bytes:
+        kept = current is not None and not set(changes) - {"encoding", "passphrase"}
+        key = current.key if current and kept else issuing.make_key(algo, size)
+        return issuing.encoded_key(key, encoding, locked, pkcs12_encryption_compat)
+
+    return file.plan("private key", changes, make, again=file.old is not None)
+
+
+def pem_managed(ctx: Context, name: str, text: Any, check_cmd: str | None = None, **kwargs: Any) -> Plan:
+    """A file that holds this PEM entry (or that of another file), in its proper form.
+
+    user, group, mode, makedirs, …
+        as for ``file.managed``
+    """
+    try:
+        given, rest = split({**kwargs, "check_cmd": check_cmd})
+        need_nothing_more(rest)
+        entry = ctx.call("x509.get_pem_entry", text)
+        file = ManagedFile.of(ctx, name, given)
+    except FaultOfCall as error:
+        return Plan.failed(str(error))
+    return file.plan_of(entry.encode())
+
+
+def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, Any]]:
+    """(the key that is there, what is wrong with its lock). Raises CommandError where it must not make way."""
+    try:
+        return loading.key(data, locked), {}
+    except loading.NeedlessPassword:
+        return loading.key(data), {"passphrase": True}
+    except loading.WrongPassword as error:
+        if overwrite:
+            return None, {"passphrase": True}
+        raise CommandError(
+            "The provided passphrase cannot decrypt the private key. Pass overwrite: true to force regeneration"
+        ) from error
+    except loading.MissingPassword as error:
+        if overwrite:
+            return None, {"passphrase": True}
+        raise CommandError(
+            "The existing file is encrypted. Pass overwrite: true to force regeneration without passphrase"
+        ) from error
+    except loading.NotReadable as error:
+        if overwrite:
+            return None, {}
+        raise CommandError(
+            "The existing file does not seem to be a private key formatted as DER, PEM or embedded in PKCS12. "
+            "Pass overwrite: true to force regeneration"
+        ) from error
+
+
+def _differences(current: loading.LoadedKey, algo: str, size: int | None, encoding: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if issuing.key_type(current.key) != algo:
+        found["algo"] = algo
+    elif size is not None and issuing.key_size(current.key) != size:
+        found["keysize"] = size
+    if current.encoding != encoding:
+        found["encoding"] = encoding
+    return found

@@ -1,0 +1,75 @@
+"""Certificate signing requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cryptography.x509 import InvalidVersion
+
+from statecore.certificates import issuing, loading, orders, references
+from statecore.context import Context
+from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
+from statecore.types import Plan
+
+
+def csr_managed(
+    ctx: Context,
+    name: str,
+    private_key: Any,
+    private_key_passphrase: str | None = None,
+    digest: str = "sha256",
+    encoding: str = "pem",
+    subject: Any = None,
+    check_cmd: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A request for a certificate of this key; made anew when it asks for something else.
+
+    subject, or CN, O, …; keyUsage, subjectAltName, …
+        as for ``x509.create_csr``
+    user, group, mode, makedirs, …
+        as for ``file.managed``
+    """
+    try:
+        given, rest = split({**kwargs, "check_cmd": check_cmd, "subject": subject})
+        digest = issuing.need_digest(rest.pop("digest", digest))
+        issuing.need_encoding(encoding, issuing.OTHERS)
+        file = ManagedFile.of(ctx, name, given)
+        current, changes = _current(file)
+
+        def make() -> bytes:
+            if current is not None and not set(changes) - {"encoding"}:
+                return issuing.encoded(current.value, encoding)
+            wanted, key = orders.request(_read(ctx), private_key, private_key_passphrase, rest)
+            return issuing.encoded(wanted.signed(key, digest), encoding)
+
+        try:
+            wanted, key = orders.request(_read(ctx), private_key, private_key_passphrase, rest)
+        except references.NoSuchFile:
+            # A key that another state is to make: the file cannot be right, and making it will tell.
+            if current is not None:
+                raise
+        else:
+            if current is not None:
+                changes |= wanted.changes(current.value, key, digest)
+        if current is not None and current.encoding != encoding:
+            changes["encoding"] = encoding
+    except FaultOfCall as error:
+        return Plan.failed(str(error))
+    return file.plan("certificate signing request", changes, make, again=current is not None)
+
+
+def _current(file: ManagedFile) -> tuple[loading.Loaded[Any] | None, dict[str, Any]]:
+    if file.old is None:
+        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+    try:
+        return loading.request(file.old), {}
+    except loading.NotReadable:
+        return None, {"replaced": file.name}
+    except InvalidVersion:
+        # Salt's older x509 module made such.
+        return None, {"invalid_version": True, "replaced": file.name}
+
+
+def _read(ctx: Context) -> orders.Read:
+    return lambda reference: references.content(ctx.host, reference)

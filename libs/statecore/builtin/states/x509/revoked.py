@@ -1,0 +1,130 @@
+"""Lists of revoked certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+
+from statecore.certificates import issuing, loading, orders, references
+from statecore.context import Context
+from statecore.errors import InvocationError
+from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
+from statecore.types import Plan
+
+#: Days before its end at which a list is made anew, where nothing else is said. Salt 3008.
+_DAYS_REMAINING = 30
+
+
+def crl_managed(
+    ctx: Context,
+    name: str,
+    signing_private_key: Any,
+    revoked: Any,
+    days_remaining: int | None = None,
+    signing_cert: Any = None,
+    signing_private_key_passphrase: str | None = None,
+    include_expired: bool = False,
+    days_valid: int | None = None,
+    digest: str = "sha256",
+    encoding: str = "pem",
+    extensions: Mapping[str, Any] | None = None,
+    check_cmd: str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """A list that revokes these certificates; made anew when it should hold something else, or comes to its end.
+
+    revoked, extensions
+        as for ``x509.create_crl``; ``cRLNumber: auto`` counts the lists
+    days_remaining
+        days before its end at which it is made anew: 30; 0: never
+    user, group, mode, makedirs, …
+        as for ``file.managed``
+    """
+    try:
+        given, rest = split({**kwargs, "check_cmd": check_cmd})
+        need_nothing_more(rest)
+        if extensions is not None and not isinstance(extensions, Mapping):
+            raise InvocationError(f"extensions is a map, not {extensions!r}")
+        digest = issuing.need_digest(digest)
+        issuing.need_encoding(encoding, issuing.OTHERS)
+        left = orders.whole("days_remaining", days_remaining, _DAYS_REMAINING)
+        file = ManagedFile.of(ctx, name, given)
+        asked = dict(extensions or {})
+        counts = asked.get("cRLNumber") == "auto"
+        if counts:
+            del asked["cRLNumber"]
+        current, changes = _current(file)
+
+        def order(more: Mapping[str, Any]) -> Any:
+            return orders.revocation_list(
+                lambda reference: references.content(ctx.host, reference),
+                signing_private_key,
+                signing_private_key_passphrase,
+                signing_cert,
+                revoked,
+                include_expired,
+                days_valid,
+                {**asked, **more},
+            )
+
+        def make() -> bytes:
+            if current is not None and not set(changes) - {"encoding"}:
+                return issuing.encoded(current.value, encoding)
+            wanted, key = order({"cRLNumber": _number(current) + 1} if counts else {})
+            return issuing.encoded(wanted.signed(key, digest), encoding)
+
+        try:
+            wanted, key = order({})
+        except references.NoSuchFile:
+            # What another state is to make: the list cannot be right, and making it will tell.
+            if current is not None:
+                raise
+        else:
+            if current is not None:
+                changes |= _uncounted(wanted.changes(current.value, key, digest), counts=counts)
+        if current is not None:
+            changes |= _aged(current, encoding, left)
+    except FaultOfCall as error:
+        return Plan.failed(str(error))
+    return file.plan("certificate revocation list", changes, make, again=current is not None)
+
+
+def _current(file: ManagedFile) -> tuple[loading.Loaded[x509.CertificateRevocationList] | None, dict[str, Any]]:
+    if file.old is None:
+        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+    try:
+        return loading.revocation_list(file.old), {}
+    except loading.NotReadable:
+        return None, {"replaced": file.name}
+
+
+def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str, left: int) -> dict[str, Any]:
+    until = current.value.next_update_utc
+    ends = bool(left) and (until is None or until < datetime.now(UTC) + timedelta(days=left))
+    wrong = {"encoding": encoding} if current.encoding != encoding else {}
+    return wrong | ({"expiration": True} if ends else {})
+
+
+def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> int:
+    """The number of the list that there is, 0 where it has none."""
+    if current is None:
+        return 0
+    try:
+        return current.value.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+    except x509.ExtensionNotFound:
+        return 0
+
+
+def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, Any]:
+    """The changes without that of the number, where it is this state's own to set."""
+    if not counts or "extensions" not in changes:
+        return changes
+    rows = {
+        kind: [each for each in listed if (kind, each) != ("removed", "cRLNumber")]
+        for kind, listed in changes["extensions"].items()
+    }
+    rest = {name: value for name, value in changes.items() if name != "extensions"}
+    return rest | ({"extensions": rows} if any(rows.values()) else {})

@@ -1,8 +1,0 @@
-"""Requests over HTTP (Salt's ``http`` module): web hooks, and whether a server answers as it should."""
-
-from __future__ import annotations
-
-from statecore.modules.http import authorities, queries
-
-#: The modules whose functions make up this one.
-PARTS = (queries, authorities)

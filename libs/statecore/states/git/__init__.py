@@ -1,8 +1,0 @@
-"""Git repositories as states (Salt's ``git`` state)."""
-
-from __future__ import annotations
-
-from statecore.states.git import cloned, config, detached, latest
-
-#: The modules whose functions make up this one.
-PARTS = (latest, cloned, detached, config)
