@@ -64,18 +64,18 @@ class Room:
 
 #: Types, and what is done with paths of a host wherever they come from.
 GROUND = (
-    "statecore.types",
-    "statecore.errors",
-    "statecore.ports",
+    "statecore.model.types",
+    "statecore.model.errors",
+    "statecore.model.ports",
     "statecore.rooted_path",
     "statecore.file_copies",
     "statecore.file_digests",
 )
-MIDDLE = (*GROUND, "statecore.context", "statecore.match", "statecore.values")
+MIDDLE = (*GROUND, "statecore.model.context", "statecore.targeting.match", "statecore.model.values")
 RENDER = (*MIDDLE, "statecore.render")
 COMPILE = (*RENDER, "statecore.compile")
 #: What a native module, state or grain stands on.
-NATIVE = (*GROUND, "statecore.context")
+NATIVE = (*GROUND, "statecore.model.context")
 LIBRARIES = ("statecore", "saltwire", "masterstore")
 #: Wiring: these put the rooms together, so the stages below need not know each other.
 WIRING = (
@@ -89,12 +89,12 @@ WIRING = (
     "statecore.kept_files",
     "statecore.local",
     "statecore.master_data",
-    "statecore.option_types",
+    "statecore.model.option_types",
     "statecore.pauses",
     "statecore.pillar",
     "statecore.state_runs",
     "statecore.static_grains",
-    "statecore.time_limit",
+    "statecore.model.time_limit",
 )
 
 _TURNS = "it sees to it that one state run goes on at a time"
@@ -132,31 +132,31 @@ _CERTIFICATES = (
 _DETACHED_RUN = "it starts programs that leave daemons behind"
 
 #: Quicker forms of what Python itself has: every room may use them, and they use nothing.
-LANGUAGE = ("statecore.named_tuple", "statecore.nearest", "statecore.deferred_modules")
+LANGUAGE = ("statecore.model.named_tuple", "statecore.model.nearest", "statecore.model.deferred_modules")
 
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
     "statecore": Room((*WIRING, "statecore.calls", "statecore.runtime")),
     **{name: Room(GROUND) for name in GROUND},
     **{name: Room() for name in LANGUAGE},
-    "statecore.values": Room(GROUND),
-    "statecore.context": Room(GROUND),
-    "statecore.nested_match": Room((*GROUND, "statecore.values")),
-    "statecore.compound": Room(GROUND),
-    "statecore.match": Room((*GROUND, "statecore.values", "statecore.nested_match", "statecore.compound")),
+    "statecore.model.values": Room(GROUND),
+    "statecore.model.context": Room(GROUND),
+    "statecore.targeting.nested": Room((*GROUND, "statecore.model.values")),
+    "statecore.targeting.compound": Room(GROUND),
+    "statecore.targeting.match": Room((*GROUND, "statecore.model.values", "statecore.targeting.nested", "statecore.targeting.compound")),
     "statecore.files": Room(GROUND),
     "statecore.gitrepos": Room(GROUND, {"statecore.files": "what was exported is a file on disk"}),
     "statecore.fileserver": Room(
         (*GROUND, "statecore.files"),
         {
             "statecore.gitrepos": "branches of repositories are environments of the tree",
-            "statecore.deferred": "most minions without a master fetch nothing",
+            "statecore.model.lazy": "most minions without a master fetch nothing",
         },
     ),
     "statecore.fileserver.users": Room(
         (*GROUND, "statecore.files"),
         {
-            "statecore.deferred": "most masters have no backend of their own, and load nothing for it",
+            "statecore.model.lazy": "most masters have no backend of their own, and load nothing for it",
             "statecore.loader": "users' modules of every kind are found and called by the loader",
             "statecore.runtime": "a module finds what it finds anywhere",
         },
@@ -181,17 +181,17 @@ ROOMS: Mapping[str, Room] = {
     "statecore.kept_files": Room(GROUND),
     "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
     "statecore.running_jobs": Room(),
-    "statecore.option_types": Room(),
+    "statecore.model.option_types": Room(),
     "statecore.turns": Room(NATIVE),
-    "statecore.static_grains": Room((*GROUND, "statecore.values")),
-    "statecore.local": Room((*GROUND, "statecore.context")),
-    "statecore.deferred": Room(),
+    "statecore.static_grains": Room((*GROUND, "statecore.model.values")),
+    "statecore.local": Room((*GROUND, "statecore.model.context")),
+    "statecore.model.lazy": Room(),
     "statecore.render": Room(
         MIDDLE,
         {
-            "statecore.deferred": "plain SLS need no template engine",
+            "statecore.model.lazy": "plain SLS need no template engine",
             "statecore.kept_files": "what a text was read to is kept as all that a minion keeps",
-            "statecore.time_limit": "what is written in Python computes no longer than what is written in Jinja",
+            "statecore.model.time_limit": "what is written in Python computes no longer than what is written in Jinja",
         },
     ),
     "statecore.pillar": Room(
@@ -202,13 +202,13 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.master_data": Room(WIRING),
-    "statecore.time_limit": Room(),
+    "statecore.model.time_limit": Room(),
     "statecore.plugin_commands": Room(GROUND),
     "statecore.builtin.ext_pillar": Room(
         NATIVE,
         {
-            "statecore.values": _VALUES,
-            "statecore.match": "a directory of file_tree is for those that a nodegroup means",
+            "statecore.model.values": _VALUES,
+            "statecore.targeting.match": "a directory of file_tree is for those that a nodegroup means",
             "statecore.render": "what plugins read is YAML and Jinja",
             "statecore.plugin_commands": _PLUGIN_COMMANDS,
         },
@@ -220,17 +220,17 @@ ROOMS: Mapping[str, Room] = {
         open_inside=False,
     ),
     "statecore.compile": Room(RENDER),
-    "statecore.loader": Room((*GROUND, "statecore.context")),
+    "statecore.loader": Room((*GROUND, "statecore.model.context")),
     "statecore.loader.compat": Room(
-        (*GROUND, "statecore.context", "statecore.loader"),
+        (*GROUND, "statecore.model.context", "statecore.loader"),
         {
-            "statecore.nested_match": "salt.utils.data.subdict_match, as users' modules import it, is this function",
-            "statecore.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
+            "statecore.targeting.nested": "salt.utils.data.subdict_match, as users' modules import it, is this function",
+            "statecore.model.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
             "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
     "statecore.extension_modules": Room(GROUND),
-    "statecore.execution": Room((*GROUND, "statecore.context", "statecore.loader")),
+    "statecore.execution": Room((*GROUND, "statecore.model.context", "statecore.loader")),
     "statecore.builtin.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
         COMPILE,
@@ -239,7 +239,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
     "statecore.later": Room(
-        (*WIRING, "statecore.deferred", "statecore.fileserver.masterless", "statecore.return_delivery")
+        (*WIRING, "statecore.model.lazy", "statecore.fileserver.masterless", "statecore.return_delivery")
     ),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
     "statecore.calls": Room((*NATIVE, "statecore.loader", "statecore.execution", "statecore.runtime_ports")),
@@ -247,7 +247,7 @@ ROOMS: Mapping[str, Room] = {
         (
             *WIRING,
             "statecore.calls",
-            "statecore.deferred",
+            "statecore.model.lazy",
             "statecore.later",
             "statecore.runtime_ports",
             "statecore.master_options",
@@ -270,7 +270,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.turns": _TURNS,
             "statecore.running_jobs": "an apply is a job of its host, as a call of salt-call is",
-            "statecore.option_types": "nobody has looked yet at the options in a file of --config",
+            "statecore.model.option_types": "nobody has looked yet at the options in a file of --config",
         },
     ),
     "statecore.__main__": Room(("statecore.commands",)),
@@ -367,13 +367,13 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
     "statecore.builtin.modules": Room(
         NATIVE,
-        {"statecore.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
+        {"statecore.model.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
         open_inside=False,
     ),
     "statecore.builtin.modules.grains": Room(
         NATIVE,
         {
-            "statecore.values": _VALUES,
+            "statecore.model.values": _VALUES,
             "statecore.static_grains": "the file of static grains has one reader and one writer",
         },
     ),
@@ -386,7 +386,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.builtin.modules.match": Room(
         NATIVE,
-        {"statecore.values": _VALUES, "statecore.match": "its functions are that module's matchers, asked by name"},
+        {"statecore.model.values": _VALUES, "statecore.targeting.match": "its functions are that module's matchers, asked by name"},
     ),
     "statecore.builtin.modules.state_tree": Room(
         NATIVE,
@@ -549,7 +549,7 @@ DOORS: Mapping[str, tuple[tuple[str, ...], str]] = {
             *(
                 "statecore.loader",
                 "statecore.__init__",
-                *("statecore.deferred", "statecore.deferred_modules"),
+                *("statecore.model.lazy", "statecore.model.deferred_modules"),
                 "saltern.entry",
                 "saltern.kit.command.launcher",
                 "saltern.minion.call.call",
@@ -736,8 +736,8 @@ def named_tuples_are_made_quickly(tree: Tree) -> Iterator[str]:
     for module in tree:
         for node, _ in _nodes(tree[module]) if module.split(".")[0] in ("statecore", "services") else ():
             names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
-            if "NamedTuple" in names and node.module == "typing" and module != "statecore.named_tuple":
-                yield f"{module}:{node.lineno} takes typing's NamedTuple: statecore.named_tuple's costs a third at each start"
+            if "NamedTuple" in names and node.module == "typing" and module != "statecore.model.named_tuple":
+                yield f"{module}:{node.lineno} takes typing's NamedTuple: statecore.model.named_tuple's costs a third at each start"
 
 
 Rule: TypeAlias = Callable[[Tree], Iterator[str]]
@@ -792,9 +792,9 @@ BREAKS = (
     Break(
         named_tuples_are_made_quickly, "statecore.builtin.states.x", "from typing import Any, NamedTuple", "states.x:1 takes"
     ),
-    Break(rooms_import_what_their_row_allows, "saltwire.x", "import statecore.types", "nothing of ours"),
+    Break(rooms_import_what_their_row_allows, "saltwire.x", "import statecore.model.types", "nothing of ours"),
     Break(rooms_import_what_their_row_allows, "masterstore.x", "from saltwire import jid", "imports saltwire.jid"),
-    Break(rooms_import_what_their_row_allows, "statecore.errors", "import statecore.context", "statecore.context"),
+    Break(rooms_import_what_their_row_allows, "statecore.model.errors", "import statecore.model.context", "statecore.model.context"),
     Break(
         rooms_import_what_their_row_allows, "statecore.render.x", "from statecore import compile", "statecore.compile"
     ),
@@ -863,14 +863,14 @@ BREAKS = (
     ),
     Break(
         the_minion_has_no_road_to_the_store,
-        "statecore.values",
+        "statecore.model.values",
         _IN_FUNCTION.format("from masterstore import keys"),
-        "masterstore.keys <- statecore.values",
+        "masterstore.keys <- statecore.model.values",
     ),
     Break(
         imports_of_ours_stand_at_the_top,
         "statecore.x",
-        _IN_FUNCTION.format("import statecore.types"),
+        _IN_FUNCTION.format("import statecore.model.types"),
         "inside a function",
     ),
     Break(
@@ -902,7 +902,7 @@ def test_the_checker_sees_a_broken_wall(one: Break) -> None:
 def test_what_is_allowed_is_not_complained_about() -> None:
     tree = {
         **real_tree(),
-        "statecore.builtin.states.x": Source("from statecore.types import Plan\nfrom statecore.context import Context\n"),
+        "statecore.builtin.states.x": Source("from statecore.model.types import Plan\nfrom statecore.model.context import Context\n"),
         "saltern.mworker.x": Source(
             "from masterstore.store import Store\nfrom saltern.mworker import door\nimport json\n"
         ),

@@ -5,7 +5,7 @@
     runtime = local_runtime({"id": "web1", "file_roots": {"base": ["srv/salt"]}, "pillar_roots": {"base": []}})
     returned = runtime.call("state.apply", ["web"], {"test": True})
 
-``Runtime`` wires it for other ports (``statecore.ports``): a master's file server, a bus, a mounted host. The stages are
+``Runtime`` wires it for other ports (``statecore.model.ports``): a master's file server, a bus, a mounted host. The stages are
 ``statecore.render``, ``statecore.compile`` and ``statecore.engine``; each is importable by itself. Nothing is imported
 until it is asked for.
 """
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from statecore.calls import Returned
-    from statecore.errors import SlsError, StatecoreError
+    from statecore.model.errors import (SlsError, StatecoreError)
     from statecore.host import Host
     from statecore.runtime import Runtime, gather_grains, local_runtime
-    from statecore.types import Outcome, Plan, Step
+    from statecore.model.types import (Outcome, Plan, Step)
 
 __all__ = [
     "Host",
@@ -37,13 +37,13 @@ __all__ = [
 
 _HOMES = {
     "Host": "statecore.host",
-    "Outcome": "statecore.types",
-    "Plan": "statecore.types",
+    "Outcome": "statecore.model.types",
+    "Plan": "statecore.model.types",
     "Returned": "statecore.calls",
     "Runtime": "statecore.runtime",
-    "SlsError": "statecore.errors",
-    "StatecoreError": "statecore.errors",
-    "Step": "statecore.types",
+    "SlsError": "statecore.model.errors",
+    "StatecoreError": "statecore.model.errors",
+    "Step": "statecore.model.types",
     "gather_grains": "statecore.runtime",
     "local_runtime": "statecore.runtime",
 }

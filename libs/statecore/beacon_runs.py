@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.beacon_config import merged
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 
 _LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: What ``show_changes: False`` shows.
 HIDDEN = "<show_changes=False>"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import postgres
-from statecore.errors import CommandError, InvocationError, NotAvailable
-from statecore.types import Outcome, Plan, Step
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Argument of a state -> what ``postgres.role_get`` calls it.
 _FLAGS: Mapping[str, str] = {

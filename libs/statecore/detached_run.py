@@ -7,8 +7,8 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 
-from statecore.errors import HostError
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.errors import HostError
+from statecore.model.ports import (CommandResult, ManagedHost)
 from statecore.rooted_path import located
 
 #: The command in place of the shell, its output in the files given first.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 if TYPE_CHECKING:
     import http.client

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import GeneratorType
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError, NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import (InvocationError, NotAvailable)
 from statecore.loader import Loader
 from statecore.loader.dunders import Options
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import CommandError, InvocationError
-from statecore.ports import Files
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.ports import Files
 
 #: Files that can be modules.
 MODULE_FILES = (".py", ".pyx", ".so", ".zip")

@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any
 
 from statecore import static_grains
-from statecore.context import Context
-from statecore.errors import StatecoreError
+from statecore.model.context import Context
+from statecore.model.errors import StatecoreError
 from statecore.loader import Loader, Served
-from statecore.ports import ManagedHost
-from statecore.values import update
+from statecore.model.ports import ManagedHost
+from statecore.model.values import update
 
 log = logging.getLogger(__name__)
 

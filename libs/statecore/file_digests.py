@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Bytes read at a time.
 _BLOCK = 1024 * 1024

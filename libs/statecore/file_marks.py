@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore import file_flags, security_contexts
 from statecore.file_flags import Difference
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 from statecore.security_contexts import SecurityContext
 
 

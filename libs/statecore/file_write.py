@@ -10,11 +10,11 @@ from typing import Any
 
 from statecore import content_differences, file_backups, file_digests, managed_file
 from statecore.content_differences import Ignored
-from statecore.context import Context
-from statecore.errors import HostError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, StateFailure)
 from statecore.file_marks import Marks
 from statecore.managed_file import Attributes
-from statecore.types import FileChange, Outcome, Plan, Step
+from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 #: What test mode adds to every managed file's comment.
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import StatecoreError
-from statecore.named_tuple import NamedTuple
-from statecore.ports import FileHash
+from statecore.model.errors import StatecoreError
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import FileHash
 
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from statecore import namespaces
-from statecore.errors import HostError
-from statecore.named_tuple import NamedTuple
-from statecore.ports import CommandResult
+from statecore.model.errors import HostError
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import CommandResult
 from statecore.process_output import said
 from statecore.rooted_path import MAX_LINKS, below
 

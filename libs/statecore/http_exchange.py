@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from statecore import downloads
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 if TYPE_CHECKING:
     import http.client

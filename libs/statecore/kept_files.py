@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 #: Names that callers may choose: they become file names.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from statecore.deferred import loaded
+from statecore.model.lazy import loaded
 
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish

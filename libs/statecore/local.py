@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 #: (saltenv, pillarenv, override, external pillar on demand) -> pillar.
 PillarCompiler: TypeAlias = Callable[

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from statecore import file_copies
-from statecore.errors import HostError, InvocationError
-from statecore.ports import ManagedHost
+from statecore.model.errors import (HostError, InvocationError)
+from statecore.model.ports import ManagedHost
 from statecore.rooted_path import lexists, located, remove_tree, walk
 
 #: Bytes that are copied at a time.

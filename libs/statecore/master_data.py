@@ -11,20 +11,20 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from statecore import values
-from statecore.context import Context
-from statecore.errors import NotAvailable, SlsError, StatecoreError
+from statecore.model import values
+from statecore.model.context import Context
+from statecore.model.errors import (NotAvailable, SlsError, StatecoreError)
 from statecore.host import Host
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top
 from statecore.pillar.external import PluginError
 from statecore.pillar.git_pillar import git_pillar
 from statecore.pillar.memory import PillarMemory
-from statecore.ports import Files
-from statecore.time_limit import TimeLimitExceeded, time_limit
+from statecore.model.ports import Files
+from statecore.model.time_limit import (TimeLimitExceeded, time_limit)
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from statecore.errors import HostError
+from statecore.model.errors import HostError
 
 if TYPE_CHECKING:
     import ctypes

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import CommandError
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import CommandError
+from statecore.model.named_tuple import NamedTuple
 
 #: Seconds that gpg may take.
 _PATIENCE = 120

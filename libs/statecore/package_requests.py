@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, file_copies
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.ports import (CommandResult, ManagedHost)
 from statecore.rooted_path import remove_tree
 
 #: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from statecore import kept_files
-from statecore.errors import CommandError
-from statecore.ports import Master
+from statecore.model.errors import CommandError
+from statecore.model.ports import Master
 
 log = logging.getLogger(__name__)
 

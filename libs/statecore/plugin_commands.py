@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.errors import CommandError, HostError
-from statecore.ports import ManagedHost
+from statecore.model.errors import (CommandError, HostError)
+from statecore.model.ports import ManagedHost
 
 log = logging.getLogger(__name__)
 

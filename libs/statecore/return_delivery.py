@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 
 _LOG = logging.getLogger(__name__)

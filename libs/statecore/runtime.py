@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from statecore import facts, later
 from statecore.calls import Call, Returned, returned
-from statecore.context import Context
-from statecore.deferred import Deferred
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.lazy import Deferred
+from statecore.model.errors import CommandError
 from statecore.files import LocalFiles
 from statecore.host import Host
 from statecore.loader import Loader
@@ -21,9 +21,9 @@ from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.master_options import heeded
-from statecore.ports import Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates
+from statecore.model.ports import (Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates)
 from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
-from statecore.values import merge
+from statecore.model.values import merge
 
 if TYPE_CHECKING:
     from statecore.render import SlsTree

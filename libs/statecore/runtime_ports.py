@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from statecore import later
-from statecore.context import Context
-from statecore.errors import CommandError, NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.loader import Loader
 from statecore.local import LocalMinion
-from statecore.ports import Function, MinionControl
+from statecore.model.ports import (Function, MinionControl)
 
 
 class OwnRuntime(Protocol):

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.errors import HostError, InvocationError
-from statecore.named_tuple import NamedTuple
-from statecore.ports import ManagedHost
+from statecore.model.errors import (HostError, InvocationError)
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import ManagedHost
 
 #: Argument -> what people call it, the option of chcon, the option of semanage (which keeps no role).
 _PARTS: Mapping[str, tuple[str, str, str]] = {

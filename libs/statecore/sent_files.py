@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 log = logging.getLogger(__name__)
 

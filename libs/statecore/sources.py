@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, file_digests, openpgp_signatures
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError, NotAvailable
-from statecore.named_tuple import NamedTuple
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
+from statecore.model.named_tuple import NamedTuple
 
 #: A digest in a line of a hash file.
 _DIGEST = re.compile(r"(?<![a-z0-9])([a-f0-9]{32,128})(?![a-z0-9])", re.IGNORECASE)

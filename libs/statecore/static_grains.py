@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 
 def path(opts: Mapping[str, Any]) -> Path | None:

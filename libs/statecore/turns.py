@@ -19,9 +19,9 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
-from statecore.named_tuple import NamedTuple
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.model.named_tuple import NamedTuple
 
 #: Key of ctx.scratch: this process has its turn. A state that applies states is part of the run.
 _HELD = "state.turn"

@@ -6,9 +6,9 @@ import importlib
 import sys
 from collections.abc import Mapping
 
-from statecore.deferred_modules import defer
-from statecore.named_tuple import NamedTuple
-from statecore.nearest import close_matches
+from statecore.model.deferred_modules import defer
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.nearest import close_matches
 
 
 class Command(NamedTuple):

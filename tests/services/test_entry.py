@@ -14,7 +14,7 @@ _SECONDS = 120
 _IMPORTED = """
 import importlib, sys
 from saltern.entry import COMMANDS
-from statecore.deferred_modules import DEFERRED, defer
+from statecore.model.deferred_modules import DEFERRED, defer
 defer()
 importlib.import_module(COMMANDS[sys.argv[1]].module)
 run = [name for name in DEFERRED if type(sys.modules[name]).__name__ != "_Deferred"]
@@ -71,4 +71,4 @@ def test_a_role_has_loaded_what_it_needs(role: str) -> None:
     loaded = done.stdout.split()
     assert f"services.{role}.main" in loaded
     found = [name for name in loaded if name in NOT_LOADED[role]]
-    assert found == [], "import it where it is used, or say in statecore/deferred_modules.py that it can wait"
+    assert found == [], "import it where it is used, or say in statecore/model/deferred_modules.py that it can wait"

@@ -13,7 +13,7 @@ import pytest
 
 from saltern.entry import COMMANDS as TOOLS
 from saltern.kit.command.launcher import (INTERRUPTED, SAID)
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 _SECONDS = 60
 _SCRIPTS = Path(__file__).parents[2] / "services" / "pyproject.toml"

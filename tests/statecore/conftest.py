@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.call import finish
 from statecore.files import LocalFiles
 from statecore.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 class Ports:

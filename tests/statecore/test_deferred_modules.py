@@ -11,7 +11,7 @@ _SECONDS = 120
 
 _USED = """
 import sys
-from statecore.deferred_modules import DEFERRED, defer
+from statecore.model.deferred_modules import DEFERRED, defer
 
 assert not {*DEFERRED} & {*sys.modules}, "loaded before anybody could defer it"
 defer()
@@ -63,7 +63,7 @@ def test_a_deferred_module_is_the_module_once_it_is_used() -> None:
 #: Prints what becomes of each name that is given, and says on stderr which kind of module did it.
 _NAMES = """
 import codecs, sys
-from statecore.deferred_modules import defer
+from statecore.model.deferred_modules import defer
 
 if sys.argv[1] == "deferred":
     defer()

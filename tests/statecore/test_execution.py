@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore import execution
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.builtin.executors import splay
 from statecore.runtime import Runtime, local_runtime
 

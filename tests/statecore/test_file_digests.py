@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from statecore import file_digests
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])

@@ -9,7 +9,7 @@ import pytest
 
 import statecore.files
 from statecore.files import LocalFiles
-from statecore.ports import FileHash
+from statecore.model.ports import FileHash
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.errors import HostError
+from statecore.model.errors import HostError
 from statecore.host import Host
 
 PASSWD = (

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from statecore import content_differences, file_backups, managed_file
-from statecore.errors import HostError, InvocationError
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.host import Host
 from statecore.managed_file import Attributes
 

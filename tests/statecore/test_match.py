@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.errors import TargetError
-from statecore.match import MATCHERS, Subject, compile_target, matches
+from statecore.model.errors import TargetError
+from statecore.targeting.match import (MATCHERS, Subject, compile_target, matches)
 
 GRAINS = {
     "os": "Debian",

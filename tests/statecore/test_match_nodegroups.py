@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import TargetError
-from statecore.match import Subject, matches, spelled_out
+from statecore.model.errors import TargetError
+from statecore.targeting.match import (Subject, matches, spelled_out)
 
 GROUPS: dict[str, Any] = {
     "web": "G@role:web or web*",

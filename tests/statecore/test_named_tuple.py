@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 
 class Ours(NamedTuple):

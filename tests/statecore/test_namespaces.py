@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import HostError
+from statecore.model.errors import HostError
 from statecore.host import Host
 from tests.conftest import open_to_all
 
@@ -36,7 +36,7 @@ unshare --mount --uts sh -ec '
 
 _MINION = """
 import json, os, sys
-from statecore.errors import HostError
+from statecore.model.errors import HostError
 from statecore.host import Host
 place = os.environ["PLACE"]
 host = Host(os.environ.get("ROOT", "/"), host_pid=True)

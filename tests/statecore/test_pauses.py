@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore import kept_files, pauses
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 JID = "20260102030405678901"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.graph import Graph
-from statecore.named_tuple import NamedTuple
-from statecore.types import Low
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import Low
 
 #: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.
 _MANY = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from statecore.types import FileChange
+from statecore.model.types import FileChange
 
 #: Bytes looked at to tell text from binary, as diff and git do.
 _SNIFF = 8192

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from statecore.analysis.rules import RULES, Level
-from statecore.errors import Mark
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import Mark
+from statecore.model.named_tuple import NamedTuple
 
 
 class Remark(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 #: Distances in pixels: between boxes of a layer, between layers, between parts.
 _BESIDE, _BELOW, _APART = 28, 62, 48

@@ -14,8 +14,8 @@ from typing import Any
 from statecore.analysis.requisites import written
 from statecore.compile.graph import Graph, Need
 from statecore.engine.requisite import Decision, Seen, decide, look
-from statecore.named_tuple import NamedTuple
-from statecore.types import FileChange, Low, Plan, Running, RunningEntry, tag, untag
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import (FileChange, Low, Plan, Running, RunningEntry, tag, untag)
 
 _LISTENER = "listener_"
 

@@ -13,8 +13,8 @@ from typing import Any
 from statecore.compile import HALTS, PASSES
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
 from statecore.compile.extend import extended
-from statecore.named_tuple import NamedTuple
-from statecore.types import High
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import High
 
 
 class Origin(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any
 
 from statecore.analysis.finding import Remark
 from statecore.compile.graph import KINDS, Graph, Node, link
-from statecore.named_tuple import NamedTuple
-from statecore.types import Low
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import Low
 
 #: Functions that never report a change, so that nothing that waits for one ever runs.
 _NEVER_CHANGES = frozenset(

@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 from jinja2 import meta, nodes
 
-from statecore.named_tuple import NamedTuple
-from statecore.nearest import close_matches
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.nearest import close_matches
 
 #: Filters and tests that know what to do with something undefined.
 _FORGIVING_FILTERS = frozenset({"default", "d"})

@@ -17,7 +17,7 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, SubjectInformat
 
 from statecore.certificates import forms, names, purposes
 from statecore.certificates.loading import PublicKey
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 
 Built = tuple[x509.ExtensionType, bool]
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, paddin
 from cryptography.hazmat.primitives.serialization import pkcs7, pkcs12
 
 from statecore.certificates.loading import PrivateKey, PublicKey
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 
 #: Encodings of each kind of thing.
 CERTIFICATES: tuple[str, ...] = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")

@@ -11,7 +11,7 @@ from cryptography import x509
 
 from statecore.certificates import extensions, issuing, loading, names, wanted
 from statecore.certificates.loading import PrivateKey
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: From a reference to its bytes.
 Read = Callable[[Any], bytes]

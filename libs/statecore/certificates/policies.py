@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.certificates import extensions, names
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Arguments of Salt's older x509 module that mean nothing any more.
 FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})

@@ -6,8 +6,8 @@ from typing import Any
 
 from statecore import managed_file
 from statecore.certificates import loading
-from statecore.errors import CommandError, InvocationError
-from statecore.ports import ManagedHost
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.ports import ManagedHost
 
 
 class NoSuchFile(CommandError):

@@ -18,7 +18,7 @@ from statecore.certificates import extensions, issuing, loading, names
 from statecore.certificates.extensions import Built, Parties
 from statecore.certificates.loading import PrivateKey, PublicKey
 from statecore.certificates.shown import hexadecimal, identifier
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import NoReturn
 
 from statecore.commands import check, explain, graph, plan
 from statecore.commands.ending import CommandFault, Exit
-from statecore.errors import StatecoreError
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import StatecoreError
+from statecore.model.named_tuple import NamedTuple
 
 
 class Verb(NamedTuple):

@@ -20,7 +20,7 @@ from statecore.commands.setting import Setting, add_options, cachedir_of, runtim
 from statecore.commands.turn import job, turn
 from statecore.inspection.plan import Planned, apply, plan
 from statecore.runtime import Runtime
-from statecore.types import Running
+from statecore.model.types import Running
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

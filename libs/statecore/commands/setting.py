@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore.commands.ending import CommandFault
-from statecore.option_types import OPTIONS, wrong
-from statecore.ports import Jobs
+from statecore.model.option_types import (OPTIONS, wrong)
+from statecore.model.ports import Jobs
 from statecore.render import yaml
 from statecore.runtime import Runtime, local_runtime
 

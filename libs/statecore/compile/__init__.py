@@ -27,10 +27,10 @@ from statecore.compile import (
 )
 from statecore.compile.draft import Draft, Extension, anything
 from statecore.compile.graph import Graph
-from statecore.errors import SlsFault
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import SlsFault
+from statecore.model.named_tuple import NamedTuple
 from statecore.render import SlsTree
-from statecore.types import High, Low
+from statecore.model.types import (High, Low)
 
 Pass = Callable[[Draft], Draft]
 

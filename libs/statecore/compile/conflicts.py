@@ -9,8 +9,8 @@ from typing import Any
 
 from statecore.compile.draft import Draft, Extension, Part
 from statecore.compile.exclude import well_formed
-from statecore.errors import SlsFault
-from statecore.types import High
+from statecore.model.errors import SlsFault
+from statecore.model.types import High
 
 
 def join(draft: Draft) -> Draft:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from statecore.compile.draft import Draft, Extension, states
-from statecore.errors import SlsFault
-from statecore.types import High
+from statecore.model.errors import SlsFault
+from statecore.model.types import High
 
 
 def expand(draft: Draft) -> Draft:

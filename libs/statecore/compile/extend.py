@@ -8,9 +8,9 @@ from typing import Any
 
 from statecore.compile.draft import REQUISITES, Draft, Extension, states
 from statecore.compile.targets import bearing
-from statecore.errors import SlsFault
-from statecore.nearest import close_matches
-from statecore.types import High
+from statecore.model.errors import SlsFault
+from statecore.model.nearest import close_matches
+from statecore.model.types import High
 
 
 def extend(draft: Draft) -> Draft:

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from statecore.named_tuple import NamedTuple
-from statecore.nearest import close_matches
-from statecore.types import Low, tag
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.nearest import close_matches
+from statecore.model.types import (Low, tag)
 
 #: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).
 KINDS = (

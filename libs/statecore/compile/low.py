@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from statecore.compile.draft import Draft, arguments, disabled, states
-from statecore.types import Low
+from statecore.model.types import Low
 
 #: Keys of a body that its chunks carry.
 _ORIGIN = ("__sls__", "__env__", "__sls_included_from__")

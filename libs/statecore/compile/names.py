@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from statecore.compile.draft import Draft
-from statecore.types import Low
+from statecore.model.types import Low
 
 
 def expand(draft: Draft) -> Draft:

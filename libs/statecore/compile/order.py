@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from statecore.compile.draft import Draft, arguments
-from statecore.types import High
+from statecore.model.types import High
 
 FIRST = 10000
 

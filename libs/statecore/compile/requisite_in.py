@@ -7,7 +7,7 @@ from typing import Any
 from statecore.compile.draft import REQUISITES_IN, Draft, Extension, disabled, states
 from statecore.compile.extend import extended
 from statecore.compile.targets import dotted, targets
-from statecore.errors import SlsFault
+from statecore.model.errors import SlsFault
 
 
 def turn(draft: Draft) -> Draft:

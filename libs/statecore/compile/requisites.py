@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Fault, link
-from statecore.errors import SlsFault
-from statecore.types import Low
+from statecore.model.errors import SlsFault
+from statecore.model.types import Low
 
 #: What a watch is where the state module has no mod_watch.
 _UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}

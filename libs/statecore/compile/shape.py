@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, states
-from statecore.errors import SlsFault
+from statecore.model.errors import SlsFault
 
 #: What names another state and is turned round or resolved elsewhere; a map is as good as a list.
 _BACKWARD = frozenset(REQUISITES_IN) | {"listen_in", "use", "use_in"}

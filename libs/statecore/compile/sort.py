@@ -15,7 +15,7 @@ from typing import Any
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph, Node, cycle
 from statecore.compile.requisites import located
-from statecore.types import Low
+from statecore.model.types import Low
 
 #: Lies between the highest order in the tree and ``last``.
 _BEYOND = 1_000_000

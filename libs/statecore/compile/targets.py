@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statecore.compile.draft import Draft, arguments, states
-from statecore.errors import SlsFault
+from statecore.model.errors import SlsFault
 
 
 def targets(references: Any, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from statecore.compile.draft import REQUISITES_IN, Draft, Extension, arguments, disabled, states
 from statecore.compile.extend import extended
 from statecore.compile.targets import bearing, dotted, targets
-from statecore.errors import SlsFault
+from statecore.model.errors import SlsFault
 
 #: Never lent. The requisites that are not among these are lent by Salt, so they are here.
 _OWN = frozenset(REQUISITES_IN) | {

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: What is said before any literal: backslashes escape, whatever the server's mode.
 PREAMBLE = "SET SESSION sql_mode = '';\n"

@@ -11,7 +11,7 @@ import stringprep
 import unicodedata
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Rounds of a new SCRAM verifier, as the server makes them.
 _ROUNDS = 4096

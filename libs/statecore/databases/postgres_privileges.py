@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.databases.postgres import identifier, literal
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Who stands for all roles.
 PUBLIC = "public"

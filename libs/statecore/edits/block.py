@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.edits.text import compiled, line_end, lines
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 
 START = "#-- start managed zone --"
 END = "#-- end managed zone --"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.edits.text import compiled, line_end, lines, with_unix_ends
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 
 LOCATIONS = ("start", "end")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Bytes looked at for a null byte, which no text has.
 _SNIFF = 8192

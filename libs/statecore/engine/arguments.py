@@ -7,8 +7,8 @@ from typing import Any
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
-from statecore.named_tuple import NamedTuple
-from statecore.nearest import close_matches
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.nearest import close_matches
 
 #: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
 #: parameter (``file.managed`` takes ``check_cmd``) and then gets it.

@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from statecore.compile.graph import Graph, Node, link
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine import report, retry
 from statecore.engine.call import Locate, call_state, finish
 from statecore.engine.listen import listening
 from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Wait
 from statecore.engine.parallel import Children
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.types import Low, Running, RunningEntry, tag
-from statecore.values import redacted
+from statecore.model.types import (Low, Running, RunningEntry, tag)
+from statecore.model.values import redacted
 
 log = logging.getLogger(__name__)
 

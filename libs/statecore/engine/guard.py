@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.slots import resolve
-from statecore.errors import CommandError
-from statecore.named_tuple import NamedTuple
-from statecore.types import Low
+from statecore.model.errors import CommandError
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import Low
 
 #: Arguments of a state that also apply to its guards' commands.
 _COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes", "shell")

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
 from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
-from statecore.named_tuple import NamedTuple
-from statecore.types import Low, Running, RunningEntry
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import (Low, Running, RunningEntry)
 
 
 class Call(NamedTuple):

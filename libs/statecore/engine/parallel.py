@@ -14,7 +14,7 @@ from typing import Any
 
 from statecore.compile.graph import Node
 from statecore.engine.machine import Call
-from statecore.types import RunningEntry
+from statecore.model.types import RunningEntry
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from statecore.types import RunningEntry
+from statecore.model.types import RunningEntry
 
 
 def ran(

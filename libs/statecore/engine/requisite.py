@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 
-from statecore.named_tuple import NamedTuple
-from statecore.types import RunningEntry
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import RunningEntry
 
 
 class Seen(Enum):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 log = logging.getLogger(__name__)
 

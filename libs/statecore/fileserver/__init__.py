@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.files import LocalFiles
 from statecore.fileserver.gitfs import GitFiles
 from statecore.fileserver.minionfs import MinionFiles
 from statecore.fileserver.users import UserFiles, claimed
-from statecore.nearest import close_matches
-from statecore.ports import FileHash, Files
+from statecore.model.nearest import close_matches
+from statecore.model.ports import (FileHash, Files)
 
 #: Salt's other names of backends.
 ALIASES: Mapping[str, str] = {"git": "gitfs", "minion": "minionfs"}

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from statecore.deferred import Deferred
-from statecore.errors import StatecoreError
+from statecore.model.lazy import Deferred
+from statecore.model.errors import StatecoreError
 from statecore.files import LocalFiles
 from statecore.fileserver import FileServer
 from statecore.gitrepos.mirror import Mirror, home_of
 from statecore.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
-from statecore.ports import Files
+from statecore.model.ports import Files
 
 log = logging.getLogger(__name__)
 

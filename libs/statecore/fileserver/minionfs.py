@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.files import LocalFiles, tree_options
-from statecore.ports import FileHash
+from statecore.model.ports import FileHash
 
 _TOP = "top.sls"
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from statecore.deferred import loaded
-from statecore.errors import NotAvailable, StatecoreError
-from statecore.ports import FileHash
+from statecore.model.lazy import loaded
+from statecore.model.errors import (NotAvailable, StatecoreError)
+from statecore.model.ports import FileHash
 
 if TYPE_CHECKING:
     from statecore.loader import Served

@@ -11,8 +11,8 @@ from statecore.files import LocalFiles
 from statecore.gitrepos.mirror import Mirror
 from statecore.gitrepos.remotes import place_in_url
 from statecore.gitrepos.tree import Entry, GitTree
-from statecore.named_tuple import NamedTuple
-from statecore.ports import FileHash
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import FileHash
 
 
 class View(NamedTuple):

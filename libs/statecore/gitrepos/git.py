@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.gitrepos.remotes import GitRemote, authority, without_password
 
 #: Seconds for a command that reads the mirror.

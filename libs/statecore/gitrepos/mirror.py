@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.gitrepos.git import GitFault, git_environment, run_git
 from statecore.gitrepos.remotes import GitRemote
 from statecore.gitrepos.tree import Entry, GitTree, is_link, read_tree

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from statecore.errors import StatecoreError
-from statecore.named_tuple import NamedTuple
-from statecore.nearest import close_matches
+from statecore.model.errors import StatecoreError
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.nearest import close_matches
 
 GITFS = "gitfs"
 PILLAR = "git_pillar"

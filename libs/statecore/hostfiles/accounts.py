@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 
 from statecore.host import Account
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 _FILE = "/etc/passwd"
 

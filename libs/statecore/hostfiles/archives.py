@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.hostfiles import tar_members
 from statecore.rooted_path import located
 

@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from statecore import managed_file
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.managed_file import Attributes
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 #: Where cron daemons keep tables, the first that there is.
 _SPOOLS = ("/var/spool/cron/crontabs", "/etc/crontabs", "/var/spool/cron")

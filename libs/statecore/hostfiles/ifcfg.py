@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import interface_options as options
 from statecore.hostfiles.interface_options import is_address, is_mac
 

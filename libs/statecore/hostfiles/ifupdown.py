@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 FAMILIES = ("inet", "inet6")
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import interface_options as options
 from statecore.hostfiles.ifupdown import COMMANDS, ETHTOOL, FAMILIES, KEYS, Interface
 from statecore.hostfiles.interface_options import is_address, is_mac, is_netmask

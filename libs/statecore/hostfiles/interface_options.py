@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from statecore.errors import InvocationError
-from statecore.nearest import close_matches
+from statecore.model.errors import InvocationError
+from statecore.model.nearest import close_matches
 
 TRUE = ("yes", "on", "true", "1", True)
 FALSE = ("no", "off", "false", "0", False)

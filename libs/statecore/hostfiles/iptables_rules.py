@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Options of targets: they stand behind the jump, in this order.
 _BEHIND_JUMP = """

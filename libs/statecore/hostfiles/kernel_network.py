@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from statecore.hostfiles import plain_text, processes
-from statecore.named_tuple import NamedTuple
-from statecore.ports import ManagedHost
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import ManagedHost
 
 #: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
 _ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from statecore.named_tuple import NamedTuple
-from statecore.ports import ManagedHost
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import ManagedHost
 
 #: Options that the kernel does not tell of a mount (Salt: states/mount.py), and those that say how and when to mount.
 _UNTOLD = (

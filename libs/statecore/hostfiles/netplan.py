@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import interface_options as options
 
 #: Type -> the section of the document.

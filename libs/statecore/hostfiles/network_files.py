@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from statecore import managed_file
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.managed_file import Attributes
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 
 def text(host: ManagedHost, file: str) -> str:

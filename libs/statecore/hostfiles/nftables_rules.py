@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from statecore.errors import InvocationError
-from statecore.nearest import close_matches
+from statecore.model.errors import InvocationError
+from statecore.model.nearest import close_matches
 
 #: Salt's name of a family -> nft's.
 FAMILIES = {

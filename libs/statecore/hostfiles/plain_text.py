@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore.errors import HostError
-from statecore.ports import ManagedHost
+from statecore.model.errors import HostError
+from statecore.model.ports import ManagedHost
 
 
 def host_text(host: ManagedHost, path: str) -> str:

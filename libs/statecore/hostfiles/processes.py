@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from statecore.errors import HostError
-from statecore.named_tuple import NamedTuple
-from statecore.ports import ManagedHost
+from statecore.model.errors import HostError
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import ManagedHost
 
 _OURS = Path("/proc")
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 #: What people call a key type -> what stands in the files.
 _TYPES: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 from statecore.rooted_path import walk
 
 #: Where unit files are; what comes first wins. Links are made in the first.

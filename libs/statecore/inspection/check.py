@@ -16,16 +16,16 @@ from typing import Any
 from statecore.analysis import forms, functions, requisites
 from statecore.analysis.finding import Finding, Remark, count, merged
 from statecore.compile.draft import Draft, arguments, states
-from statecore.errors import Mark, SlsError
+from statecore.model.errors import (Mark, SlsError)
 from statecore.inspection.compilation import Compilation, Told, compiled
 from statecore.inspection.known import reacts, state_function
 from statecore.inspection.places import ACROSS, LACKING, keys_of, mark_of, pinpointed, remarked, source_line, told
 from statecore.inspection.templates import of_others, of_sls
 from statecore.inspection.topfile import of_top
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 from statecore.render import SlsTree
 from statecore.state_runs import Bench
-from statecore.types import Low
+from statecore.model.types import Low
 
 #: Rules about words of an SLS that do not depend on what else is in it.
 _OF_WORDS = frozenset({"unknown-function", "unknown-argument", "old-form", "unquoted-mode", "unquoted-version"})

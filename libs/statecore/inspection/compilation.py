@@ -9,8 +9,8 @@ from typing import Any
 from statecore.analysis.rules import RULES
 from statecore.compile import HALTS, PASSES
 from statecore.compile.draft import Draft, anything
-from statecore.errors import SlsFault
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import SlsFault
+from statecore.model.named_tuple import NamedTuple
 from statecore.render import SlsTree
 
 #: Words of a fault -> its rule; the first that fits. Else the pass that found it says.

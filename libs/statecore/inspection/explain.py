@@ -11,12 +11,12 @@ from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph
 from statecore.engine.requisite import REQUISITES
-from statecore.errors import SlsError, SlsFault
+from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.plan import run_matches
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 from statecore.state_runs import Bench
-from statecore.types import Low
-from statecore.values import redacted
+from statecore.model.types import Low
+from statecore.model.values import redacted
 
 #: Arguments that tell the compiler something and are told of elsewhere.
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})

@@ -9,7 +9,7 @@ from statecore.analysis.diagram import Diagram, as_data, diagram, dot, mermaid
 from statecore.analysis.svg import svg
 from statecore.inspection.plan import run_draft
 from statecore.state_runs import Bench
-from statecore.types import Low
+from statecore.model.types import Low
 
 #: Format -> text of a diagram, or plain data.
 FORMATS: Mapping[str, Callable[[Diagram], Any]] = {"mermaid": mermaid, "dot": dot, "json": as_data, "svg": svg}

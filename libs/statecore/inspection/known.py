@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from statecore.analysis import functions
-from statecore.errors import NotAvailable
-from statecore.nearest import close_matches
+from statecore.model.errors import NotAvailable
+from statecore.model.nearest import close_matches
 from statecore.state_runs import Bench
 
 

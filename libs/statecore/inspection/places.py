@@ -9,7 +9,7 @@ from typing import Any
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding, Remark
 from statecore.compile.draft import Draft
-from statecore.errors import Mark
+from statecore.model.errors import Mark
 from statecore.inspection.compilation import Told
 from statecore.render import SlsTree
 

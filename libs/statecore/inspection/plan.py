@@ -13,13 +13,13 @@ from statecore.analysis.planfile import plan_data
 from statecore.analysis.prediction import Prediction, predicted
 from statecore.compile.draft import Draft, anything
 from statecore.compile.graph import Graph
-from statecore.context import Context
-from statecore.errors import SlsError, SlsFault
+from statecore.model.context import Context
+from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.compilation import compiled
 from statecore.loader import Loader, Served
-from statecore.ports import Function
+from statecore.model.ports import Function
 from statecore.state_runs import Bench
-from statecore.types import Low, Plan, Running, tag
+from statecore.model.types import (Low, Plan, Running, tag)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import jinja2
 
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.inspection.known import nearest_function, salt_function
 from statecore.inspection.places import spotted
 from statecore.render.jinja.engine import environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from statecore.analysis.finding import Finding
-from statecore.errors import SlsError, SlsFault
+from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.compilation import Told, rule_of
 from statecore.inspection.places import told
 from statecore.render.top import INCLUDE

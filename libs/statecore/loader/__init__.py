@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader import restrictions
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, Source, scan
@@ -26,7 +26,7 @@ from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.salt_imports import LOADED
 from statecore.loader.served import Served, Unusable, argspec, serve_native, serve_plain
 from statecore.loader.user_module import UserModule
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader.file_client import FileClient
-from statecore.ports import Function
+from statecore.model.ports import Function
 
 
 class MissingFunction(NotAvailable, KeyError):

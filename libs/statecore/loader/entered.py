@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 current: ContextVar[Context | None] = ContextVar("statecore.loader.entered", default=None)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
-from statecore.context import Context
-from statecore.errors import StatecoreError
+from statecore.model.context import Context
+from statecore.model.errors import StatecoreError
 from statecore.loader.arguments import Parameters, misfit
 from statecore.loader.find import Source
-from statecore.ports import Function
+from statecore.model.ports import Function
 
 
 class Unusable(StatecoreError):

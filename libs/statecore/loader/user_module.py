@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.loader.dunders import dunders
 from statecore.loader.entered import current
 from statecore.loader.find import Source
 from statecore.loader.salt_imports import LOADED, load
 from statecore.loader.served import Served, Unusable
-from statecore.ports import Function
+from statecore.model.ports import Function
 
 log = logging.getLogger(__name__)
 

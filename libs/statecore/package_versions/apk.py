@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 #: Suffixes from the oldest; those before "" are of versions that are not out yet.
 _SUFFIXES = ("alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statecore import values
-from statecore.errors import SlsError
+from statecore.model import values
+from statecore.model.errors import SlsError
 from statecore.pillar.errors import REPEATED, Errors
 
 #: (text, renderer) -> what it says. Raises SlsError.

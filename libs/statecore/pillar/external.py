@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.pillar.errors import Errors
 from statecore.pillar.merging import Merging
 

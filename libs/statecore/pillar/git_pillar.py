@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.gitrepos.files import PinnedFiles, View
 from statecore.gitrepos.mirror import home_of
 from statecore.gitrepos.refs import pillar_commit, pillar_environment
 from statecore.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory
 from statecore.pillar.merging import Merging
-from statecore.ports import Files
+from statecore.model.ports import Files
 
 #: Files of one environment, and the environment -> its pillar, and what is wrong with it.
 Compile = Callable[[Files, str], tuple[dict[str, Any], Sequence[str]]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from statecore.gitrepos.mirror import Mirror
 from statecore.gitrepos.remotes import GitRemote
-from statecore.ports import Files
+from statecore.model.ports import Files
 from statecore.render.memory import RenderMemory
 
 #: Environments whose trees are remembered.

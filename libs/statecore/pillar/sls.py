@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore import values
-from statecore.errors import SlsError
+from statecore.model import values
+from statecore.model.errors import SlsError
 from statecore.pillar.errors import Errors
 from statecore.pillar.merging import Merging
 from statecore.render import SlsTree

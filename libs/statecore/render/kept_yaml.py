@@ -19,7 +19,7 @@ import msgpack
 import yaml
 
 from statecore import kept_files
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.render import yaml as yaml_text
 from statecore.render import yaml_events, yaml_values
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
-from statecore.named_tuple import NamedTuple
-from statecore.ports import Files
+from statecore.model.errors import (Mark, NotAvailable, SlsError, SlsFault, StatecoreError)
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import Files
 from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
@@ -18,7 +18,7 @@ from statecore.render.limit import seconds_of, told
 from statecore.render.memory import RenderMemory
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
 from statecore.render.stage import Renderer, Source, Stage
-from statecore.time_limit import ComputedTooMuch, computing_limit
+from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
 
 log = logging.getLogger(__name__)
 

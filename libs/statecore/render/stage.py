@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from statecore.named_tuple import NamedTuple
-from statecore.ports import Files
+from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import Files
 from statecore.render.jinja import Jinja
 from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory

@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.errors import Mark, SlsError, SlsFault
-from statecore.ports import Files
+from statecore.model.errors import (Mark, SlsError, SlsFault)
+from statecore.model.ports import Files
 from statecore.render.jinja import whitespace
 from statecore.render.limit import seconds_of
 from statecore.render.names import of_sls, place

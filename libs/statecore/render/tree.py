@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import Mark, SlsError, SlsFault, TargetError
-from statecore.match import Subject, matches, users_matcher
-from statecore.nearest import close_matches
-from statecore.ports import Files
+from statecore.model.errors import (Mark, SlsError, SlsFault, TargetError)
+from statecore.targeting.match import (Subject, matches, users_matcher)
+from statecore.model.nearest import close_matches
+from statecore.model.ports import Files
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
 from statecore.render.kept_yaml import KeptYaml

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 from statecore.scheduling.cron import Cron
 from statecore.scheduling.dates import parse_date
 

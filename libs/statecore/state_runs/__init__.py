@@ -15,8 +15,8 @@ from typing import Any
 from statecore import engine, pauses
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
-from statecore.context import Context
-from statecore.errors import SlsError
+from statecore.model.context import Context
+from statecore.model.errors import SlsError
 from statecore.loader import Loader
 from statecore.render import Source
 from statecore.state_runs import disabled, single_template
@@ -26,7 +26,7 @@ from statecore.state_runs.refusals import COMPILE_ERROR, STATE_FAILED, must_have
 from statecore.state_runs.stage import Bench, Stage
 from statecore.state_runs.usage import usage
 from statecore.state_runs.verdict import failed
-from statecore.types import High, Low, Running, tag
+from statecore.model.types import (High, Low, Running, tag)
 
 
 class StateRuns:

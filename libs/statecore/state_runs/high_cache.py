@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import kept_files
-from statecore.errors import CommandError, InvocationError
-from statecore.types import High
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.types import High
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 
 _NEEDED = ("state", "fun", "name")

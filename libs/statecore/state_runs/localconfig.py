@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import InvocationError
-from statecore.option_types import wrong
+from statecore.model.errors import InvocationError
+from statecore.model.option_types import wrong
 from statecore.render import yaml
 from statecore.render.yaml_bounds import YamlFault
 

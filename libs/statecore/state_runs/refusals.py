@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.compile import Compiled
-from statecore.context import Context
-from statecore.errors import InvocationError
-from statecore.nearest import close_matches
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.model.nearest import close_matches
 from statecore.state_runs.stage import Stage
-from statecore.types import Running
+from statecore.model.types import Running
 
 #: Exit codes, Salt's.
 COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5

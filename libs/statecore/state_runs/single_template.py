@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.types import High
+from statecore.model.types import High
 
 #: What stands for its file in errors.
 NAME = "<template-str>"

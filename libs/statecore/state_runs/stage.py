@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore import engine
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.loader import Loader
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 from statecore.render import SlsTree
 
 

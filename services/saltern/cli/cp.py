@@ -27,7 +27,7 @@ from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlE
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import Watch
 from saltern.kit.command.output.flags import (Printer, add_output_flags)
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 #: Bytes of a file that one job carries, as in Salt.
 CHUNK = 98304

@@ -14,7 +14,7 @@ from saltern.cli.outside import Outside, run_guarded
 from saltern.kit.command.command_line import (CommandError, Exit)
 from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient)
 from saltern.kit.command.output.flags import Printer
-from statecore.deferred import loaded
+from statecore.model.lazy import loaded
 
 _STATES: Mapping[str, str] = {
     "minions_pre": "unaccepted",

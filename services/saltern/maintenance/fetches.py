@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltern.kit.trees.updates import (Update, fetched)
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.fileserver.users import UserFiles
 from statecore.gitrepos.mirror import Mirror
 

@@ -47,7 +47,7 @@ from saltwire.publication import open_job
 from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
-from statecore.match import Subject
+from statecore.targeting.match import Subject
 
 _LOG = logging.getLogger("saltern.minion")
 

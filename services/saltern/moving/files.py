@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from saltern.kit.command.command_line import (CommandError, Exit)
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 
 class Option(NamedTuple):

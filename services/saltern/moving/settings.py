@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.kit.config.master import (ConfigError, MasterOptions, check_master_option)
-from statecore.errors import TargetError
-from statecore.match import compile_target
-from statecore.named_tuple import NamedTuple
+from statecore.model.errors import TargetError
+from statecore.targeting.match import compile_target
+from statecore.model.named_tuple import NamedTuple
 
 #: Options of ours that mean something else in Salt, or nothing.
 _NOT_SALTS = frozenset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 
 #: Seconds that a range server has. A worker waits for it.
 _PATIENCE = 5.0

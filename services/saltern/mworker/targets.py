@@ -10,8 +10,8 @@ from typing import Any
 
 from saltern.mworker.worker_context import Desk
 from saltern.mworker.ranges import expand
-from statecore.errors import TargetError
-from statecore.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
+from statecore.model.errors import TargetError
+from statecore.targeting.match import (UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out)
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -44,7 +44,7 @@ def _ranges(desk: Desk) -> Expand:
 
 
 def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
-    """Accepted minions that match. Raises statecore.match.TargetError for an expression that cannot be understood.
+    """Accepted minions that match. Raises statecore.targeting.match.TargetError for an expression that cannot be understood.
 
     Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
     """

@@ -19,7 +19,7 @@ from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltern.kit.links.event_bus import unpack
 from saltern.kit.config.master import MasterOptions
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:
     from statecore.runtime import Runtime

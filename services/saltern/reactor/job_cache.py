@@ -24,7 +24,7 @@ from saltern.kit.links.event_bus import unpack
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import (JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache)
 from saltwire import tags
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:
     from statecore.runtime import Runtime

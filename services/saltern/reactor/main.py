@@ -32,8 +32,8 @@ from saltern.reactor.inbox import Inbox, InHand
 from saltern.reactor.pool import Pool, Worker
 from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from saltern.reactor.table import ReactorTable
-from statecore.deferred import Deferred, loaded
-from statecore.errors import SlsError
+from statecore.model.lazy import (Deferred, loaded)
+from statecore.model.errors import SlsError
 
 if TYPE_CHECKING:
     from saltern.reactor.sls import ReactorSls

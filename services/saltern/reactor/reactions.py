@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from statecore.types import Low
+from statecore.model.types import Low
 
 #: First segment of a reaction's function -> the client that performs it. ``cmd`` is Salt's older word for ``local``.
 CLIENTS: Mapping[str, str] = {

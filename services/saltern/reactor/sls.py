@@ -10,7 +10,7 @@ from saltern.kit.config.master import (MasterOptions, as_opts)
 from saltern.kit.trees.served_files import file_server
 from statecore.calls import Returned
 from statecore.compile import compile_sls
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.loader.tables import Table
 from statecore.render import SlsTree, Source
 from statecore.runtime import Runtime

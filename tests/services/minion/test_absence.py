@@ -16,7 +16,7 @@ from saltern.minion.master.master_ports import RemoteFiles
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
 from saltwire.zmq.req import NoAnswer, RequestSocket
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 
 def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from saltern.mworker.ranges import expand
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 from tests.ports import free_port
 
 

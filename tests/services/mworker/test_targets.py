@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from saltern.mworker.targets import resolve
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 
 pytestmark = pytest.mark.redis
 

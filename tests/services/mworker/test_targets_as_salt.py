@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from saltern.mworker.targets import resolve
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 from tests.conftest import Oracle
 
 pytestmark = [pytest.mark.redis, pytest.mark.oracle]

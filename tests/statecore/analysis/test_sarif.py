@@ -11,7 +11,7 @@ import pytest
 from statecore.analysis.finding import Finding
 from statecore.analysis.rules import RULES
 from statecore.analysis.sarif import sarif
-from statecore.errors import Mark
+from statecore.model.errors import Mark
 
 FINDINGS = [
     Finding("render", "it does not render", Mark("a b.sls", 3, 7), hint="the nearest is 'x'", runs=("web.yaml",)),

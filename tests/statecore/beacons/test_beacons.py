@@ -16,9 +16,9 @@ import pytest
 
 from statecore.builtin.beacons import load as load_beacon
 from statecore.builtin.beacons import sh as sh_beacon
-from statecore.errors import CommandError, NotAvailable
+from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from tests.conftest import Oracle
 
 VALID = (True, "Valid beacon configuration")

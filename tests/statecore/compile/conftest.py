@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.compile import Compiled, compile_sls
-from statecore.errors import SlsFault
+from statecore.model.errors import SlsFault
 from statecore.files import LocalFiles
 from statecore.render import SlsTree
 

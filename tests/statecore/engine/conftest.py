@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from statecore.compile import compile_chunks
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine import Options, run
 from statecore.engine.call import finish
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.types import Low, Running
+from statecore.model.types import (Low, Running)
 
 COMMANDS = """
 calls = []

@@ -8,7 +8,7 @@ import pytest
 
 from statecore.compile.graph import link
 from statecore.engine import run
-from statecore.errors import Mark
+from statecore.model.errors import Mark
 
 STATES = '''
 """States in Salt's style."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.types import Low
+from statecore.model.types import Low
 
 from .conftest import Bench
 

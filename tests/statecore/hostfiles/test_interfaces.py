@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import ifcfg, ifupdown, kernel_network, netplan
 from statecore.hostfiles import interface_options as options
 from tests import case_files

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.host import _below
 from statecore.hostfiles import fstab, mount_table
 from statecore.hostfiles.fstab import Entry

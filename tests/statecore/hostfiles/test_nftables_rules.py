@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import nftables_rules
 
 _SALT = Path(__file__).with_name("salt_rules.py")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.analysis.rules import RULES
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.inspection import check as checking
 from statecore.inspection.explain import explain
 from statecore.inspection.graph import FORMATS, drawn

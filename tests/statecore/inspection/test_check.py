@@ -10,7 +10,7 @@ import pytest
 
 from statecore.analysis.finding import Finding, merged
 from statecore.analysis.rules import RULES
-from statecore.errors import Mark
+from statecore.model.errors import Mark
 from statecore.inspection.check import check
 from tests import case_files
 

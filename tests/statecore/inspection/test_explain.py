@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.inspection.explain import explain
 
 from .conftest import MakeMinion, Minion

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.inspection.plan import apply, plan
 
 from .conftest import Minion

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.analysis.planfile import PlanFault, drift, opened, sealed
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.inspection.plan import Planned, apply, plan, report
 
 from .conftest import MakeMinion, Minion

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.call import finish
 from statecore.host import Host
 from statecore.loader import Loader

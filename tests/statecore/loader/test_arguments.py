@@ -113,7 +113,7 @@ def test_a_call_that_fits_needs_no_signature():
     """In a process of its own: each job is one, and ``inspect`` would be loaded in it."""
     program = """
     import sys
-    from statecore.deferred_modules import defer
+    from statecore.model.deferred_modules import defer
     defer()
     from statecore.loader.arguments import Parameters, accepted, unknown
     parameters = Parameters.of_function(lambda a, b=1: None, 0)

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.loader.find import _VIRTUAL, Source
 from statecore.loader.served import Unusable, serve_native
 

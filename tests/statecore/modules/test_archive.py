@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 
 def make_zip(path, members, password_flag=False):

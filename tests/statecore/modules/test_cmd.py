@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.host import Host
 from statecore.runtime import local_runtime
 

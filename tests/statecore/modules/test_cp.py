@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from tests.statecore.loopback_server import serve
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.hostfiles import cron_table
 
 TABLE = (

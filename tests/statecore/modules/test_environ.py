@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules import environ
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
 from tests.statecore.conftest import PlainMinion
 

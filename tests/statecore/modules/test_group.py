@@ -6,7 +6,7 @@ import grp
 
 import pytest
 
-from statecore.errors import CommandError, NotAvailable
+from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host import Host
 
 WEB = {"name": "web", "passwd": "x", "gid": 33, "members": []}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from tests.conftest import Oracle
 
 KEY = "-----BEGIN PUBLIC KEY-----\r\nMIIBIjANBg\r\n\r\nkqhkiG9w0\n-----END PUBLIC KEY-----\n"

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 class Kernel(Host):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules.mine import Offer
 from tests.conftest import Oracle
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 TABLE = """\
 1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.databases import mysql
-from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from tests.statecore import database_servers
 
 AWKWARD = "o'br`ien\\ \"; DROP TABLE x; -- \n\t%_ü"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
 from statecore.builtin.modules import network
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 class Played(Host):

@@ -8,10 +8,10 @@ from datetime import datetime
 
 import pytest
 
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.files import LocalFiles
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from statecore.render import SlsTree
 
 #: One after the other, on what the one before has left.

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
 
 CALLS = [

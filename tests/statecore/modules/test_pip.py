@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 class Played(Host):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host import Host
 from statecore.builtin.modules.pkg_apk import apk
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 ALL = "All specified packages are already installed"
 

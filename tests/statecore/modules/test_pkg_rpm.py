@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host import Host
 from statecore.builtin.modules.pkg_rpm import (dnf, groups, locks)
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 INSTALLED = (
     "bash\t(none)\t5.2\t1\tx86_64\t1700000000\nglibc\t(none)\t2.39\t1\ti686\t0\nkernel\t(none)\t6.8\t1\tx86_64\t0\n"

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
 
 #: Calls whose answers have to be the same, and those of which names alone can be compared.

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from saltern.minion.duties.schedule import Schedule
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from tests.conftest import Oracle
 
 PING = {"function": "test.ping", "seconds": 3600}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from statecore.errors import CommandError, NotAvailable
-from statecore.ports import CommandResult
+from statecore.model.errors import (CommandError, NotAvailable)
+from statecore.model.ports import CommandResult
 
 #: An init script that keeps a file beside it for as long as its service "runs".
 SCRIPT = """run="$0.run"

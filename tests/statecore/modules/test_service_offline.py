@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from statecore.errors import CommandError, NotAvailable
+from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host import Host
 from statecore.loader.providers import OURS
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 UNITS = {
     "usr/lib/systemd/systemd": "",

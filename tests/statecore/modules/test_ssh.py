@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.hostfiles import ssh_keys
 
 RSA = "AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 _NAMES = ("state.apply", "state.sls", "state.show_sls", "state.show_low_sls", "state.sls_exists")
 

@@ -7,7 +7,7 @@ import pwd
 
 import pytest
 
-from statecore.errors import CommandError, HostError, NotAvailable
+from statecore.model.errors import (CommandError, HostError, NotAvailable)
 from statecore.host import Host
 
 WEB = {

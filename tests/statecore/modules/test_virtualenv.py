@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 class Played(Host):

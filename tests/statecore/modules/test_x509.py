@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.certificates import extensions, names
-from statecore.errors import CommandError, InvocationError, StatecoreError
+from statecore.model.errors import (CommandError, InvocationError, StatecoreError)
 from statecore.loader import Loader
 
 #: A certificate that is the same whenever it is made.

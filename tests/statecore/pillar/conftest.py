@@ -32,7 +32,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.runtime import local_runtime
 from tests import case_files
 

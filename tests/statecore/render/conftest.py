@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import NotAvailable, SlsError
+from statecore.model.errors import (NotAvailable, SlsError)
 from statecore.files import LocalFiles
 from statecore.render import SlsTree
 from statecore.runtime import Runtime

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from statecore import time_limit
-from statecore.errors import SlsError
+from statecore.model import time_limit
+from statecore.model.errors import SlsError
 from statecore.runtime import Runtime
 
 from .conftest import Plant, fault_of

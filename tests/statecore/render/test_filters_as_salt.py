@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 
 pytestmark = pytest.mark.oracle
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.runtime import Runtime
 
 from .conftest import Plant, fault_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.runtime import Runtime
 
 pytestmark = pytest.mark.oracle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 
 from .conftest import Plant, fault_of
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.loader.compat.returners import get_returner_options
 from statecore.return_delivery import deliver, named
 from statecore.returner_settings import settings_of

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from statecore.files import LocalFiles
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from statecore.runtime import Runtime
 from tests.statecore.conftest import Debian
 

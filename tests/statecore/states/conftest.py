@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from statecore.compile import compile_chunks
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine import Options, run
 from statecore.engine.call import finish
 from statecore.files import LocalFiles

@@ -20,7 +20,7 @@ from statecore.compile import compile_chunks
 from statecore.content_differences import Ignored
 from statecore.engine import Options, run
 from statecore.host import Host
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.states.conftest import _SALT, write_tree
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from statecore import downloads
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from tests.statecore.states.conftest import Case
 
 DATA = b"from afar\n"

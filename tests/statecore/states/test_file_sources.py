@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from statecore import downloads
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.loopback_server import Asked, Web, serve
 

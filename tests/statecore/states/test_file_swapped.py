@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore import managed_file, rooted_path
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.managed_file import Attributes
 from statecore.builtin.modules import (archive, cron, ini, ssh)
 from statecore.builtin.states import file as file_states

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.engine.call import finish
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 
 NEW = {"nginx-light": {"new": "1.22.1-9", "old": ""}}
 ALL = "All specified packages are already installed"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from statecore import package_requests
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from tests.statecore.conftest import Debian, PlainMinion
 
 _INTERRUPTED = "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. \n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 PRETENDED = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import CommandError
-from statecore.ports import MasterCall, MinionJob
+from statecore.model.errors import CommandError
+from statecore.model.ports import (MasterCall, MinionJob)
 from statecore.builtin.states.saltmod.verdicts import succeeded
 from tests import case_files
 

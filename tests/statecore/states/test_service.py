@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 
 SCRIPT = """run="$0.run"
 case "$1" in

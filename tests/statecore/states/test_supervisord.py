@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.host import Host
 from tests.statecore.conftest import PlainMinion
 

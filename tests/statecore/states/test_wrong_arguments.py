@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.call import call_state
 from statecore.loader.served import Served

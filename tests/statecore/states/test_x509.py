@@ -179,7 +179,7 @@ def test_parent_directory_that_is_not_there(host):
 
 def test_a_file_that_the_check_does_not_like(host, monkeypatch):
     from statecore.host import Host
-    from statecore.ports import CommandResult
+    from statecore.model.ports import CommandResult
 
     monkeypatch.setattr(Host, "run", lambda self, cmd, **options: CommandResult(1, "", "no good", 1))
     told = host.state("x509.private_key_managed", name="/pki/k", algo="ec", check_cmd="lint")

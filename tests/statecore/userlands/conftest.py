@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.call import finish
 from statecore.files import LocalFiles
 from statecore.host import Host

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.beacon_config import listed, own, percent
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import mount_table
 from statecore.rooted_path import file_system
 

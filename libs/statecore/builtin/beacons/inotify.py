@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.inotify import MASKS, Change, Watcher
 
 #: What is told where no mask says.

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 #: What journalctl ends its output with when asked for a cursor.
 _CURSOR = "-- cursor: "

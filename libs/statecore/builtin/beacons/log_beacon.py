@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
+from statecore.model.context import Context
 
 VIRTUAL = "log"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.beacon_config import listed, merged, percent
-from statecore.context import Context
+from statecore.model.context import Context
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

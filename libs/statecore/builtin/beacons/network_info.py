@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import processes
 
 #: Name -> column of /proc/net/dev behind the interface.

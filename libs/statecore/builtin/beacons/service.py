@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
+from statecore.model.context import Context
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

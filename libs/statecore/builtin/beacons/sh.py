@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from statecore.beacon_config import listed, merged
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import plain_text, processes
 from statecore.rooted_path import remove_tree
 

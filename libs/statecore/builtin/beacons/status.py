@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from statecore.beacon_config import own
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 _ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", "time")}
 

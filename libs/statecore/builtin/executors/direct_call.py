@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 
 def execute(

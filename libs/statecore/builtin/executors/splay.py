@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 #: Seconds, where neither the job (``executor_opts``) nor the option ``splaytime`` says otherwise.
 _SPLAYTIME = 300

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.plugin_commands import checked_id, output_of
 from statecore.render import yaml
 

@@ -10,10 +10,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, SlsError, TargetError
-from statecore.match import Subject, matches
-from statecore.values import update
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, SlsError, TargetError)
+from statecore.targeting.match import (Subject, matches)
+from statecore.model.values import update
 
 log = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from typing import Any
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.render import yaml
 from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja.tags import SerializerExtension
-from statecore.values import traverse
+from statecore.model.values import traverse
 
 log = logging.getLogger(__name__)
 

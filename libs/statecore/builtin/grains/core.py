@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import HostError
+from statecore.model.errors import HostError
 from statecore.hostfiles.plain_text import first_line, host_text, text, there
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 #: The version of Salt whose wire protocol and state semantics this is; trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.hostfiles.plain_text import host_text, text
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 _SYS, _PROC = Path("/sys"), Path("/proc")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from statecore.hostfiles import kernel_network, processes
 from statecore.hostfiles.plain_text import first_line, host_text, there
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 _GATEWAY = 0x2
 

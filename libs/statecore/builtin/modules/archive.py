@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads
-from statecore.context import Context
-from statecore.errors import CommandError, HostError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError)
 from statecore.hostfiles import archives
 from statecore.sources import Verification, find
 

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from statecore.beacon_config import merged
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 
 
 def list(

@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
-from statecore.ports import CommandResult
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.ports import CommandResult
 from statecore.rooted_path import located
 
 #: What a command that ran out of time counts as.

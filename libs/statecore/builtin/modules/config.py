@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fnmatch import filter as matching
 from typing import Any
 
-from statecore.context import Context
-from statecore.values import DELIMITER, traverse
-from statecore.values import merge as merged
+from statecore.model.context import Context
+from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import merge as merged
 
 #: What modules and formulas expect to be there when nobody set it.
 DEFAULTS: Mapping[str, Any] = {

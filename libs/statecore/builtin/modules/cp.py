@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, file_digests, managed_file, sent_files, sources
-from statecore.context import Context
-from statecore.errors import CommandError, HostError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError)
 from statecore.managed_file import Attributes
 from statecore.sources import Verification
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import cron_spool, cron_table
 
 

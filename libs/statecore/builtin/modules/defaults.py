@@ -6,10 +6,10 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
-from statecore.values import DELIMITER, traverse
-from statecore.values import update as _update
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import update as _update
 
 
 def get(ctx: Context, key: str, default: Any = "") -> Any:

@@ -7,8 +7,8 @@ import logging
 import re
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 

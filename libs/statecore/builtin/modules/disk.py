@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import mount_table
 from statecore.rooted_path import file_system
 

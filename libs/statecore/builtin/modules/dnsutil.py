@@ -11,8 +11,8 @@ import time
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 
 _NO_DIG = "This function requires dig, which is not currently available"

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 
 def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permanent: Any = False) -> Any:

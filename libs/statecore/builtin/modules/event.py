@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 #: Tags by which Salt's modules order their own minion about.
 _ORDERS: Mapping[str, Callable[[Context], bool]] = {

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.ports import CommandResult
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.ports import CommandResult
 
 #: What an SSH that nobody answers is told.
 _SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "PasswordAuthentication=no", "-o", "BatchMode=yes")

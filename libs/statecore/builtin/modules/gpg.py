@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import openpgp_signatures
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 
 def verify(

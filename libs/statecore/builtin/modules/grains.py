@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore import static_grains
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.values import DELIMITER, traverse
-from statecore.values import filter_by as _filter_by
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import filter_by as _filter_by
 
 ALIASES = {"set": "set_", "get": "get", "fetch": "get"}
 OUTPUTTERS = {"items": "nested", "item": "nested", "setval": "nested"}

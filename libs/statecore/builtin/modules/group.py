@@ -6,8 +6,8 @@ import grp
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 _FILE = "/etc/group"
 

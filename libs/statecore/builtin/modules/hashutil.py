@@ -7,8 +7,8 @@ import hashlib
 import hmac
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 _DIGESTS = ("md5", "sha256", "sha512")
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import ini
 from statecore.managed_file import Attributes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import ifcfg, network_files
 from statecore.hostfiles import interface_options as options
 

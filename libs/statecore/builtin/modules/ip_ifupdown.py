@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import ifupdown, ifupdown_arguments, network_files
 from statecore.hostfiles import interface_options as options
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import interface_options as options
 from statecore.hostfiles import netplan, network_files
 

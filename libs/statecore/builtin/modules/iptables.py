@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.hostfiles import iptables_rules, network_files
 from statecore.managed_file import Attributes
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 _PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}
 

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 
 def finger(ctx: Context, hash_type: str | None = None) -> str:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.managed_file import Attributes
 
 ALIASES = {"available": "available_"}

@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.managed_file import Attributes
 
 VIRTUAL = "locale"

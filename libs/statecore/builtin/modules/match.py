@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
-from statecore.match import Subject, matches, users_matcher
-from statecore.values import DELIMITER
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.targeting.match import (Subject, matches, users_matcher)
+from statecore.model.values import DELIMITER
 
 ALIASES = {"list": "list_"}
 

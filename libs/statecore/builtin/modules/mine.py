@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import kept_files
-from statecore.context import Context
-from statecore.errors import InvocationError, NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import (InvocationError, NotAvailable)
 
 log = logging.getLogger(__name__)
 

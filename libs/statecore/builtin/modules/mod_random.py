@@ -10,8 +10,8 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 VIRTUAL = "random"
 ALIASES = {"hash": "hash_"}

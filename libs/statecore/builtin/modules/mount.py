@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.hostfiles import fstab as fstab_form
 from statecore.hostfiles import mount_table
 from statecore.managed_file import Attributes

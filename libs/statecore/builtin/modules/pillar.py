@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.values import DELIMITER, redacted, traverse, update
-from statecore.values import filter_by as _filter_by
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.values import (DELIMITER, redacted, traverse, update)
+from statecore.model.values import filter_by as _filter_by
 
 log = logging.getLogger(__name__)
 

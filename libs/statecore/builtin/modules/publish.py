@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 

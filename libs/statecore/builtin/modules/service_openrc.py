@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 log = logging.getLogger(__name__)
 

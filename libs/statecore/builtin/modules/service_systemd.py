@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import systemd_units
 from statecore.hostfiles.systemd_units import TYPES, full_name
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 VIRTUAL = "service"
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import systemd_units
 from statecore.hostfiles.systemd_units import NOTHING, Unit
 

@@ -11,9 +11,9 @@ import os
 import re
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.hostfiles import processes
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from typing import Any
 import msgpack
 import yaml
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.values import STRATEGIES
-from statecore.values import merge as _merge
-from statecore.values import update as _update
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.values import STRATEGIES
+from statecore.model.values import merge as _merge
+from statecore.model.values import update as _update
 
 _TITLE = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT"
 _TEXT = (

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import accounts, ssh_keys
 from statecore.managed_file import Attributes
 

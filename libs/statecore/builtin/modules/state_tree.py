@@ -14,8 +14,8 @@ from statecore.analysis.check_text import check_text
 from statecore.analysis.explain_text import explain_text
 from statecore.analysis.finding import merged
 from statecore.analysis.plan_text import plan_text
-from statecore.context import Context
-from statecore.errors import InvocationError, SlsError
+from statecore.model.context import Context
+from statecore.model.errors import (InvocationError, SlsError)
 from statecore.inspection import check as checking
 from statecore.inspection import explain as explaining
 from statecore.inspection import graph as drawing

@@ -9,8 +9,8 @@ import configparser
 import shlex
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 _PROGRAM = "supervisorctl"
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 #: Marks of reStructuredText -> what a terminal shows, as Salt shows it.
 _PLAIN = (

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.managed_file import Attributes
 
 _OFFSET = re.compile(r"([+-])?(\d\d)(\d\d)")

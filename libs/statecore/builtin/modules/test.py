@@ -11,9 +11,9 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import errors
-from statecore.context import Context
-from statecore.errors import InvocationError, NotAvailable, StatecoreError
+from statecore.model import errors
+from statecore.model.context import Context
+from statecore.model.errors import (InvocationError, NotAvailable, StatecoreError)
 
 ALIASES = {
     "true": "true_",

@@ -10,8 +10,8 @@ import re
 from pathlib import Path, PurePosixPath
 
 from statecore import file_copies, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 
 _LOCALTIME = "/etc/localtime"

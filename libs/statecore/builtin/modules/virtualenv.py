@@ -8,8 +8,8 @@ import re
 import sys
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.rooted_path import remove_tree
 
 #: Programs that are looked for, in this order; where there is none the module venv of Python is used.

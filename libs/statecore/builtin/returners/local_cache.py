@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore import kept_files
-from statecore.context import Context
+from statecore.model.context import Context
 
 _KEPT = ("return", "retcode", "success")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import redis
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.returner_settings import settings_of
 
 VIRTUAL = "redis"

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, file_digests, managed_file, sources
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.hostfiles import archives
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.sources import Missing, Signers, Source, Verification, WrongDigest
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
 

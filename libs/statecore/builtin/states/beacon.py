@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.beacon_config import merged
-from statecore.context import Context
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def present(ctx: Context, name: str, save: bool = False, **kwargs: Any) -> Plan:

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import StatecoreError, StateFailure
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (StatecoreError, StateFailure)
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def run(

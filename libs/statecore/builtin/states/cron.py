@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import content_differences
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError, SlsError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError, SlsError, StateFailure)
 from statecore.hostfiles import accounts, cron_spool, cron_table
 from statecore.sources import Missing, Verification, find
-from statecore.types import FileChange, Outcome, Plan, Step
+from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 
 def present(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Why the argument of this name is refused.
 _LOCAL = "it needs lgroupadd; groups are made by groupadd, which knows no global ones"

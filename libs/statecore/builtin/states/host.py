@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from statecore.context import Context
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = False) -> Plan:

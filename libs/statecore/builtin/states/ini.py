@@ -6,10 +6,10 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, HostError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError)
 from statecore.hostfiles import ini
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 _SAME = "No anomaly detected"
 _DONE = "Changes take effect"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def system(ctx: Context, name: str) -> Plan:

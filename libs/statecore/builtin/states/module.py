@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import NotAvailable, StatecoreError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (NotAvailable, StatecoreError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 ALIASES = {"wait": "wait", "watch": "wait"}
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError, NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
 from statecore.managed_file import Attributes
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 _GRAIN = "grain"
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError, StatecoreError
+from statecore.model.context import Context
+from statecore.model.errors import (InvocationError, StatecoreError)
 from statecore.hostfiles import interface_options as options
 from statecore.hostfiles import network_files
-from statecore.nearest import close_matches
-from statecore.types import Outcome, Plan, Step
+from statecore.model.nearest import close_matches
+from statecore.model.types import (Outcome, Plan, Step)
 
 _SYSTEM = (
     "enabled hostname apply_hostname require_reboot retain_settings search gateway gatewaydev nisdomain nozeroconf"

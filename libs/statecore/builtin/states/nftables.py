@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:

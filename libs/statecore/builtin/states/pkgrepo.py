@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError, NotAvailable
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: What a state says in test mode of what it would do.
 _LATER = (

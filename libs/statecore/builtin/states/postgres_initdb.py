@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from statecore import database_roles
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def available(ctx: Context) -> str | None:

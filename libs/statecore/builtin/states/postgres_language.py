@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import database_roles
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def available(ctx: Context) -> str | None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore import database_roles
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def available(ctx: Context) -> str | None:

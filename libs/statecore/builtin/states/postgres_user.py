@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import database_roles
-from statecore.context import Context
-from statecore.types import Plan
+from statecore.model.context import Context
+from statecore.model.types import Plan
 
 
 def available(ctx: Context) -> str | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import StatecoreError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import StatecoreError
+from statecore.model.types import (Outcome, Plan, Step)
 
 _ARGUMENTS = ("saltenv", "refresh", "extmod_whitelist", "extmod_blacklist")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def present(

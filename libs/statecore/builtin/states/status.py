@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 
 def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: States in which a program does not run and is not about to.
 _STOPPED = ("STOPPED", "STOPPING", "EXITED", "FATAL")

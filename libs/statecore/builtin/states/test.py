@@ -10,9 +10,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.model.types import (Outcome, Plan, Step)
 
 _PRETENDED: Mapping[str, Any] = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 

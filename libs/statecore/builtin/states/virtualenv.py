@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import python_versions
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
-from statecore.types import Outcome, Plan, Step
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Arguments that pip.install is given, by its own names.
 _OF_PIP: Mapping[str, str] = {

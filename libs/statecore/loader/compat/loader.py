@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.loader.dunders import Options, SaltTable
 from statecore.loader.entered import context_of
 

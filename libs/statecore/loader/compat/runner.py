@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.loader.entered import context_of
-from statecore.ports import MasterCall
+from statecore.model.ports import MasterCall
 
 
 class WheelClient:

@@ -7,8 +7,8 @@ from typing import Any
 
 import jinja2
 
-from statecore import values
-from statecore.errors import InvocationError
+from statecore.model import values
+from statecore.model.errors import InvocationError
 from statecore.render.filters.text import to_num
 
 

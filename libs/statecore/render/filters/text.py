@@ -18,7 +18,7 @@ import jinja2
 import yaml
 from markupsafe import Markup
 
-from statecore.deferred import loaded
+from statecore.model.lazy import loaded
 from statecore.render import yaml as sls_yaml
 
 #: Salt's namespace of the filter ``uuid``.

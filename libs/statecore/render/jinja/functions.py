@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statecore.deferred import loaded
-from statecore.errors import NotAvailable
+from statecore.model.lazy import loaded
+from statecore.model.errors import NotAvailable
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):

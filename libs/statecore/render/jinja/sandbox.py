@@ -19,7 +19,7 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
-from statecore.ports import Files
+from statecore.model.ports import Files
 from statecore.render.filters import FILTERS, GLOBALS, TESTS
 from statecore.render.filters.text import printable
 from statecore.render.jinja.tags import SerializerExtension

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from statecore.errors import Mark
-from statecore.ports import Files
+from statecore.model.errors import Mark
+from statecore.model.ports import Files
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
-from statecore.time_limit import ComputedTooMuch, computing_limit
+from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
 
 if TYPE_CHECKING:
     from mako.template import Template

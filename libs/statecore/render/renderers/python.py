@@ -6,11 +6,11 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.errors import Mark
+from statecore.model.errors import Mark
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
 from statecore.render.stage import Stage
-from statecore.time_limit import ComputedTooMuch, computing_limit
+from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
 
 #: Names as Salt's modules know them -> names of templates.
 _DUNDERS: Mapping[str, str] = {

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from saltern.kit.command import standard_output
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 #: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 import yaml
 
 from saltern.kit.config.state_options import StateOptions
-from statecore.deferred import loaded
-from statecore.nearest import close_matches
+from statecore.model.lazy import loaded
+from statecore.model.nearest import close_matches
 
 #: C speed where libyaml is there; the pure loader reads the same language.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

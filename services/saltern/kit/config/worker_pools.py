@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saltern.kit.config.master import (ConfigError, MasterOptions)
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 
 #: The name of the pool where there is but one.
 ONLY = "default"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from saltern.kit.config.reading import ConfigError
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

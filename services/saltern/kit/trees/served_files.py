@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts)
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.fileserver import FileServer
 
 

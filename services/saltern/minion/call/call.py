@@ -24,7 +24,7 @@ from saltern.kit.config.reading import as_opts
 from saltern.kit.command.output.flags import (Printer, add_output_flags)
 from saltwire.jid import new_jid
 from statecore.calls import Returned
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.return_delivery import named
 from statecore.runtime import Runtime, local_runtime
 

@@ -23,7 +23,7 @@ from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
 from statecore import kept_files
 from statecore.calls import Returned
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.return_delivery import named
 from statecore.running_jobs import ProcDirectory
 from statecore.runtime import Runtime

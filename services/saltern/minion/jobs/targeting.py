@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.errors import TargetError
-from statecore.match import Subject, matches
+from statecore.model.errors import TargetError
+from statecore.targeting.match import (Subject, matches)
 
 _LOG = logging.getLogger("saltern.minion")
 

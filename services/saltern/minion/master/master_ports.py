@@ -22,8 +22,8 @@ from saltern.minion.master.other_masters import OtherMasters
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
-from statecore.errors import CommandError
-from statecore.ports import FileHash
+from statecore.model.errors import CommandError
+from statecore.model.ports import FileHash
 
 #: What a minion tells each of its masters.
 _FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})

@@ -21,8 +21,8 @@ from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
-from statecore.errors import TargetError
-from statecore.nearest import close_matches
+from statecore.model.errors import TargetError
+from statecore.model.nearest import close_matches
 
 #: Keyword arguments of publish that travel with the job (protocol section 6).
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")

@@ -8,7 +8,7 @@ from typing import Any
 from saltern.mworker.worker_context import Desk
 from saltern.mworker.peer_acl import matches
 from saltern.mworker.targets import resolve
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 
 #: Functions of one request: a mine has a handful, and a worker asks the store for each.
 _MOST_FUNCTIONS = 1000

@@ -19,7 +19,7 @@ from saltern.mworker.peer_acl import (Call, may_publish, may_run, nowhere)
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from saltern.mworker.targets import resolve
 from saltwire.errors import PeerFault
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 
 #: Without these a load asks for nothing.
 _NEEDED = ("fun", "arg", "tgt", "ret")

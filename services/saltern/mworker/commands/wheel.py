@@ -18,9 +18,9 @@ from saltern.mworker.commands import keys, roots
 from saltern.mworker.worker_context import Desk
 from saltwire import tags
 from saltwire.jid import next_jid
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 from statecore.runtime import local_runtime
 
 #: A wheel function: (desk, arguments...) -> what it returns.

@@ -15,7 +15,7 @@ from masterstore.job_filter import DEFAULT_LIMIT, STATES, JobFilter, is_glob
 from masterstore.store import Store
 from saltern.kit.config.durations import seconds_of
 from saltwire.jid import is_jid, jid_time
-from statecore.nearest import close_matches
+from statecore.model.nearest import close_matches
 
 #: Jobs that one answer may hold: more is what ``jobs.export`` streams.
 MOST = 100_000

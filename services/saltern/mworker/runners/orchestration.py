@@ -1,4 +1,4 @@
-"""The master as the states of an orchestration see it (``statecore.ports.Master``): jobs, runners, wheels, events."""
+"""The master as the states of an orchestration see it (``statecore.model.ports.Master``): jobs, runners, wheels, events."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import Watch
 from saltern.mworker.runners.runner import RunnerTools
 from saltwire import tags
-from statecore.errors import CommandError
-from statecore.ports import MasterCall, MinionJob
+from statecore.model.errors import CommandError
+from statecore.model.ports import (MasterCall, MinionJob)
 
 _LOG = logging.getLogger("saltern.runner")
 

@@ -10,7 +10,7 @@ from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
-from statecore.errors import SlsError
+from statecore.model.errors import SlsError
 from statecore.master_data import Wanted, pillar_top_of
 from statecore.runtime import Runtime, local_runtime
 

@@ -16,7 +16,7 @@ from saltern.kit.config.reactor_rows import REDIS
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of
 from saltwire.jid import is_jid, jid_time
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.runtime import Runtime
 
 #: How a listing shows a job -> the field of its load.

@@ -21,7 +21,7 @@ import yaml
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
-from statecore.deferred import loaded
+from statecore.model.lazy import loaded
 
 #: Machines that are asked at once.
 _AT_ONCE = 16

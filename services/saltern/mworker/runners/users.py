@@ -15,8 +15,8 @@ from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.calling import misuse
 from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of
-from statecore.context import Context
-from statecore.errors import NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 
 

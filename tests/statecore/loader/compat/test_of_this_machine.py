@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.runtime import Runtime, local_runtime
 
 MODULE = """

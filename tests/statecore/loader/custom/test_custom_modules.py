@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.errors import NotAvailable
+from statecore.model.errors import NotAvailable
 from statecore.runtime import Runtime, local_runtime
 from tests import case_files
 

@@ -33,14 +33,14 @@ from typing import Any
 
 import pytest
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.engine.call import finish
 from statecore.files import LocalFiles
 from statecore.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.local import LocalMinion, NoEvents, NoJobs
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 from statecore.render import SlsTree
 from tests import case_files
 

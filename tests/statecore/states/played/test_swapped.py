@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from statecore import rooted_path
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 
 from .conftest import Case, PlayedHost, context, lay_out, load, write_tree
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from statecore import content_differences, managed_file
 from statecore.content_differences import Ignored
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
 from statecore.sources import Verification, find

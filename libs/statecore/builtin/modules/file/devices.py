@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists, located
 

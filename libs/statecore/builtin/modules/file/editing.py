@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 from statecore import content_differences, managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits import comments, text
 from statecore.edits.block import END, START, Block
 from statecore.edits.comments import Pattern
 from statecore.edits.single_line import Line
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
 

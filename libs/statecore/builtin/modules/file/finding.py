@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import file_digests, managed_file, rooted_path
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.rooted_path import lexists
 
 #: Letter -> kind of file.

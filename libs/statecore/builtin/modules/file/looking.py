@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import file_digests, managed_file, rooted_path
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.file.paths import host_name
 
 

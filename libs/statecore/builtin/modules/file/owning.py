@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from statecore import file_flags, managed_file, security_contexts
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.file_marks import Marks
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.file.looking import stats

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import file_backups, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.file.paths import (bytes_of, existing)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 
 def bytes_of(ctx: Context, path: str) -> bytes:

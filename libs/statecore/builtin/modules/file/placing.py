@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import file_copies, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.file.looking import get_mode
 from statecore.rooted_path import lexists, located, walk

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 
 #: Where systems keep it. Salt: utils/http.py.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 _SCHEME = "salt://"
 

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from statecore import http_exchange, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.http_exchange import Answer, Exchange
 from statecore.managed_file import Attributes
 from statecore.builtin.modules.http.bodies import (Body, body, headers_of)

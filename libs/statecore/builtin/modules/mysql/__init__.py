@@ -7,7 +7,7 @@ configuration and pillar. Secrets go through files that only the caller can read
 
 from __future__ import annotations
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.mysql import (asking, grants, schemas, users)
 
 #: The modules whose functions make up this one.

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import mysql
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 
 

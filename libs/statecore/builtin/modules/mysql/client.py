@@ -10,9 +10,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import mysql
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 
 #: Connection argument -> (Salt's option, the client's).

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import mysql
 from statecore.databases.mysql import Grant
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 
 #: Error number of an account that has no grants at all, or is not there.

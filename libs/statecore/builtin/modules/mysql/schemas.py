@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import mysql
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.mysql import client
 
 #: The server's own.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import mysql
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 
 _NATIVE = "mysql_native_password"

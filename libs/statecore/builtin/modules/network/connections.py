@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.hostfiles import processes
 
 #: Number in the kernel's tables -> its name in netstat(8).

@@ -6,9 +6,9 @@ import re
 import socket
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
-from statecore.ports import CommandResult
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.ports import CommandResult
 
 #: What a machine can be called: a name, an address, a scope behind it.
 _NAME = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.:%-]*|::[0-9A-Fa-f:.%]*")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import nftables_rules
-from statecore.ports import CommandResult
+from statecore.model.ports import CommandResult
 
 
 def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:

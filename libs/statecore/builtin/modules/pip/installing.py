@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules.pip import (looking, program, requirements, words)
 from statecore.python_versions import normal_name
 

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from statecore import python_versions
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.pip import (program, words)
 from statecore.builtin.modules.pip import requirements as requirements_files
 from statecore.python_versions import normal_name

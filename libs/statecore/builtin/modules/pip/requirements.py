@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.rooted_path import located, remove_tree
 
 #: Another file that a line of a requirements file asks for: requirements, or constraints.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import python_versions
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 _URL = re.compile(r"(?:https?|ftp|file)://", re.IGNORECASE)
 

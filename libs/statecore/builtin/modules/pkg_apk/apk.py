@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import managed_file, package_requests
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.package_versions import apk as versions
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Where apk keeps its database, up to 2 and since 3.
 _DATABASES = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import package_requests, package_versions
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_apk import apk
 from statecore.package_versions import apk as versions
 

@@ -6,7 +6,7 @@ import fnmatch
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.pkg_apk import apk
 from statecore.package_versions import apk as versions
 

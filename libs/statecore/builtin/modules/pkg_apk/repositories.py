@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from statecore import downloads, managed_file, package_requests
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.hostfiles import apk_repositories
 from statecore.hostfiles.apk_repositories import Repository
 

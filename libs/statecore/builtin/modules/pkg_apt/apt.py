@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from statecore import package_requests, package_versions
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.package_versions import deb
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.ports import (CommandResult, ManagedHost)
 
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-query", "dpkg")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 _ARCHIVES = "/var/cache/apt/archives"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.hostfiles import apt_sources
 from statecore.builtin.modules.pkg_apt import (repository_keys, source_files)
 

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from statecore import downloads, managed_file, package_requests
-from statecore.context import Context
-from statecore.errors import CommandError, HostError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError)
 from statecore.hostfiles import openpgp_keys
 from statecore.hostfiles.apt_sources import Source
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from statecore import managed_file, package_requests
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.hostfiles import apt_sources
 from statecore.hostfiles.apt_sources import Source
 from statecore.builtin.modules.pkg_apt import repository_keys
-from statecore.nearest import close_matches
-from statecore.ports import ManagedHost
+from statecore.model.nearest import close_matches
+from statecore.model.ports import ManagedHost
 
 MAIN = "/etc/apt/sources.list"
 PARTS = "/etc/apt/sources.list.d/"

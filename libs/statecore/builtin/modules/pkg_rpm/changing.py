@@ -6,8 +6,8 @@ import fnmatch
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_rpm import (dnf, downloaded, records, transactions)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.detached_run import run_detached
-from statecore.errors import CommandError, NotAvailable
+from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.package_versions import rpm as versions
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: The first that the host has is used.
 PROGRAMS = ("dnf5", "dnf", "yum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.pkg_rpm import (records, rpm)
 
 _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")

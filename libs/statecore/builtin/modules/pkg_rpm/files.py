@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import rpm
 
 #: Column of a line of ``rpm -V`` -> its sign, and what differs where the sign is there.

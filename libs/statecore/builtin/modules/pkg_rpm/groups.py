@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import dnf
 
 KINDS = ("mandatory", "optional", "default", "conditional")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules.pkg_rpm import locks
 
 

@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from statecore.context import Context
-from statecore.errors import CommandError, HostError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError)
 from statecore.hostfiles import ini
 from statecore.builtin.modules.pkg_rpm import dnf
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 #: Program -> configuration of its plugin, the list that it keeps unless that says otherwise, and the package it comes in.
 _PLUGINS: Mapping[str, tuple[str, str, str]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import package_requests
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import (dnf, records, rpm)
 from statecore.package_versions import rpm as versions
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore import managed_file, package_requests
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import ini, yum_repos
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 #: Where dnf and yum look, unless their configuration says otherwise.
 _DIRECTORIES = ("/etc/yum.repos.d", "/etc/yum/repos.d", "/etc/distro.repos.d")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import yum_repos
 from statecore.builtin.modules.pkg_rpm import repo_files
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.package_versions import rpm as versions
-from statecore.ports import CommandResult, ManagedHost
+from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Messages in the language that is parsed here.
 ENVIRONMENT = {"LC_ALL": "C", "LANGUAGE": "C"}

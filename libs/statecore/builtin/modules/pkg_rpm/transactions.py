@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore import package_requests, package_versions
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import (dnf, locks, records, rpm)
 from statecore.package_versions import rpm as versions
-from statecore.ports import ManagedHost
+from statecore.model.ports import ManagedHost
 
 #: Packages of which older versions are installed beside newer ones.
 _SIDE_BY_SIDE = re.compile(r"kernel(-devel)?$")

@@ -7,7 +7,7 @@ standard input and files that only the caller can read, never over a command lin
 
 from __future__ import annotations
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.postgres import (asking, databases, directories, extensions, languages, privileges, roles, schemas, tablespaces)
 
 #: The modules whose functions make up this one.

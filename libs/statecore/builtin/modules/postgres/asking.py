@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 
 #: Seconds that a statement may take, where ``postgres.timeout`` says nothing.

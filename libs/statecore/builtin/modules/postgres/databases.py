@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import postgres
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.managed_file import Attributes
 
 #: Who owns a data directory where nobody else is named.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import postgres
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 

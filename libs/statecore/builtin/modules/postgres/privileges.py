@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import postgres_privileges as known
 from statecore.databases.postgres_privileges import EVERY, GROUP
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 

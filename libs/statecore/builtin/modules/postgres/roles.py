@@ -6,9 +6,9 @@ import csv
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.databases import postgres
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.extension_modules import MODULE_FILES, sync
 from statecore.builtin.modules.saltutil.refreshing import refresh_grains
 

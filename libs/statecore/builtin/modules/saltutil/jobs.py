@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import kept_files
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 _LOG = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 #: The pair, and the master's key that it was trusted with.
 _FILES = ("minion.pem", "minion.pub", "minion_master.pub")

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 log = logging.getLogger(__name__)
 

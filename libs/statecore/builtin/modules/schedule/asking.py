@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.scheduling.job import GLOBAL
 from statecore.scheduling.saved import SavedError, load
 from statecore.scheduling.saved import save as save_file

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.schedule.asking import (jobs_of, saved_jobs)
 from statecore.scheduling.job import GLOBAL, TIME_FORMAT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 
 def pkg(ctx: Context, *args: Any, **kwargs: Any) -> NoReturn:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore import kept_files, pauses, turns
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 
 def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:

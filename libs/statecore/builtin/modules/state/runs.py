@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore import turns
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.builtin.modules.state import arguments
 from statecore.builtin.modules.state.switched_off import (disabled, refusals)
 

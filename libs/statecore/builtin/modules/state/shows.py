@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.state import arguments
 
 _COMPILE_ERROR, _NOTHING = 1, 2

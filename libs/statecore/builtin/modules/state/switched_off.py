@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 GRAIN = "state_runs_disabled"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from statecore.certificates import issuing, loading, references, shown
 from statecore.certificates.orders import passphrase as password
 from statecore.certificates.orders import whole
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.x509.places import reader
 from statecore.builtin.modules.x509.reading import get_public_key
 

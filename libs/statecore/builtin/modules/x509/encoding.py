@@ -6,7 +6,7 @@ from typing import Any
 
 from statecore.certificates import issuing, loading
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.modules.x509.places import (reader, told)
 
 

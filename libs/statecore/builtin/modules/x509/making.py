@@ -7,8 +7,8 @@ from typing import Any
 from statecore.certificates import issuing, loading, orders, policies
 from statecore.certificates.orders import CertificateOrder
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.x509.places import (put, reader, told)
 from statecore.builtin.modules.x509.signers import (copied, policy_of, signed_by)
 

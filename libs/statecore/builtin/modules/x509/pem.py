@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from statecore.certificates import references
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.builtin.modules.x509.places import put
 from statecore.builtin.modules.x509.reading import _matching
 

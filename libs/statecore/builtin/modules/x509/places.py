@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore import managed_file
 from statecore.certificates import issuing, references
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.managed_file import Attributes
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from statecore.certificates import issuing, loading, shown
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.x509.places import reader
 
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import serialization
 from statecore.certificates import issuing, loading, policies, references, shown
 from statecore.certificates.loading import PrivateKey
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.x509.places import (put, reader)
 
 #: Seconds that a signing minion has to answer.

@@ -7,8 +7,8 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 
 from statecore.certificates import loading, orders, policies
-from statecore.context import Context
-from statecore.errors import CommandError, StatecoreError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, StatecoreError)
 from statecore.builtin.modules.x509 import signers
 from statecore.builtin.modules.x509.places import reader
 

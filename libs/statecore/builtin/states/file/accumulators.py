@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.states.file.gathered import Gathered
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits.block import END, START, Block
-from statecore.errors import CommandError, InvocationError, SlsError
+from statecore.model.errors import (CommandError, InvocationError, SlsError)
 from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.edit_plan import (Target, suffix)
 from statecore.builtin.states.file.places import Refused
 from statecore.builtin.states.file.texts import texts_of
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def blockreplace(

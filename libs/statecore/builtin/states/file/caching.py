@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from statecore import downloads, file_digests, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError, StateFailure)
 from statecore.sources import Verification, cache_of
 from statecore.builtin.states.file.places import (Refused, place_of, step)
 from statecore.builtin.states.file.signing import signers_of
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 #: The digest that changes are told by, where nobody names another.
 _USUAL = "sha256"

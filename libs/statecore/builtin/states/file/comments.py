@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits import comments
 from statecore.edits.comments import Pattern
-from statecore.errors import HostError, InvocationError
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.builtin.states.file.edit_plan import (Target, suffix)
 from statecore.builtin.states.file.places import Refused
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def comment(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file, sources
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.named_tuple import NamedTuple
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.named_tuple import NamedTuple
 from statecore.sources import Source, Verification, WrongDigest
 from statecore.builtin.states.file.places import Refused
 

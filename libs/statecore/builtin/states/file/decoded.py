@@ -8,11 +8,11 @@ import hashlib
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError
+from statecore.model.context import Context
+from statecore.model.errors import HostError
 from statecore.managed_file import Attributes
 from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.types import FileChange, Outcome, Plan
+from statecore.model.types import (FileChange, Outcome, Plan)
 
 
 def decode(

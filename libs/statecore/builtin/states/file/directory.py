@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
 from statecore.builtin.states.file.tree import (strays, walk)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: What ``recurse`` may name, in the order of Salt's sentence.
 _RECURSE = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")

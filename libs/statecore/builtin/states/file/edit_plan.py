@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from statecore import content_differences, managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits import text
 from statecore.managed_file import Attributes
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.types import FileChange, Outcome, Plan
+from statecore.model.types import (FileChange, Outcome, Plan)
 
 
 @dataclass(frozen=True, slots=True)

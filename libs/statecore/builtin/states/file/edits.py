@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from statecore import content_differences, managed_file
-from statecore.context import Context
-from statecore.errors import CommandError, HostError, InvocationError, SlsError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, HostError, InvocationError, SlsError)
 from statecore.managed_file import Attributes
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
 from statecore.builtin.states.file.texts import texts_of
-from statecore.types import FileChange, Outcome, Plan
+from statecore.model.types import (FileChange, Outcome, Plan)
 
 
 def append(

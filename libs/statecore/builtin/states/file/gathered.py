@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 
 #: Where a run keeps them.
 _KEY = "file.accumulators"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits import text
 from statecore.edits.keyvalue import Wish, edit
-from statecore.errors import HostError, InvocationError
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.builtin.states.file.edit_plan import Target
 from statecore.builtin.states.file.places import (Refused, place_of)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def keyvalue(

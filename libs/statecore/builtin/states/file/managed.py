@@ -8,8 +8,8 @@ from typing import Any
 
 from statecore import downloads, managed_file, sources
 from statecore.content_differences import Ignored
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, SlsError
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, SlsError)
 from statecore.file_marks import Marks
 from statecore.file_write import Write, told_attributes
 from statecore.managed_file import Attributes
@@ -18,7 +18,7 @@ from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import (Content, Literal, Spec, wanted_bytes)
 from statecore.builtin.states.file.places import (NOTE, Refused, attributes, need_parent, parent_attributes, place_of, refuse_windows, step)
 from statecore.builtin.states.file.signing import (Signing, signers_of)
-from statecore.types import FileChange, Outcome, Plan
+from statecore.model.types import (FileChange, Outcome, Plan)
 
 
 def managed(

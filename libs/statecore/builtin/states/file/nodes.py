@@ -7,12 +7,12 @@ import stat
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists, located
 from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 #: Type -> (kind of node, what it is called, the same with its article).
 _KINDS = {

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import HostError
-from statecore.ports import CommandResult
+from statecore.model.context import Context
+from statecore.model.errors import HostError
+from statecore.model.ports import CommandResult
 from statecore.sources import Verification
 from statecore.builtin.states.file.content import (Spec, wanted_bytes)
 from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 #: Options that say where the outcome goes, which is the state's to say.
 _NOT_ALLOWED = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from statecore import file_copies, managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, need_parent, parent_attributes, place_of, step)
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 
 def copy(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.file_write import NOTE as NOTE
 from statecore.file_write import need_parent as need_parent
 from statecore.file_write import parent_attributes as parent_attributes

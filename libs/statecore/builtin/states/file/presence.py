@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists, located
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.types import FileChange, Outcome, Plan
+from statecore.model.types import (FileChange, Outcome, Plan)
 
 #: Bytes of a file beyond which nobody reads a diff of its removal.
 _LARGE = 256 * 1024

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, StatecoreError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, StatecoreError, StateFailure)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.builtin.states.file.directory import directory
@@ -16,7 +16,7 @@ from statecore.builtin.states.file.managed import managed
 from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
 from statecore.builtin.states.file.symlink import symlink
 from statecore.builtin.states.file.tree import (Tree, strays)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def recurse(

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.file_write import Write
 from statecore.builtin.states.file.places import (Refused, attributes, place_of)
 from statecore.builtin.states.file.serializers import (SERIALIZERS, Serializer)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 #: What a difference shows in place of a value that is not there.
 _NOTHING = "<_null_>"

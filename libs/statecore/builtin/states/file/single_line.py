@@ -6,13 +6,13 @@ import time
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.edits.single_line import Line
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.managed_file import Attributes
 from statecore.builtin.states.file.edit_plan import Target
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def line(

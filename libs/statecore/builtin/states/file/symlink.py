@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.managed_file import Attributes
 from statecore.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 
 def symlink(

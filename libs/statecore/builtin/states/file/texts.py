@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.sources import Missing, Verification, find
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.places import Refused

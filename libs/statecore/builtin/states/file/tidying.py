@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from statecore import managed_file
-from statecore.context import Context
-from statecore.errors import HostError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, InvocationError)
 from statecore.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.types import Outcome, Plan
+from statecore.model.types import (Outcome, Plan)
 
 _TIMES = ("atime", "ctime", "mtime")
 _UNITS = "bkmgtpezy"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore import rooted_path
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.states.file.places import Refused
 
 #: File states that bring nothing about, so that nothing is kept for their sake.

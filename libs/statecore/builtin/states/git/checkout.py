@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, StateFailure)
 
 #: Characters of a SHA1 that are shown.
 SHORT = 7

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.managed_file import remove
 from statecore.builtin.states.git.checkout import (Remote, Wish, commit_of, is_at, remote_of, sentences, tracked, update_submodules)
 from statecore.builtin.states.git.update import Update
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def latest(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import StateFailure
 from statecore.builtin.states.git.checkout import (SHORT, Remote, Wish, commit_of, is_at, redacted, sentences, tracked, update_submodules, upstream_of)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 @dataclass(slots=True)

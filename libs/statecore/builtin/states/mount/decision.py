@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import HostError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (HostError, StateFailure)
 from statecore.hostfiles import mount_table
 from statecore.hostfiles.mount_table import Leniency, Mounted
 

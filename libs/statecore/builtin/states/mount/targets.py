@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.hostfiles import fstab, mount_table
 from statecore.hostfiles.mount_table import Leniency
 from statecore.builtin.states.mount import decision
 from statecore.builtin.states.mount.arguments import (option_fault, trimmed, words)
-from statecore.types import FileChange, Outcome, Plan, Step
+from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 _KEPT = {"new": "new", "change": "update"}
 _PERSISTED = {

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore import python_versions
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.states.pip import (files, packages)
 from statecore.builtin.states.pip.wish import (Wish, package, said)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Arguments of Salt that do nothing there or cannot be done here.
 _UNSUPPORTED: Mapping[str, str] = {

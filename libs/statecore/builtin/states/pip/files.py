@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.errors import CommandError, InvocationError
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.states.pip.wish import (Wish, said)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def plan(wish: Wish) -> Plan:

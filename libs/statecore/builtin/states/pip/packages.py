@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from statecore import python_versions
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.builtin.states.pip.wish import (Package, Wish, said)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def plan(wish: Wish, packages: Sequence[Package]) -> Plan:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import python_versions
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 
 
 @dataclass(frozen=True, slots=True)

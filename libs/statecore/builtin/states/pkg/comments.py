@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.states.pkg import wishes
-from statecore.types import Outcome
+from statecore.model.types import Outcome
 
 #: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.
 SHORT = 20

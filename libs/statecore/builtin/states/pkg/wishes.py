@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore import package_versions
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.types import Plan
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.types import Plan
 
 #: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
 REFRESH_DUE = "pkg.refresh_due"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, StateFailure
-from statecore.ports import MinionJob
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, StateFailure)
+from statecore.model.ports import MinionJob
 from statecore.builtin.states.saltmod.master import (entry, master_of)
 from statecore.builtin.states.saltmod.verdicts import (changed, detail, joined, names, succeeded)
 

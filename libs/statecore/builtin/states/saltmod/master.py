@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import StateFailure
-from statecore.ports import Master
+from statecore.model.context import Context
+from statecore.model.errors import StateFailure
+from statecore.model.ports import Master
 
 
 def master_of(ctx: Context) -> Master:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
-from statecore.ports import MasterCall
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.ports import MasterCall
 from statecore.builtin.states.saltmod.master import (entry, master_of)
 from statecore.builtin.states.saltmod.verdicts import arguments
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.states.user.changing import (create, update)
 from statecore.builtin.states.user.reading import (changes_of, not_allowed)
 from statecore.builtin.states.user.wanted import (AGES, COMMENT, Wanted, hashed, number)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Arguments of Salt that mean something on other systems, or that nothing here does.
 _UNSUPPORTED: Mapping[str, str] = {

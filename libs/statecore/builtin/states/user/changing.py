@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.states.user.reading import changes_of
 from statecore.builtin.states.user.wanted import (AGES, COMMENT, HIDDEN, Wanted)
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 
 def update(ctx: Context, wanted: Wanted, changes: Mapping[str, Any], missing: list[str]) -> Plan:

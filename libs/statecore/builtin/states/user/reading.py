@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import HostError
+from statecore.model.context import Context
+from statecore.model.errors import HostError
 from statecore.builtin.states.user.wanted import (AGES, Wanted)
 
 

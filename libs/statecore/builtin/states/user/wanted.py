@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date as date_type
 from typing import Any
 
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.hostfiles import password_hashes
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

@@ -7,10 +7,10 @@ from typing import Any
 
 from statecore.certificates import issuing, loading, orders, policies, references, wanted
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 #: Days before its end at which a certificate is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 90

@@ -9,11 +9,11 @@ from typing import Any
 
 from statecore import managed_file
 from statecore.certificates import policies
-from statecore.context import Context
-from statecore.errors import CommandError, InvocationError, StateFailure
+from statecore.model.context import Context
+from statecore.model.errors import (CommandError, InvocationError, StateFailure)
 from statecore.file_write import Write
 from statecore.managed_file import Attributes
-from statecore.types import Outcome, Plan, Step
+from statecore.model.types import (Outcome, Plan, Step)
 
 #: Arguments of ``file.managed`` that say where and whose the file is.
 _TAKEN = frozenset(

@@ -6,10 +6,10 @@ from typing import Any
 
 from statecore.certificates import issuing, loading
 from statecore.certificates.orders import passphrase as password
-from statecore.context import Context
-from statecore.errors import CommandError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def private_key_managed(

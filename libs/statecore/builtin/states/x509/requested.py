@@ -7,9 +7,9 @@ from typing import Any
 from cryptography.x509 import InvalidVersion
 
 from statecore.certificates import issuing, loading, orders, references
-from statecore.context import Context
+from statecore.model.context import Context
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 
 def csr_managed(

@@ -9,10 +9,10 @@ from typing import Any
 from cryptography import x509
 
 from statecore.certificates import issuing, loading, orders, references
-from statecore.context import Context
-from statecore.errors import InvocationError
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
-from statecore.types import Plan
+from statecore.model.types import Plan
 
 #: Days before its end at which a list is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 
 
 class DeserializationError(StatecoreError, RuntimeError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from statecore.errors import InvocationError
-from statecore.values import STRATEGIES
-from statecore.values import merge as _merge
+from statecore.model.errors import InvocationError
+from statecore.model.values import STRATEGIES
+from statecore.model.values import merge as _merge
 
 
 def update(dest: Any, upd: Any, recursive_update: bool = True, merge_lists: bool = False, strict: bool = False) -> Any:

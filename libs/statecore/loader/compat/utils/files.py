@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 from statecore.loader.compat.utils import stringutils
 
 HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 
 def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **__: Any) -> Any:

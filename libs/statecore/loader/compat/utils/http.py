@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.loader.compat.utils import yaml as _yaml
 
 #: Arguments of Salt's function that are understood; others are refused by name.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.loader.entered import context_of
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.errors import StatecoreError
+from statecore.model.errors import StatecoreError
 from statecore.loader.compat.utils.files import mkstemp
 from statecore.loader.entered import context_of
 

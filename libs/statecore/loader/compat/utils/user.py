@@ -6,7 +6,7 @@ import grp
 import os
 import pwd
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 
 def get_user() -> str:

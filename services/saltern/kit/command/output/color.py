@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 
 class Palette(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.kit.command.output.color import (Palette, palette)
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 
 class OutputOptions(NamedTuple):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
 from statecore.loader.user_module import DEPENDS
 

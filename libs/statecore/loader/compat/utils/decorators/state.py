@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from statecore.errors import CommandError
+from statecore.model.errors import CommandError
 
 
 class OutputUnifier:

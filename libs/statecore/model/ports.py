@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 Function = Callable[..., Any]
 

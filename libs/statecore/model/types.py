@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 #: ID declaration -> {state module: [argument, ..., function name], "__sls__": ref, "__env__": saltenv}.
 High: TypeAlias = dict[str, Any]

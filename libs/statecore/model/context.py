@@ -10,19 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.errors import NotAvailable
-from statecore.ports import (
-    Catalog,
-    Events,
-    Files,
-    Function,
-    Jobs,
-    ManagedHost,
-    Master,
-    MinionControl,
-    StateSystem,
-    Templates,
-)
+from statecore.model.errors import NotAvailable
+from statecore.model.ports import (Catalog, Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.named_tuple import NamedTuple
+from statecore.model.named_tuple import NamedTuple
 
 
 class Kind(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from statecore.errors import InvocationError
+from statecore.model.errors import InvocationError
 
 #: Parts the keys of a path where nobody says otherwise.
 DELIMITER = ":"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from statecore.errors import TargetError
+from statecore.model.errors import TargetError
 
 OPERATORS = frozenset({"and", "or", "not", "(", ")"})
 
