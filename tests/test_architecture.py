@@ -67,9 +67,9 @@ GROUND = (
     "statecore.model.types",
     "statecore.model.errors",
     "statecore.model.ports",
-    "statecore.rooted_path",
-    "statecore.file_copies",
-    "statecore.file_digests",
+    "statecore.host.rooted_path",
+    "statecore.host.copies",
+    "statecore.host.content.digests",
 )
 MIDDLE = (*GROUND, "statecore.model.context", "statecore.targeting.match", "statecore.model.values")
 RENDER = (*MIDDLE, "statecore.render")
@@ -85,8 +85,8 @@ WIRING = (
     "statecore.loader",
     "statecore.facts",
     "statecore.files",
-    "statecore.host",
-    "statecore.kept_files",
+    "statecore.host.host",
+    "statecore.host.content.kept_files",
     "statecore.local",
     "statecore.master_data",
     "statecore.model.option_types",
@@ -113,9 +113,9 @@ _PACKAGE_REQUESTS = "what functions of pkg are asked for and answer is the same 
 _PACKAGES: Mapping[str, str] = {
     "statecore.package_versions": _PACKAGE_VERSIONS,
     "statecore.package_requests": _PACKAGE_REQUESTS,
-    "statecore.detached_run": "scripts of packages start daemons",
+    "statecore.host.detached_run": "scripts of packages start daemons",
     "statecore.hostfiles": _HOSTFILES,
-    "statecore.managed_file": _MANAGED_FILE,
+    "statecore.host.content.managed_file": _MANAGED_FILE,
 }
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
 _SCHEDULING = "a job that is added is checked as the minion checks it, and saved in the minion's file"
@@ -161,25 +161,25 @@ ROOMS: Mapping[str, Room] = {
             "statecore.runtime": "a module finds what it finds anywhere",
         },
     ),
-    "statecore.namespaces": Room(GROUND),
-    "statecore.process_output": Room(),
-    "statecore.host": Room(
+    "statecore.host.namespaces": Room(GROUND),
+    "statecore.host.process_output": Room(),
+    "statecore.host.host": Room(
         GROUND,
         {
-            "statecore.namespaces": "commands of the host run in its namespaces",
-            "statecore.process_output": "a command of the host is waited for, and ended when its time is over",
+            "statecore.host.namespaces": "commands of the host run in its namespaces",
+            "statecore.host.process_output": "a command of the host is waited for, and ended when its time is over",
         },
     ),
-    "statecore.managed_file": Room(GROUND),
+    "statecore.host.content.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
     "statecore.python_versions": Room(),
     "statecore.package_requests": Room(NATIVE, {"statecore.downloads": "a package's file may lie behind a URL"}),
     "statecore.hostfiles": Room(
-        GROUND, {"statecore.managed_file": _MANAGED_FILE, "statecore.host": "an account is told in the host's own form"}
+        GROUND, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.host.host": "an account is told in the host's own form"}
     ),
-    "statecore.detached_run": Room(GROUND),
-    "statecore.kept_files": Room(GROUND),
-    "statecore.pauses": Room((*GROUND, "statecore.kept_files")),
+    "statecore.host.detached_run": Room(GROUND),
+    "statecore.host.content.kept_files": Room(GROUND),
+    "statecore.pauses": Room((*GROUND, "statecore.host.content.kept_files")),
     "statecore.running_jobs": Room(),
     "statecore.model.option_types": Room(),
     "statecore.turns": Room(NATIVE),
@@ -190,7 +190,7 @@ ROOMS: Mapping[str, Room] = {
         MIDDLE,
         {
             "statecore.model.lazy": "plain SLS need no template engine",
-            "statecore.kept_files": "what a text was read to is kept as all that a minion keeps",
+            "statecore.host.content.kept_files": "what a text was read to is kept as all that a minion keeps",
             "statecore.model.time_limit": "what is written in Python computes no longer than what is written in Jinja",
         },
     ),
@@ -203,20 +203,20 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.master_data": Room(WIRING),
     "statecore.model.time_limit": Room(),
-    "statecore.plugin_commands": Room(GROUND),
+    "statecore.host.plugin_commands": Room(GROUND),
     "statecore.builtin.ext_pillar": Room(
         NATIVE,
         {
             "statecore.model.values": _VALUES,
             "statecore.targeting.match": "a directory of file_tree is for those that a nodegroup means",
             "statecore.render": "what plugins read is YAML and Jinja",
-            "statecore.plugin_commands": _PLUGIN_COMMANDS,
+            "statecore.host.plugin_commands": _PLUGIN_COMMANDS,
         },
         open_inside=False,
     ),
     "statecore.builtin.tops": Room(
         NATIVE,
-        {"statecore.render": "what a classifier prints is YAML", "statecore.plugin_commands": _PLUGIN_COMMANDS},
+        {"statecore.render": "what a classifier prints is YAML", "statecore.host.plugin_commands": _PLUGIN_COMMANDS},
         open_inside=False,
     ),
     "statecore.compile": Room(RENDER),
@@ -274,7 +274,7 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.__main__": Room(("statecore.commands",)),
-    "statecore.edits": Room(GROUND),
+    "statecore.host.content.edits": Room(GROUND),
     "statecore.scheduling": Room(),
     "statecore.return_delivery": Room((*NATIVE, "statecore.loader")),
     "statecore.returner_settings": Room(),
@@ -282,33 +282,33 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.returner_settings": "settings of returners are found in one way",
-            "statecore.kept_files": "the local cache is files",
+            "statecore.host.content.kept_files": "the local cache is files",
         },
         open_inside=False,
     ),
-    "statecore.inotify": Room({}, {"statecore.rooted_path": "what a path leads to, in a mounted host too"}),
+    "statecore.host.inotify": Room({}, {"statecore.host.rooted_path": "what a path leads to, in a mounted host too"}),
     "statecore.beacon_config": Room(),
     "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
     "statecore.builtin.beacons": Room(
         NATIVE,
         {
             "statecore.beacon_config": _BEACON_CONFIG,
-            "statecore.inotify": "what the kernel tells of files",
+            "statecore.host.inotify": "what the kernel tells of files",
             "statecore.hostfiles": _HOSTFILES,
         },
         open_inside=False,
     ),
     "statecore.downloads": Room(GROUND),
     "statecore.sent_files": Room(NATIVE),
-    "statecore.content_differences": Room(GROUND),
-    "statecore.file_backups": Room(GROUND),
-    "statecore.file_flags": Room(GROUND),
-    "statecore.security_contexts": Room(GROUND),
-    "statecore.file_marks": Room(
+    "statecore.host.content.diffs": Room(GROUND),
+    "statecore.host.content.backups": Room(GROUND),
+    "statecore.host.file_attributes": Room(GROUND),
+    "statecore.host.selinux_contexts": Room(GROUND),
+    "statecore.host.content.marks": Room(
         GROUND,
         {
-            "statecore.file_flags": "what a file bears is set in one order",
-            "statecore.security_contexts": "what a file bears is set in one order",
+            "statecore.host.file_attributes": "what a file bears is set in one order",
+            "statecore.host.selinux_contexts": "what a file bears is set in one order",
         },
     ),
     "statecore.openpgp_signatures": Room(GROUND),
@@ -319,25 +319,25 @@ ROOMS: Mapping[str, Room] = {
             "statecore.openpgp_signatures": "a source may have to be signed",
         },
     ),
-    "statecore.file_write": Room(
+    "statecore.host.content.write_plan": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
-            "statecore.content_differences": _DIFFERENCES,
-            "statecore.file_marks": "a file is put in place with what it bears",
-            "statecore.file_backups": _BACKUPS,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.host.content.diffs": _DIFFERENCES,
+            "statecore.host.content.marks": "a file is put in place with what it bears",
+            "statecore.host.content.backups": _BACKUPS,
         },
     ),
     "statecore.databases": Room(GROUND),
     "statecore.database_roles": Room(NATIVE, {"statecore.databases": _DATABASES}),
     "statecore.certificates": Room(
-        GROUND, {"statecore.managed_file": "what a reference names is read as every file of the host is"}
+        GROUND, {"statecore.host.content.managed_file": "what a reference names is read as every file of the host is"}
     ),
     "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
     "statecore.builtin.modules.cp": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.sent_files": "files that go to the master",
             "statecore.sources": _SOURCES,
             "statecore.downloads": "a source may lie behind a URL",
@@ -346,13 +346,13 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.file": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
-            "statecore.edits": _EDITS,
-            "statecore.content_differences": _DIFFERENCES,
-            "statecore.file_backups": _BACKUPS,
-            "statecore.file_flags": "lsattr and chattr are asked in one way",
-            "statecore.file_marks": "what a file bears is set in one order",
-            "statecore.security_contexts": "SELinux is asked in one way",
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.host.content.edits": _EDITS,
+            "statecore.host.content.diffs": _DIFFERENCES,
+            "statecore.host.content.backups": _BACKUPS,
+            "statecore.host.file_attributes": "lsattr and chattr are asked in one way",
+            "statecore.host.content.marks": "what a file bears is set in one order",
+            "statecore.host.selinux_contexts": "SELinux is asked in one way",
             "statecore.sources": _SOURCES,
         },
     ),
@@ -367,7 +367,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
     "statecore.builtin.modules": Room(
         NATIVE,
-        {"statecore.model.values": _VALUES, "statecore.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
+        {"statecore.model.values": _VALUES, "statecore.host.content.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
         open_inside=False,
     ),
     "statecore.builtin.modules.grains": Room(
@@ -381,7 +381,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.extension_modules": "minions and masters fetch users' modules in one way",
-            "statecore.kept_files": "what jobs returned is kept where the minion is to keep it",
+            "statecore.host.content.kept_files": "what jobs returned is kept where the minion is to keep it",
         },
     ),
     "statecore.builtin.modules.match": Room(
@@ -400,21 +400,21 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.http": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.http_exchange": "what a request means is apart from how it is sent",
             "statecore.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
     "statecore.builtin.modules.mine": Room(
-        NATIVE, {"statecore.kept_files": "without a master, what is offered is kept between two calls"}
+        NATIVE, {"statecore.host.content.kept_files": "without a master, what is offered is kept between two calls"}
     ),
     "statecore.builtin.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
-    "statecore.builtin.modules.data": Room(NATIVE, {"statecore.kept_files": "what a minion keeps for itself is a kept file"}),
+    "statecore.builtin.modules.data": Room(NATIVE, {"statecore.host.content.kept_files": "what a minion keeps for itself is a kept file"}),
     "statecore.builtin.modules.nftables": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.builtin.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.builtin.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
     "statecore.builtin.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
-    "statecore.builtin.modules.service_openrc": Room(NATIVE, {"statecore.detached_run": _DETACHED_RUN}),
+    "statecore.builtin.modules.service_openrc": Room(NATIVE, {"statecore.host.detached_run": _DETACHED_RUN}),
     "statecore.builtin.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.builtin.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.builtin.modules.pkg_apt": Room(
@@ -422,9 +422,9 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.builtin.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
     "statecore.builtin.modules.postgres": Room(
-        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),
-    "statecore.builtin.states.mysql_query": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.builtin.states.mysql_query": Room(NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE}),
     **{
         f"statecore.builtin.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
         for each in [
@@ -440,13 +440,13 @@ ROOMS: Mapping[str, Room] = {
         ]
     },
     "statecore.builtin.modules.mysql": Room(
-        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
     ),
     "statecore.builtin.modules.x509": Room(
-        NATIVE, {"statecore.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
     ),
     "statecore.builtin.modules.service_sysv": Room(
-        NATIVE, {"statecore.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
+        NATIVE, {"statecore.host.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
     ),
     "statecore.builtin.modules.pkg_apk": Room(
         NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
@@ -455,7 +455,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.state": Room(
         NATIVE,
         {
-            "statecore.kept_files": "a requested run is kept until somebody runs it",
+            "statecore.host.content.kept_files": "a requested run is kept until somebody runs it",
             "statecore.pauses": "it writes the orders that a state run in progress reads",
             "statecore.turns": _TURNS,
         },
@@ -465,20 +465,20 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.states.file": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
-            "statecore.file_write": _FILE_WRITE,
-            "statecore.edits": _EDITS,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.host.content.write_plan": _FILE_WRITE,
+            "statecore.host.content.edits": _EDITS,
             "statecore.downloads": "a source may lie behind a URL",
             "statecore.sources": _SOURCES,
-            "statecore.content_differences": _DIFFERENCES,
-            "statecore.file_marks": "a file is put in place with what it bears",
+            "statecore.host.content.diffs": _DIFFERENCES,
+            "statecore.host.content.marks": "a file is put in place with what it bears",
         },
     ),
     "statecore.builtin.states.archive": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
-            "statecore.managed_file": _MANAGED_FILE,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.sources": _SOURCES,
             "statecore.downloads": "a copy of what came from a server need not be kept",
         },
@@ -488,7 +488,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.hostfiles": _HOSTFILES,
             "statecore.sources": _SOURCES,
-            "statecore.content_differences": _DIFFERENCES,
+            "statecore.host.content.diffs": _DIFFERENCES,
         },
     ),
     "statecore.builtin.states.saltmod": Room(NATIVE),
@@ -496,12 +496,12 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.states.x509": Room(
         NATIVE,
         {
-            "statecore.managed_file": _MANAGED_FILE,
-            "statecore.file_write": _FILE_WRITE,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.host.content.write_plan": _FILE_WRITE,
             "statecore.certificates": _CERTIFICATES,
         },
     ),
-    "statecore.builtin.states.git": Room(NATIVE, {"statecore.managed_file": _MANAGED_FILE}),
+    "statecore.builtin.states.git": Room(NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE}),
     "statecore.builtin.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
     "statecore.builtin.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
     "statecore.builtin.states.service": Room(NATIVE),

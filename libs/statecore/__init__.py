@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from statecore.calls import Returned
     from statecore.model.errors import (SlsError, StatecoreError)
-    from statecore.host import Host
+    from statecore.host.host import Host
     from statecore.runtime import Runtime, gather_grains, local_runtime
     from statecore.model.types import (Outcome, Plan, Step)
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Host": "statecore.host",
+    "Host": "statecore.host.host",
     "Outcome": "statecore.model.types",
     "Plan": "statecore.model.types",
     "Returned": "statecore.calls",

@@ -14,7 +14,7 @@ from typing import Any
 from statecore.model import values
 from statecore.model.context import Context
 from statecore.model.errors import (NotAvailable, SlsError, StatecoreError)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table

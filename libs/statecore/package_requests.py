@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, file_copies
+from statecore import downloads
+from statecore.host import copies
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.model.ports import (CommandResult, ManagedHost)
-from statecore.rooted_path import remove_tree
+from statecore.host.rooted_path import remove_tree
 
 #: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
 _MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
@@ -123,7 +124,7 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
         paths = []
         for number, file in enumerate(files):
             copied = f"{number}-{file.name}" + ("" if file.name.endswith(suffix) else suffix)
-            file_copies.copy_content(file, place / copied)
+            copies.copy_content(file, place / copied)
             paths.append(f"{name}/{copied}")
         yield paths
     except OSError as error:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.errors import CommandError
 from statecore.model.ports import Master
 

@@ -15,7 +15,7 @@ from statecore.model.context import Context
 from statecore.model.lazy import Deferred
 from statecore.model.errors import CommandError
 from statecore.files import LocalFiles
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached

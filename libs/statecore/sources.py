@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, file_digests, openpgp_signatures
+from statecore import (downloads, openpgp_signatures)
+from statecore.host.content import digests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
 from statecore.model.named_tuple import NamedTuple
@@ -156,7 +157,7 @@ class Verification:
             if not given.startswith(("/", "salt://", "file://", *downloads.SCHEMES)):
                 if self.hash_signature:
                     raise CommandError(f"source_hash_sig: '{given}' is no file that could be signed")
-                return file_digests.parse_digest(given)
+                return digests.parse_digest(given)
             # A list of digests changes with what it lists: it is asked for each time.
             place = by_name(ctx, given, saltenv, verify_ssl=self.verify_ssl)
             if self.hash_signature:
@@ -167,7 +168,7 @@ class Verification:
         found = _chosen(text, self.source_hash_name, name, address)
         if found is None:
             raise CommandError(f"Source hash {downloads.shown(given)} holds no digest")
-        return file_digests.parse_digest(found)
+        return digests.parse_digest(found)
 
     def _check_signature(self, ctx: Context, given: str, place: Path, saltenv: str) -> None:
         try:
@@ -179,7 +180,7 @@ class Verification:
 
     def check(self, found: Source, digest: tuple[str, str] | None, name: str) -> None:
         """Raises WrongDigest."""
-        if digest is not None and (actual := file_digests.digest_of(found.path, digest[0])) != digest[1]:
+        if digest is not None and (actual := digests.digest_of(found.path, digest[0])) != digest[1]:
             raise WrongDigest(name, *digest, actual)
 
 
@@ -205,7 +206,7 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verific
     digest = wanted.digest(ctx, address, name, saltenv)
     place = downloads.cached_at(address, cache_of(ctx), saltenv)
     kept = place.is_file() and not wanted.use_etag
-    if kept and digest is not None and file_digests.digest_of(place, digest[0]) == digest[1]:
+    if kept and digest is not None and digests.digest_of(place, digest[0]) == digest[1]:
         return place
     downloads.fetch(address, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
     try:
@@ -291,6 +292,6 @@ def _chosen(text: str, own_name: str | None, name: str, address: str) -> str | N
 def _listed(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         for found in _DIGEST.finditer(line):
-            if len(found[1]) in file_digests.DIGEST_LENGTHS:
+            if len(found[1]) in digests.DIGEST_LENGTHS:
                 yield line.strip(), found[1].lower()
                 break

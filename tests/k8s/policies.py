@@ -34,7 +34,7 @@ BROUGHT = frozenset({"saltern-redis", "saltern-tree-git-login"})
 #: ConfigMaps that every namespace has.
 GIVEN = frozenset({"kube-root-ca.crt"})
 
-#: What a minion may have (libs/statecore/namespaces.py, and what package managers need); a thirteenth needs a reason here.
+#: What a minion may have (libs/statecore/host/namespaces.py, and what package managers need); a thirteenth needs a reason here.
 MINION_CAPABILITIES = frozenset(
     {
         *("SYS_ADMIN", "SYS_PTRACE", "SYS_CHROOT"),

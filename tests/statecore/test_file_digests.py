@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from statecore import file_digests
+from statecore.host.content import digests
 from statecore.model.errors import InvocationError
 
 
@@ -14,13 +14,13 @@ from statecore.model.errors import InvocationError
 def test_digests(tmp_path, algorithm):
     (tmp_path / "f").write_bytes(b"x" * 100_000)
     hexadecimal = hashlib.new(algorithm, b"x" * 100_000).hexdigest()
-    assert file_digests.digest_of(tmp_path / "f", algorithm, 4096) == hexadecimal
+    assert digests.digest_of(tmp_path / "f", algorithm, 4096) == hexadecimal
     for text in (hexadecimal, f"{algorithm}={hexadecimal}", f"{algorithm}:{hexadecimal.upper()}"):
-        assert file_digests.parse_digest(text) == (algorithm, hexadecimal)
+        assert digests.parse_digest(text) == (algorithm, hexadecimal)
 
 
 def test_what_is_no_digest(tmp_path):
     with pytest.raises(InvocationError, match="'abc' is no digest; write algorithm=hexadecimal"):
-        file_digests.parse_digest("abc")
+        digests.parse_digest("abc")
     with pytest.raises(InvocationError, match="there is no digest 'nosuch'"):
-        file_digests.digest_of(tmp_path, "nosuch")
+        digests.digest_of(tmp_path, "nosuch")

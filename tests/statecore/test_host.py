@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.model.errors import HostError
-from statecore.host import Host
+from statecore.host.host import Host
 
 PASSWD = (
     "root:x:0:0:root:/root:/bin/sh\nweb:x:1234:1235:Web:/srv/web:/bin/false\n# a comment\nbroken\nodd:x:what:1::/:\n"

@@ -7,10 +7,10 @@ import stat
 
 import pytest
 
-from statecore import content_differences, file_backups, managed_file
+from statecore.host.content import (diffs, backups, managed_file)
 from statecore.model.errors import (HostError, InvocationError)
-from statecore.host import Host
-from statecore.managed_file import Attributes
+from statecore.host.host import Host
+from statecore.host.content.managed_file import Attributes
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
@@ -82,13 +82,13 @@ def test_reading(tmp_path):
     ],
 )
 def test_how_a_change_is_told(old, new, told):
-    assert content_differences.unified(old, new) == told
-    assert told != content_differences.HIDDEN
+    assert diffs.unified(old, new) == told
+    assert told != diffs.HIDDEN
 
 
 @pytest.mark.parametrize(("data", "binary"), [(b"", False), ("té".encode(), False), (b"a\0", True), (b"\xe9", True)])
 def test_what_is_binary(data, binary):
-    assert content_differences.is_binary(data) is binary
+    assert diffs.is_binary(data) is binary
 
 
 def test_replacing_keeps_the_mode(host, tmp_path):
@@ -220,7 +220,7 @@ def test_backups(tmp_path):
     path = tmp_path / "host/etc/f"
     path.parent.mkdir(parents=True)
     path.write_text("old")
-    kept = file_backups.back_up(path, tmp_path / "cache")
+    kept = backups.back_up(path, tmp_path / "cache")
     assert kept.startswith(str(tmp_path / "cache") + str(path.parent) + "/f_")
     with open(kept) as file:
         assert file.read() == "old"

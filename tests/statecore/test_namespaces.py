@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import HostError
-from statecore.host import Host
+from statecore.host.host import Host
 from tests.conftest import open_to_all
 
 #: What process 1 does: the host's own mount and name, then the minion in other namespaces.
@@ -37,7 +37,7 @@ unshare --mount --uts sh -ec '
 _MINION = """
 import json, os, sys
 from statecore.model.errors import HostError
-from statecore.host import Host
+from statecore.host.host import Host
 place = os.environ["PLACE"]
 host = Host(os.environ.get("ROOT", "/"), host_pid=True)
 told = {"root": str(host.root), "seen_here": os.path.exists(place + "/mounted/marker"), "own_name": os.uname().nodename}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from statecore import kept_files, pauses
+from statecore.host.content import kept_files
+from statecore import pauses
 from statecore.model.errors import CommandError
 
 JID = "20260102030405678901"

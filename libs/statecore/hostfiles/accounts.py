@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pwd
 
-from statecore.host import Account
+from statecore.host.host import Account
 from statecore.model.ports import ManagedHost
 
 _FILE = "/etc/passwd"

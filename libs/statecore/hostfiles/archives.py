@@ -19,7 +19,7 @@ from pathlib import Path
 
 from statecore.model.errors import CommandError
 from statecore.hostfiles import tar_members
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 #: Name endings -> format.
 _ENDINGS = {

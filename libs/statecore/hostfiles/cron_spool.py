@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.errors import CommandError
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.model.ports import ManagedHost
 
 #: Where cron daemons keep tables, the first that there is.

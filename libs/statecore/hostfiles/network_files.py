@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.errors import CommandError
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.model.ports import ManagedHost
 
 

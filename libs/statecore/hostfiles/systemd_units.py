@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.model.ports import ManagedHost
-from statecore.rooted_path import walk
+from statecore.host.rooted_path import walk
 
 #: Where unit files are; what comes first wins. Links are made in the first.
 UNITS = (

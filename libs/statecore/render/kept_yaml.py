@@ -18,7 +18,7 @@ from typing import Any
 import msgpack
 import yaml
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.errors import CommandError
 from statecore.render import yaml as yaml_text
 from statecore.render import yaml_events, yaml_values

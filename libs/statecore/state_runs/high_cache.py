@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.types import High
 

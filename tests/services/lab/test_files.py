@@ -14,7 +14,7 @@ from saltern.kit.config.minion_options import load_minion
 from saltern.lab import files
 from saltern.lab.plan import PORTS, Paths, Settings
 from saltern.lab.redis_server import redis_url
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.runtime import gather_grains
 
 #: As unpleasant as a checkout's path can be.

@@ -16,7 +16,7 @@ import pytest
 from saltern.minion.jobs.jobber import (SPOOLED, run, split_arguments, work)
 from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.calls import Returned
 from statecore.running_jobs import ProcDirectory
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.runtime import gather_grains
 
 #: Grain that only one of both has -> why.

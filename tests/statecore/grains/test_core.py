@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from statecore.builtin.grains import (core, network)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.runtime import gather_grains
 
 #: Name -> (os-release, what is told of it)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from statecore.builtin.grains import hardware
-from statecore.host import Host
+from statecore.host.host import Host
 
 #: What the machine shows -> (virtual, virtual_subtype)
 MACHINES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from statecore.builtin.grains import network
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.hostfiles.kernel_network import Address4, Interface
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"

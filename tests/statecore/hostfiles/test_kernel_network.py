@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.hostfiles import kernel_network
 from statecore.hostfiles.kernel_network import Address4, Address6, Interface
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import CommandError
-from statecore.host import _below
+from statecore.host.host import _below
 from statecore.hostfiles import fstab, mount_table
 from statecore.hostfiles.fstab import Entry
 from statecore.hostfiles.mount_table import Leniency

@@ -9,7 +9,7 @@ import pytest
 
 from statecore.model.context import Context
 from statecore.engine.call import finish
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 
 

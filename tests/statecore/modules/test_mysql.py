@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from statecore.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from tests.statecore import database_servers
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.builtin.modules import network
 from statecore.model.ports import CommandResult
 

@@ -10,7 +10,7 @@ import pytest
 
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.files import LocalFiles
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from statecore.render import SlsTree
 

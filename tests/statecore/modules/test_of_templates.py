@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host import Host
+from statecore.host.host import Host
 
 CALLS = [
     ("hashutil.digest", ("get salted",), "md5"),

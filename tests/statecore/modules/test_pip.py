@@ -7,7 +7,7 @@ import json
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 
 

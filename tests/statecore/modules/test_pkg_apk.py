@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.builtin.modules.pkg_apk import apk
 from statecore.model.ports import CommandResult
 

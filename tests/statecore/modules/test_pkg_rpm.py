@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.builtin.modules.pkg_rpm import (dnf, groups, locks)
 from statecore.model.ports import CommandResult
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from statecore.databases import postgres
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from tests.statecore import database_servers
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host import Host
+from statecore.host.host import Host
 
 #: Calls whose answers have to be the same, and those of which names alone can be compared.
 SAME = [

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from statecore.model.errors import (CommandError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.loader.providers import OURS
 from statecore.model.ports import CommandResult
 

@@ -8,7 +8,7 @@ import pwd
 import pytest
 
 from statecore.model.errors import (CommandError, HostError, NotAvailable)
-from statecore.host import Host
+from statecore.host.host import Host
 
 WEB = {
     "name": "web",

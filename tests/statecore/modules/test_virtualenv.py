@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 
 

@@ -31,7 +31,7 @@ from statecore.model.context import Context
 from statecore.engine import Options, run
 from statecore.engine.call import finish
 from statecore.files import LocalFiles
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.local import LocalMinion, NoEvents, NoJobs

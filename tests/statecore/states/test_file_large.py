@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from statecore import content_differences, managed_file
-from statecore.host import Host
-from statecore.managed_file import Attributes
+from statecore.host.content import (diffs, managed_file)
+from statecore.host.host import Host
+from statecore.host.content.managed_file import Attributes
 from tests.statecore.conftest import PlainMinion
 
 #: Bytes of the source, and by how many the process may grow over it: by less than half of it.
@@ -98,16 +98,16 @@ def test_what_is_told_of_large_files(plain: PlainMinion, monkeypatch: pytest.Mon
     assert told["changes"] == {"diff": "Replace text file of 22 bytes with one of 33 bytes"}
     assert (plain.root / "f").read_text() == more.read_text()
     hidden = plain.state("file.managed", name="/f", source="salt://text", show_changes=False)
-    assert hidden["changes"] == {"diff": content_differences.HIDDEN}
+    assert hidden["changes"] == {"diff": diffs.HIDDEN}
 
 
 def test_text_is_told_from_binary_however_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_differences, "_SNIFF", 3)
-    monkeypatch.setattr(content_differences, "_BLOCK", 2)
+    monkeypatch.setattr(diffs, "_SNIFF", 3)
+    monkeypatch.setattr(diffs, "_BLOCK", 2)
     for data, binary in ((b"plain", False), ("äöü€".encode(), False), ("ä".encode()[:1], True), (b"abc\xffdef", True)):
         place = tmp_path / "f"
         place.write_bytes(data)
-        assert content_differences.is_binary(place) is binary is content_differences.is_binary(data)
+        assert diffs.is_binary(place) is binary is diffs.is_binary(data)
 
 
 def _replaced_for_ever(host: Host, name: str) -> NoReturn:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from statecore import file_flags, openpgp_signatures
+from statecore.host import file_attributes
+from statecore import openpgp_signatures
 from statecore.compile import compile_chunks
-from statecore.content_differences import Ignored
+from statecore.host.content.diffs import Ignored
 from statecore.engine import Options, run
-from statecore.host import Host
+from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.states.conftest import _SALT, write_tree
@@ -50,7 +51,7 @@ def _state(minion: PlainMinion, *, test: bool = False, **arguments: Any) -> dict
 
 
 def _letters(path: Path) -> str:
-    return file_flags.read(Host("/"), str(path))
+    return file_attributes.read(Host("/"), str(path))
 
 
 def test_attributes_of_a_file(flagged: PlainMinion) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 
 _SALT = Path(__file__).parent / "salt_states.py"
 _ENV = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 from tests.conftest import open_to_all
 from tests.statecore import python_environments
 

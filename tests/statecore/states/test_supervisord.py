@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from statecore.model.errors import CommandError
-from statecore.host import Host
+from statecore.host.host import Host
 from tests.statecore.conftest import PlainMinion
 
 CONFIGURATION = """[unix_http_server]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.host import Host
+from statecore.host.host import Host
 from tests.statecore import python_environments
 from tests.statecore.conftest import PlainMinion
 

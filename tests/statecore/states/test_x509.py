@@ -178,7 +178,7 @@ def test_parent_directory_that_is_not_there(host):
 
 
 def test_a_file_that_the_check_does_not_like(host, monkeypatch):
-    from statecore.host import Host
+    from statecore.host.host import Host
     from statecore.model.ports import CommandResult
 
     monkeypatch.setattr(Host, "run", lambda self, cmd, **options: CommandResult(1, "", "no good", 1))

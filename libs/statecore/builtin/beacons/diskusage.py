@@ -10,7 +10,7 @@ from typing import Any
 from statecore.beacon_config import listed, own, percent
 from statecore.model.context import Context
 from statecore.hostfiles import mount_table
-from statecore.rooted_path import file_system
+from statecore.host.rooted_path import file_system
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

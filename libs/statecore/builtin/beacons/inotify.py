@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.beacon_config import listed, merged
 from statecore.model.context import Context
-from statecore.inotify import MASKS, Change, Watcher
+from statecore.host.inotify import (MASKS, Change, Watcher)
 
 #: What is told where no mask says.
 _DEFAULT = ("create", "delete", "modify")

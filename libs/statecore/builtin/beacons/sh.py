@@ -15,7 +15,7 @@ from statecore.beacon_config import listed, merged
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.hostfiles import plain_text, processes
-from statecore.rooted_path import remove_tree
+from statecore.host.rooted_path import remove_tree
 
 #: What strace says of a process that has ended.
 _GONE = "No such process"

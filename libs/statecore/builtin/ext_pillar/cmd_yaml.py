@@ -6,7 +6,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.plugin_commands import checked_id, output_of
+from statecore.host.plugin_commands import (checked_id, output_of)
 from statecore.render import yaml
 
 

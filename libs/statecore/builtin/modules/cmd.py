@@ -15,7 +15,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.model.ports import CommandResult
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 #: What a command that ran out of time counts as.
 _TIMED_OUT = 1

@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, file_digests, managed_file, sent_files, sources
+from statecore import (downloads, sent_files, sources)
+from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.sources import Verification
 
 _SCHEME = "salt://"
@@ -185,7 +186,7 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
         return {"hsum": known.hsum, "hash_type": known.hash_type} if known else {}
     found = _fetched(ctx, path, saltenv)
     kind = str(ctx.opts.get("hash_type") or "sha256")
-    return {"hsum": file_digests.digest_of(found, kind), "hash_type": kind} if found else {}
+    return {"hsum": digests.digest_of(found, kind), "hash_type": kind} if found else {}
 
 
 def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 

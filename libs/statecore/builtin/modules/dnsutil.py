@@ -10,10 +10,10 @@ import socket
 import time
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 _NO_DIG = "This function requires dig, which is not currently available"
 

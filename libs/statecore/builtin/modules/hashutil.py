@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 

@@ -10,11 +10,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.hostfiles import iptables_rules, network_files
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.model.ports import CommandResult
 
 _PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}

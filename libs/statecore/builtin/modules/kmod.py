@@ -6,9 +6,9 @@ import os
 import re
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 ALIASES = {"available": "available_"}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.context import Context
 from statecore.model.errors import (InvocationError, NotAvailable)
 

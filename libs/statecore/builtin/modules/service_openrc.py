@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.detached_run import run_detached
+from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
 
 log = logging.getLogger(__name__)

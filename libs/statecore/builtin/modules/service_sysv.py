@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.detached_run import run_detached
+from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
 from statecore.hostfiles import processes
 

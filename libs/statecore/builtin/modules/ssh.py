@@ -10,11 +10,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.hostfiles import accounts, ssh_keys
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 _AUTHORIZED = ".ssh/authorized_keys"
 _KNOWN = ".ssh/known_hosts"

@@ -9,10 +9,11 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
-from statecore import file_copies, managed_file
+from statecore.host import copies
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 _LOCALTIME = "/etc/localtime"
 _ZONES = "/usr/share/zoneinfo"
@@ -68,7 +69,7 @@ def zone_compare(ctx: Context, timezone: str) -> bool:
             raise InvocationError(f'Can\'t find a local timezone "{timezone}"') from None
         if not own.is_file():
             raise CommandError(f"Failed to read {_LOCALTIME} to determine current timezone") from None
-        return file_copies.same_content(own, other)
+        return copies.same_content(own, other)
 
 
 def set_zone(ctx: Context, timezone: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.context import Context
 
 _KEPT = ("return", "retcode", "success")

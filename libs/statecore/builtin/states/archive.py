@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, file_digests, managed_file, sources
+from statecore import (downloads, sources)
+from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.hostfiles import archives
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import lexists
 from statecore.sources import Missing, Signers, Source, Verification, WrongDigest
 from statecore.model.types import (Outcome, Plan, Step)
 
@@ -225,7 +226,7 @@ def _memory(ctx: Context, name: str, address: str) -> Path:
 def _remembered(memory: Path, archive: Path) -> bool:
     """Whether an archive is the one that was taken out last."""
     try:
-        return memory.read_text("utf-8") == file_digests.digest_of(archive, "sha256")
+        return memory.read_text("utf-8") == digests.digest_of(archive, "sha256")
     except FileNotFoundError:
         return False
 
@@ -364,7 +365,7 @@ def _remember(memory: Path, archive: Path) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True)
     aside = memory.with_name(f".{memory.name}.{os.urandom(6).hex()}")
     try:
-        aside.write_text(file_digests.digest_of(archive, "sha256"), "utf-8")
+        aside.write_text(digests.digest_of(archive, "sha256"), "utf-8")
         aside.replace(memory)
     finally:
         aside.unlink(missing_ok=True)

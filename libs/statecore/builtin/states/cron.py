@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import content_differences
+from statecore.host.content import diffs
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, SlsError, StateFailure)
 from statecore.hostfiles import accounts, cron_spool, cron_table
@@ -111,7 +111,7 @@ def file(
         return Plan.failed(f"Unable to manage file: {error}")
     if new == old:
         return Plan.unchanged(f"Crontab for user {user} is in the correct state")
-    changes = {"diff": content_differences.unified(old, new)}
+    changes = {"diff": diffs.unified(old, new)}
 
     def work() -> Outcome:
         if error := cron_spool.install(ctx.host, user, new.decode("utf-8", "surrogateescape")):

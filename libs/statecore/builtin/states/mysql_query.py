@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.model.types import (Outcome, Plan, Step)
 
 _GRAIN = "grain"

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from jinja2.runtime import Context
 
-from statecore import rooted_path
+from statecore.host import rooted_path
 
 #: Bytes of a file that are looked at to tell text from the rest.
 _SNIFF = 2048

@@ -21,7 +21,7 @@ from saltern.kit.process.tracing import Tracing
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.calls import Returned
 from statecore.model.errors import CommandError
 from statecore.return_delivery import named

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from statecore import rooted_path
+from statecore.host import rooted_path
 from statecore.model.errors import StatecoreError
 
 from .conftest import Case, PlayedHost, context, lay_out, load, write_tree

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore import content_differences, managed_file
-from statecore.content_differences import Ignored
+from statecore.host.content import (diffs, managed_file)
+from statecore.host.content.diffs import Ignored
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
 from statecore.sources import Verification, find
 
@@ -138,7 +138,7 @@ def replace(
         return new != old
     if encoding is not None:
         old, new = searched.encode(), _decoded(new, encoding, path).encode()
-    return content_differences.unified(old, new) if new != old else ""
+    return diffs.unified(old, new) if new != old else ""
 
 
 def _decoded(data: bytes, encoding: str, path: str) -> str:
@@ -190,9 +190,9 @@ def get_diff(
     if template and ctx.opts.get("obfuscate_templates"):
         told = "<Obfuscated Template>"
     elif show_changes:
-        told = content_differences.unified(old, new, *((file1, file2) if show_filenames else ()))
+        told = diffs.unified(old, new, *((file1, file2) if show_filenames else ()))
     else:
-        told = content_differences.HIDDEN
+        told = diffs.HIDDEN
     return (not ignored.all_of(old, new), told) if ignored else told
 
 

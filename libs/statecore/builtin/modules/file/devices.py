@@ -7,11 +7,11 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists, located
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import (lexists, located)
 
 
 def is_chrdev(ctx: Context, name: str) -> bool:

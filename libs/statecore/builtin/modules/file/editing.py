@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from statecore import content_differences, managed_file
+from statecore.host.content import (diffs, managed_file)
 from statecore.model.context import Context
-from statecore.edits import comments, text
-from statecore.edits.block import END, START, Block
-from statecore.edits.comments import Pattern
-from statecore.edits.single_line import Line
+from statecore.host.content.edits import (comments, text)
+from statecore.host.content.edits.block import (END, START, Block)
+from statecore.host.content.edits.comments import Pattern
+from statecore.host.content.edits.single_line import Line
 from statecore.model.errors import CommandError
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
 
 
@@ -111,4 +111,4 @@ def _write(ctx: Context, path: str, new: str, backup: str) -> None:
 def _told(old: str, new: str, show_changes: bool) -> Any:
     if not show_changes:
         return new != old
-    return content_differences.unified(text.encoded(old), text.encoded(new)) if new != old else ""
+    return diffs.unified(text.encoded(old), text.encoded(new)) if new != old else ""

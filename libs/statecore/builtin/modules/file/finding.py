@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import file_digests, managed_file, rooted_path
+from statecore.host.content import (digests, managed_file)
+from statecore.host import rooted_path
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError)
-from statecore.rooted_path import lexists
+from statecore.host.rooted_path import lexists
 
 #: Letter -> kind of file.
 _KINDS: Mapping[str, int] = {
@@ -276,7 +277,7 @@ def _kind(file: _File) -> str:
 
 
 def _md5(file: _File) -> str:
-    return file_digests.digest_of(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
+    return digests.digest_of(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
 
 
 _PRINTED: Mapping[str, Callable[[_File], Any]] = {

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statecore import file_digests, managed_file, rooted_path
+from statecore.host.content import (digests, managed_file)
+from statecore.host import rooted_path
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.file.paths import host_name
@@ -134,7 +135,7 @@ def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65
     """Digest of a file, hexadecimal."""
     place = ctx.host.path(path)
     _lstat(place, path)
-    return file_digests.digest_of(place, form, chunk_size)
+    return digests.digest_of(place, form, chunk_size)
 
 
 def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
@@ -144,7 +145,7 @@ def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
 
 def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
     """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
-    algorithm, digest = file_digests.parse_digest(file_hash)
+    algorithm, digest = digests.parse_digest(file_hash)
     return get_hash(ctx, path, algorithm) == digest
 
 

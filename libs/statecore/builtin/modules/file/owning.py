@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore import file_flags, managed_file, security_contexts
+from statecore.host import (file_attributes, selinux_contexts)
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.file_marks import Marks
-from statecore.managed_file import Attributes
+from statecore.host.content.marks import Marks
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.looking import stats
 from statecore.builtin.modules.file.paths import (existing, host_name)
-from statecore.rooted_path import lexists
+from statecore.host.rooted_path import lexists
 
 
 def uid_to_user(ctx: Context, uid: int) -> str:
@@ -59,7 +60,7 @@ def lsattr(ctx: Context, path: str) -> dict[str, list[str]] | None:
     if ctx.host.which("lsattr") is None:
         return None
     place = existing(ctx, path)
-    return {path: list(file_flags.read(ctx.host, host_name(ctx, place)))}
+    return {path: list(file_attributes.read(ctx.host, host_name(ctx, place)))}
 
 
 def chattr(
@@ -80,8 +81,8 @@ def chattr(
     if operator not in signs:
         raise InvocationError("Need an operator: 'add' or 'remove' to modify attributes.")
     if attributes is None:
-        raise InvocationError(f"Need attributes: [{file_flags.LETTERS}]")
-    words = ["chattr", f"{signs[operator]}{file_flags.checked(attributes)}"]
+        raise InvocationError(f"Need attributes: [{file_attributes.LETTERS}]")
+    words = ["chattr", f"{signs[operator]}{file_attributes.checked(attributes)}"]
     words += [f"-{flags}"] if flags else []
     words += ["-v", str(version)] if version is not None else []
     return not str(ctx.call("cmd.run", [*words, *files], python_shell=False))
@@ -90,7 +91,7 @@ def chattr(
 def get_selinux_context(ctx: Context, path: str) -> str:
     """The SELinux context of a file, or a sentence where there is none."""
     try:
-        return str(security_contexts.read(ctx.host, path))
+        return str(selinux_contexts.read(ctx.host, path))
     except HostError:
         return f"No selinux context information is available for {path}"
 
@@ -106,12 +107,12 @@ def set_selinux_context(
 ) -> str | bool:
     """Sets parts of the SELinux context of a file, with ``persist`` in the policy, too; the whole context, False for no part."""
     given = {"seuser": user, "serole": role, "setype": type, "serange": range}
-    wish = security_contexts.wanted(given)
+    wish = selinux_contexts.wanted(given)
     if wish is None:
         return False
-    found = security_contexts.read(ctx.host, path)
-    security_contexts.change(ctx.host, path, found, wish, persist=persist)
-    return str(security_contexts.read(ctx.host, path))
+    found = selinux_contexts.read(ctx.host, path)
+    selinux_contexts.change(ctx.host, path, found, wish, persist=persist)
+    return str(selinux_contexts.read(ctx.host, path))
 
 
 def restorecon(ctx: Context, path: str, recursive: bool = False) -> bool:
@@ -145,7 +146,7 @@ def check_perms(
     before = stats(ctx, name, follow_symlinks=follow_symlinks)
     wanted = Attributes(user or None, group or None, managed_file.parse_mode(mode))
     changes = managed_file.attribute_changes(ctx.host, place, wanted)
-    context = security_contexts.wanted({"seuser": seuser, "serole": serole, "setype": setype, "serange": serange})
+    context = selinux_contexts.wanted({"seuser": seuser, "serole": serole, "setype": setype, "serange": serange})
     flags = attrs if attrs is not None and not place.is_dir() and not place.is_symlink() else None
     try:
         borne = Marks(ctx.host, host_name(ctx, place), flags, context)

@@ -9,10 +9,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from statecore import file_backups, managed_file
+from statecore.host.content import (backups, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.paths import (bytes_of, existing)
 
 #: Letters of ``psed`` -> what they are to a regular expression.
@@ -138,7 +138,7 @@ def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dr
 
 def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
     """The copies that ``backup: minion`` kept of a file, the newest first: Backup Time, Size, Location."""
-    found = file_backups.kept_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
+    found = backups.kept_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
     return {
         number: {"Backup Time": each.shown, "Size": each.place.stat().st_size, "Location": str(each.place)}
         for number, each in enumerate(found)
@@ -153,7 +153,7 @@ def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, 
 def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, Any]]]:
     """The copies of all files in a directory (its name ends in a slash, or is that of a file in it), by name."""
     directory = path.rpartition("/")[0] or "/"
-    names = file_backups.names_in(ctx.host.path(directory), _cache(ctx))
+    names = backups.names_in(ctx.host.path(directory), _cache(ctx))
     return {name: list_backups(ctx, f"{directory.rstrip('/')}/{name}", limit) for name in names}
 
 
@@ -164,7 +164,7 @@ def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
         return {"result": False, "comment": found}
     place = ctx.host.path(path)
     if place.is_file():
-        file_backups.back_up(place, _cache(ctx))
+        backups.back_up(place, _cache(ctx))
     managed_file.replace(ctx.host, place, found, Attributes())
     return {"result": True, "comment": f"Successfully restored {found} to {path}"}
 
@@ -190,7 +190,7 @@ def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
     """A copy by its number, or why there is none."""
     if not str(backup_id).isdecimal():
         return f"Invalid backup_id '{backup_id}'"
-    found = file_backups.kept_of(ctx.host.path(path), _cache(ctx))
+    found = backups.kept_of(ctx.host.path(path), _cache(ctx))
     number = int(backup_id)
     return found[number].place if number < len(found) else f"backup_id '{backup_id}' does not exist for {path}"
 

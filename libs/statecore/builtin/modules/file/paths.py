@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 

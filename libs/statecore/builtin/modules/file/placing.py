@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from statecore import file_copies, managed_file
+from statecore.host import copies
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.looking import get_mode
-from statecore.rooted_path import lexists, located, walk
+from statecore.host.rooted_path import (lexists, located, walk)
 
 #: Seconds.
 _DAY = 86400
@@ -198,7 +199,7 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
         here = f"{dst}/{place.relative_to(source).as_posix()}"
         directory = ctx.host.path(here)
         directory.mkdir(parents=True, exist_ok=True)
-        file_copies.copy_attributes(place, directory)
+        copies.copy_attributes(place, directory)
         for name in (*files, *(name for name in names if (place / name).is_symlink())):
             target = ctx.host.path(f"{here}/{name}", follow=False)
             _copied(place / name, target)
@@ -208,7 +209,7 @@ def _copied(source: Path, target: Path) -> None:
     """A copy takes the place of what is there at once: who is killed leaves no half of it. What there was keeps its owner."""
     aside = target.with_name(f".{target.name[:100]}.saltern-{os.urandom(6).hex()}")
     try:
-        file_copies.copy(source, aside)
+        copies.copy(source, aside)
         if not source.is_symlink() and target.exists() and not target.is_symlink():
             found = target.stat()
             with located(aside) as (name, way):

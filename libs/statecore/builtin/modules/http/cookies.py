@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar, FileCookieJar

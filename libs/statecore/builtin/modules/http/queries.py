@@ -14,11 +14,12 @@ from typing import Any
 
 import yaml
 
-from statecore import http_exchange, managed_file
+from statecore import http_exchange
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.http_exchange import Answer, Exchange
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.http.bodies import (Body, body, headers_of)
 from statecore.builtin.modules.http.cookies import cookie_file
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError)

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 #: Connection argument -> (Salt's option, the client's).
 _CONNECTION: Mapping[str, tuple[str, str]] = {

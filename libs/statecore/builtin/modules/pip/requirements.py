@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.rooted_path import located, remove_tree
+from statecore.host.rooted_path import (located, remove_tree)
 
 #: Another file that a line of a requirements file asks for: requirements, or constraints.
 _CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)

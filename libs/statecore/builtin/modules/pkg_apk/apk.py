@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore import managed_file, package_requests
+from statecore.host.content import managed_file
+from statecore import package_requests
 from statecore.model.context import Context
-from statecore.detached_run import run_detached
+from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
 from statecore.package_versions import apk as versions
 from statecore.model.ports import (CommandResult, ManagedHost)

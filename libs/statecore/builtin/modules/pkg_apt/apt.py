@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from statecore import package_requests, package_versions
-from statecore.detached_run import run_detached
+from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
 from statecore.package_versions import deb
 from statecore.model.ports import (CommandResult, ManagedHost)

@@ -9,7 +9,7 @@ from typing import Any
 
 from statecore import package_requests
 from statecore.model.context import Context
-from statecore.detached_run import run_detached
+from statecore.host.detached_run import run_detached
 from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.package_versions import rpm as versions

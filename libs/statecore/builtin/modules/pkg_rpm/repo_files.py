@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore import managed_file, package_requests
+from statecore.host.content import managed_file
+from statecore import package_requests
 from statecore.model.errors import InvocationError
 from statecore.hostfiles import ini, yum_repos
 from statecore.model.ports import ManagedHost

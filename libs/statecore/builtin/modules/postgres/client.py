@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 #: Seconds that a statement may take, where ``postgres.timeout`` says nothing.
 _TIMEOUT = 300.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 #: Who owns a data directory where nobody else is named.
 _OWNER = "postgres"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files, pauses, turns
+from statecore.host.content import kept_files
+from statecore import (pauses, turns)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore import kept_files
+from statecore.host.content import kept_files
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.state import runs

@@ -6,10 +6,10 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.certificates import issuing, references
 from statecore.model.context import Context
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 
 
 def reader(ctx: Context) -> Callable[[Any], bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.edits.block import END, START, Block
+from statecore.host.content.edits.block import (END, START, Block)
 from statecore.model.errors import (CommandError, InvocationError, SlsError)
 from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import Spec

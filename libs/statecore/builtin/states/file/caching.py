@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, file_digests, managed_file
+from statecore import downloads
+from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, StateFailure)
 from statecore.sources import Verification, cache_of
@@ -53,7 +54,7 @@ def cached(
         digest = wanted.digest(ctx, name, name, saltenv)
         if digest is None:
             return Plan.unchanged(shown)
-        found = file_digests.digest_of(place, digest[0])
+        found = digests.digest_of(place, digest[0])
     except (Refused, CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     if found != digest[1]:
@@ -107,7 +108,7 @@ def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -
     digest = wanted.digest(ctx, name, name, saltenv)
     algorithm = digest[0] if digest else _USUAL
     place = downloads.cached_at(name, cache_of(ctx), saltenv)
-    old = file_digests.digest_of(place, algorithm) if place.is_file() else None
+    old = digests.digest_of(place, algorithm) if place.is_file() else None
     if digest is not None and old == digest[1] and not wanted.use_etag:
         return Plan.unchanged(f"File is already cached to {place} with hash {old}")
 
@@ -116,7 +117,7 @@ def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -
             downloads.fetch(name, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
         except CommandError as error:
             raise StateFailure(f"Failed to cache {error}") from error
-        new = file_digests.digest_of(place, algorithm)
+        new = digests.digest_of(place, algorithm)
         changes = {} if new == old else {"hash": {"old": old, "new": new}}
         if digest is not None and new != digest[1]:
             why = f"File is cached to {place}, but the hash ({new}) does not match the specified hash ({digest[1]})"

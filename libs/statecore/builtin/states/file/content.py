@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file, sources
+from statecore.host.content import managed_file
+from statecore import sources
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple

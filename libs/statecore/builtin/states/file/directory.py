@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError, StateFailure)
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
 from statecore.builtin.states.file.tree import (strays, walk)
 from statecore.model.types import (Outcome, Plan, Step)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, managed_file
+from statecore.host.content import (diffs, managed_file)
 from statecore.model.context import Context
-from statecore.edits import text
-from statecore.managed_file import Attributes
+from statecore.host.content.edits import text
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
 from statecore.model.types import (FileChange, Outcome, Plan)
 
@@ -40,7 +40,7 @@ class Target:
 
     def diff(self, new: str, *, shown: bool = True) -> str | bool:
         """What an edit changes; True where nobody is to see it."""
-        return content_differences.unified(self.old, text.encoded(new)) if shown else True
+        return diffs.unified(self.old, text.encoded(new)) if shown else True
 
     def write(
         self,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, managed_file
+from statecore.host.content import (diffs, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, SlsError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
 from statecore.builtin.states.file.texts import texts_of
@@ -151,7 +151,7 @@ class _Addition:
         """Writes ``new``, unless it is what is there."""
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
-        changes = {"diff": diff if self.show_changes else content_differences.HIDDEN}
+        changes = {"diff": diff if self.show_changes else diffs.HIDDEN}
         content = new.encode("utf-8", "surrogateescape")
 
         def work() -> Outcome:

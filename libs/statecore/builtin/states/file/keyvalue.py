@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.edits import text
-from statecore.edits.keyvalue import Wish, edit
+from statecore.host.content.edits import text
+from statecore.host.content.edits.keyvalue import (Wish, edit)
 from statecore.model.errors import (HostError, InvocationError)
 from statecore.builtin.states.file.edit_plan import Target
 from statecore.builtin.states.file.places import (Refused, place_of)

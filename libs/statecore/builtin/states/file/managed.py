@@ -6,13 +6,14 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads, managed_file, sources
-from statecore.content_differences import Ignored
+from statecore import (downloads, sources)
+from statecore.host.content import managed_file
+from statecore.host.content.diffs import Ignored
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError, SlsError)
-from statecore.file_marks import Marks
-from statecore.file_write import Write, told_attributes
-from statecore.managed_file import Attributes
+from statecore.host.content.marks import Marks
+from statecore.host.content.write_plan import (Write, told_attributes)
+from statecore.host.content.managed_file import Attributes
 from statecore.sources import Verification
 from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import (Content, Literal, Spec, wanted_bytes)

@@ -7,11 +7,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore import file_copies, managed_file
+from statecore.host import copies
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError, StateFailure)
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import lexists
 from statecore.builtin.states.file.places import (Refused, need_parent, parent_attributes, place_of, step)
 from statecore.model.types import (Outcome, Plan)
 
@@ -194,4 +195,4 @@ def _same(one: Path, other: Path) -> bool:
         return names == sorted(path.name for path in other.iterdir()) and all(
             _same(one / name, other / name) for name in names
         )
-    return one.is_file() and other.is_file() and file_copies.same_content(one, other)
+    return one.is_file() and other.is_file() and copies.same_content(one, other)

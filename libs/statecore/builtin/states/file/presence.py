@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError)
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists, located
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import (lexists, located)
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
 from statecore.model.types import (FileChange, Outcome, Plan)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError, StatecoreError, StateFailure)
-from statecore.managed_file import Attributes
-from statecore.rooted_path import lexists
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import lexists
 from statecore.builtin.states.file.directory import directory
 from statecore.builtin.states.file.managed import managed
 from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)

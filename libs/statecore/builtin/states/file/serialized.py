@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, InvocationError)
-from statecore.file_write import Write
+from statecore.host.content.write_plan import Write
 from statecore.builtin.states.file.places import (Refused, attributes, place_of)
 from statecore.builtin.states.file.serializers import (SERIALIZERS, Serializer)
 from statecore.model.types import Plan

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.edits.single_line import Line
+from statecore.host.content.edits.single_line import Line
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.managed_file import Attributes
+from statecore.host.content.managed_file import Attributes
 from statecore.builtin.states.file.edit_plan import Target
 from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
 from statecore.model.types import (Outcome, Plan, Step)

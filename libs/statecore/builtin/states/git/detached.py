@@ -9,7 +9,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.managed_file import remove
+from statecore.host.content.managed_file import remove
 from statecore.builtin.states.git.checkout import sentences
 from statecore.model.types import (Outcome, Plan, Step)
 

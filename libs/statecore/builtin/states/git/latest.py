@@ -6,7 +6,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.managed_file import remove
+from statecore.host.content.managed_file import remove
 from statecore.builtin.states.git.checkout import (Remote, Wish, commit_of, is_at, remote_of, sentences, tracked, update_submodules)
 from statecore.builtin.states.git.update import Update
 from statecore.model.types import (Outcome, Plan, Step)

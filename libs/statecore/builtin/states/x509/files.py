@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import managed_file
+from statecore.host.content import managed_file
 from statecore.certificates import policies
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, StateFailure)
-from statecore.file_write import Write
-from statecore.managed_file import Attributes
+from statecore.host.content.write_plan import Write
+from statecore.host.content.managed_file import Attributes
 from statecore.model.types import (Outcome, Plan, Step)
 
 #: Arguments of ``file.managed`` that say where and whose the file is.

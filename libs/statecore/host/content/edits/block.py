@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.edits.text import compiled, line_end, lines
+from statecore.host.content.edits.text import (compiled, line_end, lines)
 from statecore.model.errors import (CommandError, InvocationError)
 
 START = "#-- start managed zone --"

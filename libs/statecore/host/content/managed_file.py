@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from statecore import file_copies
+from statecore.host import copies
 from statecore.model.errors import (HostError, InvocationError)
 from statecore.model.ports import ManagedHost
-from statecore.rooted_path import lexists, located, remove_tree, walk
+from statecore.host.rooted_path import (lexists, located, remove_tree, walk)
 
 #: Bytes that are copied at a time.
 _BLOCK = 1024 * 1024
@@ -84,7 +84,7 @@ def source(path: Path) -> bytes | Path:
 def same(old: bytes | Path | None, new: bytes | Path) -> bool:
     """Whether two contents are one. Raises OSError."""
     if isinstance(old, Path) and isinstance(new, Path):
-        return file_copies.same_content(old, new)
+        return copies.same_content(old, new)
     # A path is one of a file that is larger than any bytes.
     return old == new
 
@@ -203,10 +203,10 @@ class _Old:
         if stat.S_ISLNK(found.st_mode):
             return None
         if way is None:
-            return cls(found, file_copies.extended(name))
+            return cls(found, copies.extended(name))
         opened = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=way)
         try:
-            return cls(found, file_copies.extended(f"/proc/self/fd/{opened}"))
+            return cls(found, copies.extended(f"/proc/self/fd/{opened}"))
         finally:
             os.close(opened)
 
@@ -230,7 +230,7 @@ def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None,
                 raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
         os.fchmod(descriptor, stat.S_IMODE(old.stat.st_mode))
         for name, value in old.extended.items():
-            file_copies.extend(descriptor, name, value)
+            copies.extend(descriptor, name, value)
     else:
         os.fchmod(descriptor, usual_mode())
     uid, gid = _numbers(host, wanted)
@@ -251,12 +251,12 @@ def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attrib
     aside = _aside(place)
     try:
         if origin.is_dir():
-            file_copies.copy_tree(origin, aside)
+            copies.copy_tree(origin, aside)
             for directory, names, files in walk(aside):
                 for name in (*names, *files):
                     set_attributes(host, directory / name, Attributes(wanted.user, wanted.group))
         else:
-            file_copies.copy_content(origin, aside)
+            copies.copy_content(origin, aside)
             aside.chmod(stat.S_IMODE(origin.stat().st_mode))
         set_attributes(host, aside, wanted)
         move_into_place(aside, place)
@@ -278,9 +278,9 @@ def move_into_place(origin: Path, place: Path) -> None:
         aside = _aside(place)
         try:
             if _is_directory(origin):
-                file_copies.copy_tree(origin, aside)
+                copies.copy_tree(origin, aside)
             else:
-                file_copies.copy(origin, aside)
+                copies.copy(origin, aside)
                 if not origin.is_symlink():
                     found = origin.stat()
                     with located(aside) as (name, way):

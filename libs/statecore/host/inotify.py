@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 #: Salt's names of what can be asked for.
 MASKS: Mapping[str, int] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.errors import HostError
 from statecore.model.ports import (CommandResult, ManagedHost)
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 #: The command in place of the shell, its output in the files given first.
 _REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'

@@ -8,7 +8,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from statecore.rooted_path import located
+from statecore.host.rooted_path import located
 
 #: Bytes read at a time.
 _BLOCK = 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.edits.text import lines, with_unix_ends
+from statecore.host.content.edits.text import (lines, with_unix_ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from statecore.edits.text import compiled
+from statecore.host.content.edits.text import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore import content_differences, file_backups, file_digests, managed_file
-from statecore.content_differences import Ignored
+from statecore.host.content import (diffs, backups, digests, managed_file)
+from statecore.host.content.diffs import Ignored
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, StateFailure)
-from statecore.file_marks import Marks
-from statecore.managed_file import Attributes
+from statecore.host.content.marks import Marks
+from statecore.host.content.managed_file import Attributes
 from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 #: What test mode adds to every managed file's comment.
@@ -111,7 +111,7 @@ class Write:
         """What a plan that is kept, and held against a later one, has to tell of a large file."""
         if not isinstance(self.new, Path):
             return ""
-        return f" ({managed_file.size(self.new)} bytes, sha256 {file_digests.digest_of(self.new, 'sha256')})"
+        return f" ({managed_file.size(self.new)} bytes, sha256 {digests.digest_of(self.new, 'sha256')})"
 
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {}
@@ -119,7 +119,7 @@ class Write:
             # That a file is new is no secret.
             shown = self.show_changes or self.old is None
             before = b"" if self._shows_all() else self.old
-            changes["diff"] = content_differences.unified(before, self.new) if shown else content_differences.HIDDEN
+            changes["diff"] = diffs.unified(before, self.new) if shown else diffs.HIDDEN
         if self.place.is_symlink():
             return {"diff": "Replace symbolic link with regular file"} | changes
         if changes:
@@ -133,7 +133,7 @@ class Write:
 
     def _shows_all(self) -> bool:
         whole = self.old is None and self.new_file_diff and self.show_changes
-        return whole and not isinstance(self.new, Path) and not content_differences.is_binary(self.new)
+        return whole and not isinstance(self.new, Path) and not diffs.is_binary(self.new)
 
     def _apply(self, planned: Mapping[str, Any]) -> Outcome:
         ctx = self.ctx
@@ -143,7 +143,7 @@ class Write:
             self._check()
         kept = self.backup or str(ctx.opts.get("backup_mode") or "")
         if self.old is not None and kept in ("minion", "both"):
-            file_backups.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
+            backups.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
         there = self.old is not None and not self.place.is_symlink()
         if self.marks and there:
             self.marks.unseal()

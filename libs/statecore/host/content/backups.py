@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from statecore import file_copies
+from statecore.host import copies
 from statecore.model.named_tuple import NamedTuple
 
 #: What the name of a copy ends in; those without parts of a second are older.
@@ -39,7 +39,7 @@ def back_up(path: Path, cache: Path) -> str:
     kept.parent.mkdir(parents=True, exist_ok=True)
     aside = kept.with_name(f".{os.urandom(6).hex()}")
     try:
-        file_copies.copy(path, aside)
+        copies.copy(path, aside)
         aside.replace(kept)
     finally:
         aside.unlink(missing_ok=True)
