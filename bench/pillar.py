@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from statecore.fileserver import FileServer
+from statecore.sources.fileserver import FileServer
 from statecore.master_data import Wanted, pillar_of
 from statecore.pillar.memory import PillarMemory
 from statecore.runtime import Runtime

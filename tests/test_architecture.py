@@ -84,7 +84,7 @@ WIRING = (
     "statecore.execution",
     "statecore.loader",
     "statecore.facts",
-    "statecore.files",
+    "statecore.sources.local_tree",
     "statecore.host.host",
     "statecore.host.content.kept_files",
     "statecore.local",
@@ -144,17 +144,17 @@ ROOMS: Mapping[str, Room] = {
     "statecore.targeting.nested": Room((*GROUND, "statecore.model.values")),
     "statecore.targeting.compound": Room(GROUND),
     "statecore.targeting.match": Room((*GROUND, "statecore.model.values", "statecore.targeting.nested", "statecore.targeting.compound")),
-    "statecore.files": Room(GROUND),
-    "statecore.gitrepos": Room(GROUND, {"statecore.files": "what was exported is a file on disk"}),
-    "statecore.fileserver": Room(
-        (*GROUND, "statecore.files"),
+    "statecore.sources.local_tree": Room(GROUND),
+    "statecore.sources.gitrepos": Room(GROUND, {"statecore.sources.local_tree": "what was exported is a file on disk"}),
+    "statecore.sources.fileserver": Room(
+        (*GROUND, "statecore.sources.local_tree"),
         {
-            "statecore.gitrepos": "branches of repositories are environments of the tree",
+            "statecore.sources.gitrepos": "branches of repositories are environments of the tree",
             "statecore.model.lazy": "most minions without a master fetch nothing",
         },
     ),
-    "statecore.fileserver.users": Room(
-        (*GROUND, "statecore.files"),
+    "statecore.sources.fileserver.users": Room(
+        (*GROUND, "statecore.sources.local_tree"),
         {
             "statecore.model.lazy": "most masters have no backend of their own, and load nothing for it",
             "statecore.loader": "users' modules of every kind are found and called by the loader",
@@ -173,7 +173,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.host.content.managed_file": Room(GROUND),
     "statecore.package_versions": Room(),
     "statecore.python_versions": Room(),
-    "statecore.package_requests": Room(NATIVE, {"statecore.downloads": "a package's file may lie behind a URL"}),
+    "statecore.package_requests": Room(NATIVE, {"statecore.sources.downloads": "a package's file may lie behind a URL"}),
     "statecore.hostfiles": Room(
         GROUND, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.host.host": "an account is told in the host's own form"}
     ),
@@ -197,8 +197,8 @@ ROOMS: Mapping[str, Room] = {
     "statecore.pillar": Room(
         RENDER,
         {
-            "statecore.files": "the pillar tree is files, with environments in an order of their own",
-            "statecore.gitrepos": "a repository is a pillar tree",
+            "statecore.sources.local_tree": "the pillar tree is files, with environments in an order of their own",
+            "statecore.sources.gitrepos": "a repository is a pillar tree",
         },
     ),
     "statecore.master_data": Room(WIRING),
@@ -229,7 +229,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
-    "statecore.extension_modules": Room(GROUND),
+    "statecore.sources.extension_modules": Room(GROUND),
     "statecore.execution": Room((*GROUND, "statecore.model.context", "statecore.loader")),
     "statecore.builtin.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
@@ -239,7 +239,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
     "statecore.state_runs": Room(WIRING),
     "statecore.later": Room(
-        (*WIRING, "statecore.model.lazy", "statecore.fileserver.masterless", "statecore.return_delivery")
+        (*WIRING, "statecore.model.lazy", "statecore.sources.fileserver.masterless", "statecore.return_delivery")
     ),
     "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
     "statecore.calls": Room((*NATIVE, "statecore.loader", "statecore.execution", "statecore.runtime_ports")),
@@ -298,8 +298,8 @@ ROOMS: Mapping[str, Room] = {
         },
         open_inside=False,
     ),
-    "statecore.downloads": Room(GROUND),
-    "statecore.sent_files": Room(NATIVE),
+    "statecore.sources.downloads": Room(GROUND),
+    "statecore.sources.sent_files": Room(NATIVE),
     "statecore.host.content.diffs": Room(GROUND),
     "statecore.host.content.backups": Room(GROUND),
     "statecore.host.file_attributes": Room(GROUND),
@@ -311,12 +311,12 @@ ROOMS: Mapping[str, Room] = {
             "statecore.host.selinux_contexts": "what a file bears is set in one order",
         },
     ),
-    "statecore.openpgp_signatures": Room(GROUND),
-    "statecore.sources": Room(
+    "statecore.sources.openpgp_signatures": Room(GROUND),
+    "statecore.sources.file_source": Room(
         NATIVE,
         {
-            "statecore.downloads": "a source may lie behind a URL",
-            "statecore.openpgp_signatures": "a source may have to be signed",
+            "statecore.sources.downloads": "a source may lie behind a URL",
+            "statecore.sources.openpgp_signatures": "a source may have to be signed",
         },
     ),
     "statecore.host.content.write_plan": Room(
@@ -333,14 +333,14 @@ ROOMS: Mapping[str, Room] = {
     "statecore.certificates": Room(
         GROUND, {"statecore.host.content.managed_file": "what a reference names is read as every file of the host is"}
     ),
-    "statecore.http_exchange": Room(GROUND, {"statecore.downloads": "HTTPS and logins are the same for both"}),
+    "statecore.sources.http": Room(GROUND, {"statecore.sources.downloads": "HTTPS and logins are the same for both"}),
     "statecore.builtin.modules.cp": Room(
         NATIVE,
         {
             "statecore.host.content.managed_file": _MANAGED_FILE,
-            "statecore.sent_files": "files that go to the master",
-            "statecore.sources": _SOURCES,
-            "statecore.downloads": "a source may lie behind a URL",
+            "statecore.sources.sent_files": "files that go to the master",
+            "statecore.sources.file_source": _SOURCES,
+            "statecore.sources.downloads": "a source may lie behind a URL",
         },
     ),
     "statecore.builtin.modules.file": Room(
@@ -353,18 +353,18 @@ ROOMS: Mapping[str, Room] = {
             "statecore.host.file_attributes": "lsattr and chattr are asked in one way",
             "statecore.host.content.marks": "what a file bears is set in one order",
             "statecore.host.selinux_contexts": "SELinux is asked in one way",
-            "statecore.sources": _SOURCES,
+            "statecore.sources.file_source": _SOURCES,
         },
     ),
     "statecore.builtin.modules.archive": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
-            "statecore.sources": _SOURCES,
-            "statecore.downloads": "a copy of what came from a server need not be kept",
+            "statecore.sources.file_source": _SOURCES,
+            "statecore.sources.downloads": "a copy of what came from a server need not be kept",
         },
     ),
-    "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.openpgp_signatures": "it is what the states verify with"}),
+    "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.sources.openpgp_signatures": "it is what the states verify with"}),
     "statecore.builtin.modules": Room(
         NATIVE,
         {"statecore.model.values": _VALUES, "statecore.host.content.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
@@ -380,7 +380,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.saltutil": Room(
         NATIVE,
         {
-            "statecore.extension_modules": "minions and masters fetch users' modules in one way",
+            "statecore.sources.extension_modules": "minions and masters fetch users' modules in one way",
             "statecore.host.content.kept_files": "what jobs returned is kept where the minion is to keep it",
         },
     ),
@@ -401,8 +401,8 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.host.content.managed_file": _MANAGED_FILE,
-            "statecore.http_exchange": "what a request means is apart from how it is sent",
-            "statecore.downloads": "a bundle of authorities is a file behind a URL",
+            "statecore.sources.http": "what a request means is apart from how it is sent",
+            "statecore.sources.downloads": "a bundle of authorities is a file behind a URL",
         },
     ),
     "statecore.builtin.modules.mine": Room(
@@ -418,7 +418,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.builtin.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
     "statecore.builtin.modules.pkg_apt": Room(
-        NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
+        NATIVE, {**_PACKAGES, "statecore.sources.downloads": "what a server has is not fetched only to compare it"}
     ),
     "statecore.builtin.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
     "statecore.builtin.modules.postgres": Room(
@@ -449,7 +449,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.host.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
     ),
     "statecore.builtin.modules.pkg_apk": Room(
-        NATIVE, {**_PACKAGES, "statecore.downloads": "what a server has is not fetched only to compare it"}
+        NATIVE, {**_PACKAGES, "statecore.sources.downloads": "what a server has is not fetched only to compare it"}
     ),
     # A package: the verbs of one module in several files.
     "statecore.builtin.modules.state": Room(
@@ -468,8 +468,8 @@ ROOMS: Mapping[str, Room] = {
             "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.host.content.write_plan": _FILE_WRITE,
             "statecore.host.content.edits": _EDITS,
-            "statecore.downloads": "a source may lie behind a URL",
-            "statecore.sources": _SOURCES,
+            "statecore.sources.downloads": "a source may lie behind a URL",
+            "statecore.sources.file_source": _SOURCES,
             "statecore.host.content.diffs": _DIFFERENCES,
             "statecore.host.content.marks": "a file is put in place with what it bears",
         },
@@ -479,15 +479,15 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.hostfiles": _HOSTFILES,
             "statecore.host.content.managed_file": _MANAGED_FILE,
-            "statecore.sources": _SOURCES,
-            "statecore.downloads": "a copy of what came from a server need not be kept",
+            "statecore.sources.file_source": _SOURCES,
+            "statecore.sources.downloads": "a copy of what came from a server need not be kept",
         },
     ),
     "statecore.builtin.states.cron": Room(
         NATIVE,
         {
             "statecore.hostfiles": _HOSTFILES,
-            "statecore.sources": _SOURCES,
+            "statecore.sources.file_source": _SOURCES,
             "statecore.host.content.diffs": _DIFFERENCES,
         },
     ),

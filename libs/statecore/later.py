@@ -13,7 +13,7 @@ from statecore.model.lazy import loaded
 
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish
-    from statecore.fileserver.masterless import OwnFetches as OwnFetches
+    from statecore.sources.fileserver.masterless import OwnFetches as OwnFetches
     from statecore.master_data import Wanted as Wanted
     from statecore.master_data import as_data as as_data
     from statecore.master_data import pillar_of as pillar_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Engine": "statecore.render.jinja.engine",
     "KeptYaml": "statecore.render.kept_yaml",
-    "OwnFetches": "statecore.fileserver.masterless",
+    "OwnFetches": "statecore.sources.fileserver.masterless",
     "RENDERERS": "statecore.render",
     "SlsTree": "statecore.render",
     "Stage": "statecore.state_runs",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.host import copies
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)

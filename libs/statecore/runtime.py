@@ -14,7 +14,7 @@ from statecore.calls import Call, Returned, returned
 from statecore.model.context import Context
 from statecore.model.lazy import Deferred
 from statecore.model.errors import CommandError
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES

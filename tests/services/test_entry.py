@@ -57,7 +57,7 @@ NOT_LOADED: Mapping[str, frozenset[str]] = {
     "reqserver": _NONE | _MINIONS | _READERS | _STORE | {"cryptography.hazmat"},
     "publisher": _NONE | _MINIONS | _READERS,
     "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "cryptography.hazmat"},
-    "reactor": _NONE | _MINIONS | _READERS | {"statecore.fileserver", "cryptography.hazmat"},
+    "reactor": _NONE | _MINIONS | _READERS | {"statecore.sources.fileserver", "cryptography.hazmat"},
     "mworker": _NONE | _MINIONS | {"jinja2"},
     "minion": _NONE | _MASTERS | _STORE | {"jinja2", "statecore.builtin.grains"},
 }

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-import statecore.files
-from statecore.files import LocalFiles
+import statecore.sources.local_tree
+from statecore.sources.local_tree import LocalFiles
 from statecore.model.ports import FileHash
 
 
@@ -172,8 +172,8 @@ def test_expressions_may_be_left_out(roots):
 
 def test_lists_are_kept_until_something_changes(roots, monkeypatch):
     walked = []
-    walk = statecore.files._Walk.listing
-    monkeypatch.setattr(statecore.files._Walk, "listing", lambda self: walked.append(self) or walk(self))
+    walk = statecore.sources.local_tree._Walk.listing
+    monkeypatch.setattr(statecore.sources.local_tree._Walk, "listing", lambda self: walked.append(self) or walk(self))
     # Change times cannot be set back, so the clock is set forward.
     ahead = 10_000_000_000
     real = time.time_ns

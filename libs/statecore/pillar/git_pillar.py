@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.model.errors import StatecoreError
-from statecore.gitrepos.files import PinnedFiles, View
-from statecore.gitrepos.mirror import home_of
-from statecore.gitrepos.refs import pillar_commit, pillar_environment
-from statecore.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
+from statecore.sources.gitrepos.files import (PinnedFiles, View)
+from statecore.sources.gitrepos.mirror import home_of
+from statecore.sources.gitrepos.refs import (pillar_commit, pillar_environment)
+from statecore.sources.gitrepos.remotes import (ANY_ENV, PILLAR, pillar_remotes)
 from statecore.model.named_tuple import NamedTuple
 from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory

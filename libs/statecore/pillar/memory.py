@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from statecore.gitrepos.mirror import Mirror
-from statecore.gitrepos.remotes import GitRemote
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import GitRemote
 from statecore.model.ports import Files
 from statecore.render.memory import RenderMemory
 

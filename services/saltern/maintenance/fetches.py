@@ -12,8 +12,8 @@ from pathlib import Path
 
 from saltern.kit.trees.updates import (Update, fetched)
 from statecore.model.errors import StatecoreError
-from statecore.fileserver.users import UserFiles
-from statecore.gitrepos.mirror import Mirror
+from statecore.sources.fileserver.users import UserFiles
+from statecore.sources.gitrepos.mirror import Mirror
 
 _LOG = logging.getLogger("saltern.maintenance")
 

@@ -28,7 +28,7 @@ from saltern.kit.trees.updates import (mirrors, roots_changes, tidy)
 from saltern.maintenance.fetches import BackendUpdates, Fetches
 from saltern.maintenance.scheduled import Due, ScheduledRunners
 from saltwire import tags
-from statecore.gitrepos.remotes import GITFS
+from statecore.sources.gitrepos.remotes import GITFS
 
 #: Seconds between looks at what is due; signals are noticed as often.
 _TICK = 0.5

@@ -20,7 +20,7 @@ from saltern.mworker.pillar_seal import pillar_seal
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
-from statecore.fileserver import FileServer
+from statecore.sources.fileserver import FileServer
 from statecore.pillar.memory import PillarMemory
 
 #: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. The previous session key

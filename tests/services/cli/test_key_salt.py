@@ -31,7 +31,7 @@ from saltern.kit.process.metrics import new_metrics
 from saltern.mworker.commands import wheel
 from saltern.mworker.worker_context import Desk
 from saltwire.keys import PrivateKey
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from tests.conftest import Oracle
 
 pytestmark = [pytest.mark.redis]

@@ -15,7 +15,7 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.trees.updates import (Update, mirrors, roots_changes, tidy)
 from saltern.maintenance import main as maintenance
 from saltern.maintenance.fetches import Fetches
-from statecore.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.mirror import Mirror
 from tests.services.maintenance.test_maintenance import Round, round_of
 
 WAIT = 10.0

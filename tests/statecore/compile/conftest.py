@@ -10,7 +10,7 @@ import pytest
 
 from statecore.compile import Compiled, compile_sls
 from statecore.model.errors import SlsFault
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
 
 #: compiled(files, **options): the SLS ``a`` of a tree of these files; ``sls`` and ``dev`` (files of dev) may be given.

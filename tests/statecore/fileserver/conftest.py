@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from statecore.fileserver import FileServer
-from statecore.gitrepos.mirror import Mirror
-from statecore.gitrepos.remotes import gitfs_remotes
+from statecore.sources.fileserver import FileServer
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import gitfs_remotes
 
 
 def write(directory: Path, files: Mapping[str, str]) -> None:

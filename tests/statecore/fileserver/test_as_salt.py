@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.fileserver import FileServer
+from statecore.sources.fileserver import FileServer
 from tests.statecore.fileserver.conftest import Repository, git, updated, write
 from tests.statecore.fileserver.test_users import OWN
 

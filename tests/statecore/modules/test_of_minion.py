@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from statecore.render import SlsTree

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from statecore.gitrepos.mirror import Mirror
-from statecore.gitrepos.remotes import all_pillar_remotes
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import all_pillar_remotes
 from statecore.runtime import local_runtime
 from tests.statecore.fileserver.conftest import Repository, git
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.fileserver import FileServer
+from statecore.sources.fileserver import FileServer
 from statecore.master_data import Wanted, pillar_of, pillar_top_of
 from statecore.pillar.memory import PillarMemory
 from statecore.render.memory import RenderMemory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.pillar import PillarResult, compile_pillar
 
 Compile = Callable[..., PillarResult]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import (NotAvailable, SlsError)
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
 from statecore.runtime import Runtime
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import SlsError
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
 from tests import case_files
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
 
 from .conftest import Plant, fault_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from statecore import pauses
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.runtime import Runtime
 
 from .conftest import GRAINS, Jobs, plainly

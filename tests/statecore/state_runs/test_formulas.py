@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.model.ports import CommandResult
 from statecore.runtime import Runtime
 from tests.statecore.conftest import Debian

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from statecore.host import file_attributes
-from statecore import openpgp_signatures
+from statecore.sources import openpgp_signatures
 from statecore.compile import compile_chunks
 from statecore.host.content.diffs import Ignored
 from statecore.engine import Options, run

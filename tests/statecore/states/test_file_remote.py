@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.model.errors import CommandError
 from tests.statecore.states.conftest import Case
 

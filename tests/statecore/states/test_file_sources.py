@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.model.errors import CommandError
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.loopback_server import Asked, Web, serve

@@ -18,7 +18,7 @@ import pytest
 
 from statecore.model.context import Context
 from statecore.engine.call import finish
-from statecore.files import LocalFiles
+from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached

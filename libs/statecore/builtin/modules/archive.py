@@ -7,11 +7,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
 from statecore.hostfiles import archives
-from statecore.sources import Verification, find
+from statecore.sources.file_source import (Verification, find)
 
 ALIASES = {"list": "list_", "zip": "zip_"}
 

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import (downloads, sent_files, sources)
+from statecore.sources import (downloads, sent_files, file_source)
 from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
 from statecore.host.content.managed_file import Attributes
-from statecore.sources import Verification
+from statecore.sources.file_source import Verification
 
 _SCHEME = "salt://"
 _FOREIGN = ("ftp://", "s3://", "swift://")
@@ -172,7 +172,7 @@ def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
 def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
     """As ``cache_file``: what is not there yet is fetched; of a server's file only the copy that is at hand is told."""
     if path.startswith(downloads.SCHEMES):
-        place = downloads.cached_at(path, sources.cache_of(ctx), saltenv or ctx.saltenv)
+        place = downloads.cached_at(path, file_source.cache_of(ctx), saltenv or ctx.saltenv)
         return str(place) if place.is_file() else ""
     found = _fetched(ctx, path, saltenv)
     return str(found) if found else ""
@@ -260,7 +260,7 @@ def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: Verification 
         raise CommandError(f"not supported: the source {path}; use salt://, http(s)://, file:// or a path of the host")
     if path.startswith(downloads.SCHEMES):
         unverified = Verification(skip_verify=True)
-        return sources.fetched(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
+        return file_source.fetched(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
     if path.startswith(_SCHEME):
         relative, environment = _environment(ctx, path, saltenv)
         return ctx.files.fetch(relative, environment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore import openpgp_signatures
+from statecore.sources import openpgp_signatures
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 

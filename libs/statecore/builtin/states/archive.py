@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore import (downloads, sources)
+from statecore.sources import (downloads, file_source)
 from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.hostfiles import archives
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
-from statecore.sources import Missing, Signers, Source, Verification, WrongDigest
+from statecore.sources.file_source import (Missing, Signers, Source, Verification, WrongDigest)
 from statecore.model.types import (Outcome, Plan, Step)
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
@@ -220,7 +220,7 @@ def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
 def _memory(ctx: Context, name: str, address: str) -> Path:
     """Where the digest of an archive is kept once it is taken out into a directory, below the minion's cache."""
     key = hashlib.sha256(f"{name}\0{address}".encode()).hexdigest()
-    return sources.cache_of(ctx) / "archive_hash" / key
+    return file_source.cache_of(ctx) / "archive_hash" / key
 
 
 def _remembered(memory: Path, archive: Path) -> bool:
@@ -375,7 +375,7 @@ def _source(ctx: Context, source: Any, wanted: Verification) -> Source:
     given = source if isinstance(source, list) else [source]
     addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
     try:
-        return sources.find(ctx, source, ctx.saltenv, addresses[0] if addresses else "", wanted)
+        return file_source.find(ctx, source, ctx.saltenv, addresses[0] if addresses else "", wanted)
     except Missing as error:
         if not addresses[0].startswith("salt://"):
             raise HostError(f"Source file '{addresses[0].removeprefix('file://')}' does not exist") from error

@@ -9,7 +9,7 @@ from statecore.host.content import diffs
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, SlsError, StateFailure)
 from statecore.hostfiles import accounts, cron_spool, cron_table
-from statecore.sources import Missing, Verification, find
+from statecore.sources.file_source import (Missing, Verification, find)
 from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts)
 from statecore.model.errors import StatecoreError
-from statecore.fileserver import FileServer
+from statecore.sources.fileserver import FileServer
 
 
 def file_server(options: MasterOptions) -> FileServer:

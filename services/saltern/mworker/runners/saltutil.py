@@ -13,7 +13,7 @@ from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from statecore.model.errors import CommandError
-from statecore.extension_modules import sync
+from statecore.sources.extension_modules import sync
 
 #: What is fetched, in Salt's order; ``salt://_<kind>`` each.
 KINDS = (

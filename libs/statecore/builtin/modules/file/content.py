@@ -11,7 +11,7 @@ from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
-from statecore.sources import Verification, find
+from statecore.sources.file_source import (Verification, find)
 
 
 def read(ctx: Context, path: str, binary: bool = False) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
-from statecore import http_exchange
+from statecore.sources import http
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.http_exchange import Answer, Exchange
+from statecore.sources.http import (Answer, Exchange)
 from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.http.bodies import (Body, body, headers_of)
 from statecore.builtin.modules.http.cookies import cookie_file
@@ -168,9 +168,9 @@ def query(
     )
     told: dict[str, Any] = {"test": True} if test else {}
     try:
-        answer = http_exchange.exchange(asked)
-    except http_exchange.TimedOut as error:
-        return {"status": http_exchange.TIMED_OUT, "error": f"HTTP {http_exchange.TIMED_OUT}: {error}"}
+        answer = http.exchange(asked)
+    except http.TimedOut as error:
+        return {"status": http.TIMED_OUT, "error": f"HTTP {http.TIMED_OUT}: {error}"}
     except CommandError as error:
         return ({"status": 0} if status else {}) | {"error": _hidden(str(error), params, data, hide_fields)}
     if jar:

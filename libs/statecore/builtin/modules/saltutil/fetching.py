@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.extension_modules import MODULE_FILES, sync
+from statecore.sources.extension_modules import (MODULE_FILES, sync)
 from statecore.builtin.modules.saltutil.refreshing import refresh_grains
 
 #: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.

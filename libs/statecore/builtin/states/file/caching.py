@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, StateFailure)
-from statecore.sources import Verification, cache_of
+from statecore.sources.file_source import (Verification, cache_of)
 from statecore.builtin.states.file.places import (Refused, place_of, step)
 from statecore.builtin.states.file.signing import signers_of
 from statecore.model.types import (Outcome, Plan)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore import sources
+from statecore.sources import file_source
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple
-from statecore.sources import Source, Verification, WrongDigest
+from statecore.sources.file_source import (Source, Verification, WrongDigest)
 from statecore.builtin.states.file.places import Refused
 
 #: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
@@ -159,7 +159,7 @@ def wanted_bytes(
 def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
     """The first source that can be had, verified. Raises Refused."""
     try:
-        return sources.find(ctx, source, saltenv, name, wanted)
+        return file_source.find(ctx, source, saltenv, name, wanted)
     except WrongDigest as error:
         raise Refused(str(error)) from error
     except CommandError as error:

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore import (downloads, sources)
+from statecore.sources import (downloads, file_source)
 from statecore.host.content import managed_file
 from statecore.host.content.diffs import Ignored
 from statecore.model.context import Context
@@ -14,7 +14,7 @@ from statecore.model.errors import (HostError, InvocationError, SlsError)
 from statecore.host.content.marks import Marks
 from statecore.host.content.write_plan import (Write, told_attributes)
 from statecore.host.content.managed_file import Attributes
-from statecore.sources import Verification
+from statecore.sources.file_source import Verification
 from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import (Content, Literal, Spec, wanted_bytes)
 from statecore.builtin.states.file.places import (NOTE, Refused, attributes, need_parent, parent_attributes, place_of, refuse_windows, step)
@@ -174,7 +174,7 @@ def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Pla
     """The plan, and after it no copy of what came from a server. (Those of the tree are not this state's alone.)"""
     if not content.address.startswith(downloads.SCHEMES):
         return plan
-    place = downloads.cached_at(content.address, sources.cache_of(ctx), saltenv)
+    place = downloads.cached_at(content.address, file_source.cache_of(ctx), saltenv)
     if plan.steps and isinstance(content.data, Path):
 
         def work() -> Outcome:

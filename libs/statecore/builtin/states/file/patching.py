@@ -10,7 +10,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult
-from statecore.sources import Verification
+from statecore.sources.file_source import Verification
 from statecore.builtin.states.file.content import (Spec, wanted_bytes)
 from statecore.builtin.states.file.places import (Refused, place_of, step)
 from statecore.model.types import (Outcome, Plan)

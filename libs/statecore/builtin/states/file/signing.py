@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.sources import Signers
+from statecore.sources.file_source import Signers
 from statecore.builtin.states.file.places import Refused
 
 

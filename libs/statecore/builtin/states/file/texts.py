@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.sources import Missing, Verification, find
+from statecore.sources.file_source import (Missing, Verification, find)
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.places import Refused
 

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 from statecore.model.lazy import Deferred
 from statecore.model.errors import StatecoreError
-from statecore.files import LocalFiles
-from statecore.fileserver import FileServer
-from statecore.gitrepos.mirror import Mirror, home_of
-from statecore.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
+from statecore.sources.local_tree import LocalFiles
+from statecore.sources.fileserver import FileServer
+from statecore.sources.gitrepos.mirror import (Mirror, home_of)
+from statecore.sources.gitrepos.remotes import (GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes)
 from statecore.model.ports import Files
 
 log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from statecore.files import LocalFiles
-from statecore.gitrepos.mirror import Mirror
-from statecore.gitrepos.remotes import place_in_url
-from statecore.gitrepos.tree import Entry, GitTree
+from statecore.sources.local_tree import LocalFiles
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import place_in_url
+from statecore.sources.gitrepos.tree import (Entry, GitTree)
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import FileHash
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from statecore import (downloads, openpgp_signatures)
+from statecore.sources import (downloads, openpgp_signatures)
 from statecore.host.content import digests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)

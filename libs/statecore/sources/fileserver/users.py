@@ -254,7 +254,7 @@ class UserFiles:
 
     def _load(self) -> None:
         make = loaded("statecore.runtime", "Runtime")
-        files = loaded("statecore.files", "LocalFiles")({})
+        files = loaded("statecore.sources.local_tree", "LocalFiles")({})
         runtime: Runtime = make(self._opts, files=files, grains=self._opts.get("grains") or {}, pillar={})
         try:
             self._served = runtime.loader.serve(KIND, self.name, runtime.context)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from statecore import downloads
+from statecore.sources import downloads
 from statecore.model.errors import CommandError
 
 if TYPE_CHECKING:

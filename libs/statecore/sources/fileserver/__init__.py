@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from statecore.model.errors import StatecoreError
-from statecore.files import LocalFiles
-from statecore.fileserver.gitfs import GitFiles
-from statecore.fileserver.minionfs import MinionFiles
-from statecore.fileserver.users import UserFiles, claimed
+from statecore.sources.local_tree import LocalFiles
+from statecore.sources.fileserver.gitfs import GitFiles
+from statecore.sources.fileserver.minionfs import MinionFiles
+from statecore.sources.fileserver.users import (UserFiles, claimed)
 from statecore.model.nearest import close_matches
 from statecore.model.ports import (FileHash, Files)
 

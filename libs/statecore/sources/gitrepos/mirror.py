@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.errors import StatecoreError
-from statecore.gitrepos.git import GitFault, git_environment, run_git
-from statecore.gitrepos.remotes import GitRemote
-from statecore.gitrepos.tree import Entry, GitTree, is_link, read_tree
+from statecore.sources.gitrepos.git import (GitFault, git_environment, run_git)
+from statecore.sources.gitrepos.remotes import GitRemote
+from statecore.sources.gitrepos.tree import (Entry, GitTree, is_link, read_tree)
 
 #: Seconds for one fetch: a clone of a big tree over a slow line, and no more than a server that says nothing.
 _FETCH_SECONDS = 600.0

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.files import LocalFiles, tree_options
+from statecore.sources.local_tree import (LocalFiles, tree_options)
 from statecore.model.ports import FileHash
 
 _TOP = "top.sls"
