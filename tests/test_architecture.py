@@ -111,10 +111,10 @@ _PYTHON_VERSIONS = (
 _PACKAGE_REQUESTS = "what functions of pkg are asked for and answer is the same whatever the package manager"
 #: What the modules of every package manager need.
 _PACKAGES: Mapping[str, str] = {
-    "statecore.package_versions": _PACKAGE_VERSIONS,
-    "statecore.package_requests": _PACKAGE_REQUESTS,
+    "statecore.system.packages.package_versions": _PACKAGE_VERSIONS,
+    "statecore.system.packages.package_requests": _PACKAGE_REQUESTS,
     "statecore.host.detached_run": "scripts of packages start daemons",
-    "statecore.hostfiles": _HOSTFILES,
+    "statecore.system.hostfiles": _HOSTFILES,
     "statecore.host.content.managed_file": _MANAGED_FILE,
 }
 _PLUGIN_COMMANDS = "commands of plugins are bounded, and fail, in one way"
@@ -171,10 +171,10 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.host.content.managed_file": Room(GROUND),
-    "statecore.package_versions": Room(),
-    "statecore.python_versions": Room(),
-    "statecore.package_requests": Room(NATIVE, {"statecore.sources.downloads": "a package's file may lie behind a URL"}),
-    "statecore.hostfiles": Room(
+    "statecore.system.packages.package_versions": Room(),
+    "statecore.system.packages.python_versions": Room(),
+    "statecore.system.packages.package_requests": Room(NATIVE, {"statecore.sources.downloads": "a package's file may lie behind a URL"}),
+    "statecore.system.hostfiles": Room(
         GROUND, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.host.host": "an account is told in the host's own form"}
     ),
     "statecore.host.detached_run": Room(GROUND),
@@ -275,7 +275,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.host.content.edits": Room(GROUND),
-    "statecore.scheduling": Room(),
+    "statecore.system.scheduling": Room(),
     "statecore.return_delivery": Room((*NATIVE, "statecore.loader")),
     "statecore.returner_settings": Room(),
     "statecore.builtin.returners": Room(
@@ -287,14 +287,14 @@ ROOMS: Mapping[str, Room] = {
         open_inside=False,
     ),
     "statecore.host.inotify": Room({}, {"statecore.host.rooted_path": "what a path leads to, in a mounted host too"}),
-    "statecore.beacon_config": Room(),
-    "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.beacon_config")),
+    "statecore.system.scheduling.beacon_config": Room(),
+    "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.system.scheduling.beacon_config")),
     "statecore.builtin.beacons": Room(
         NATIVE,
         {
-            "statecore.beacon_config": _BEACON_CONFIG,
+            "statecore.system.scheduling.beacon_config": _BEACON_CONFIG,
             "statecore.host.inotify": "what the kernel tells of files",
-            "statecore.hostfiles": _HOSTFILES,
+            "statecore.system.hostfiles": _HOSTFILES,
         },
         open_inside=False,
     ),
@@ -328,9 +328,9 @@ ROOMS: Mapping[str, Room] = {
             "statecore.host.content.backups": _BACKUPS,
         },
     ),
-    "statecore.databases": Room(GROUND),
-    "statecore.database_roles": Room(NATIVE, {"statecore.databases": _DATABASES}),
-    "statecore.certificates": Room(
+    "statecore.system.databases": Room(GROUND),
+    "statecore.system.databases.roles": Room(NATIVE, {"statecore.system.databases": _DATABASES}),
+    "statecore.system.certificates": Room(
         GROUND, {"statecore.host.content.managed_file": "what a reference names is read as every file of the host is"}
     ),
     "statecore.sources.http": Room(GROUND, {"statecore.sources.downloads": "HTTPS and logins are the same for both"}),
@@ -359,7 +359,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.archive": Room(
         NATIVE,
         {
-            "statecore.hostfiles": _HOSTFILES,
+            "statecore.system.hostfiles": _HOSTFILES,
             "statecore.sources.file_source": _SOURCES,
             "statecore.sources.downloads": "a copy of what came from a server need not be kept",
         },
@@ -367,7 +367,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.sources.openpgp_signatures": "it is what the states verify with"}),
     "statecore.builtin.modules": Room(
         NATIVE,
-        {"statecore.model.values": _VALUES, "statecore.host.content.managed_file": _MANAGED_FILE, "statecore.hostfiles": _HOSTFILES},
+        {"statecore.model.values": _VALUES, "statecore.host.content.managed_file": _MANAGED_FILE, "statecore.system.hostfiles": _HOSTFILES},
         open_inside=False,
     ),
     "statecore.builtin.modules.grains": Room(
@@ -408,25 +408,25 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.mine": Room(
         NATIVE, {"statecore.host.content.kept_files": "without a master, what is offered is kept between two calls"}
     ),
-    "statecore.builtin.modules.schedule": Room(NATIVE, {"statecore.scheduling": _SCHEDULING}),
+    "statecore.builtin.modules.schedule": Room(NATIVE, {"statecore.system.scheduling": _SCHEDULING}),
     "statecore.builtin.modules.data": Room(NATIVE, {"statecore.host.content.kept_files": "what a minion keeps for itself is a kept file"}),
-    "statecore.builtin.modules.nftables": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.builtin.modules.network": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.builtin.modules.ps": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.builtin.modules.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.modules.nftables": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.network": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.ps": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
+    "statecore.builtin.modules.pip": Room(NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}),
     "statecore.builtin.modules.service_openrc": Room(NATIVE, {"statecore.host.detached_run": _DETACHED_RUN}),
-    "statecore.builtin.modules.beacons": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
-    "statecore.builtin.states.beacon": Room(NATIVE, {"statecore.beacon_config": _BEACON_CONFIG}),
+    "statecore.builtin.modules.beacons": Room(NATIVE, {"statecore.system.scheduling.beacon_config": _BEACON_CONFIG}),
+    "statecore.builtin.states.beacon": Room(NATIVE, {"statecore.system.scheduling.beacon_config": _BEACON_CONFIG}),
     "statecore.builtin.modules.pkg_apt": Room(
         NATIVE, {**_PACKAGES, "statecore.sources.downloads": "what a server has is not fetched only to compare it"}
     ),
     "statecore.builtin.modules.pkg_rpm": Room(NATIVE, _PACKAGES),
     "statecore.builtin.modules.postgres": Room(
-        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.system.databases": _DATABASES}
     ),
     "statecore.builtin.states.mysql_query": Room(NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE}),
     **{
-        f"statecore.builtin.states.postgres_{each}": Room(NATIVE, {"statecore.database_roles": _DATABASE_ROLES})
+        f"statecore.builtin.states.postgres_{each}": Room(NATIVE, {"statecore.system.databases.roles": _DATABASE_ROLES})
         for each in [
             "user",
             "group",
@@ -440,13 +440,13 @@ ROOMS: Mapping[str, Room] = {
         ]
     },
     "statecore.builtin.modules.mysql": Room(
-        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.databases": _DATABASES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.system.databases": _DATABASES}
     ),
     "statecore.builtin.modules.x509": Room(
-        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.certificates": _CERTIFICATES}
+        NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.system.certificates": _CERTIFICATES}
     ),
     "statecore.builtin.modules.service_sysv": Room(
-        NATIVE, {"statecore.host.detached_run": _DETACHED_RUN, "statecore.hostfiles": _HOSTFILES}
+        NATIVE, {"statecore.host.detached_run": _DETACHED_RUN, "statecore.system.hostfiles": _HOSTFILES}
     ),
     "statecore.builtin.modules.pkg_apk": Room(
         NATIVE, {**_PACKAGES, "statecore.sources.downloads": "what a server has is not fetched only to compare it"}
@@ -460,7 +460,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.turns": _TURNS,
         },
     ),
-    "statecore.builtin.states": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}, open_inside=False),
+    "statecore.builtin.states": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}, open_inside=False),
     # A package: one state in several files.
     "statecore.builtin.states.file": Room(
         NATIVE,
@@ -477,7 +477,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.states.archive": Room(
         NATIVE,
         {
-            "statecore.hostfiles": _HOSTFILES,
+            "statecore.system.hostfiles": _HOSTFILES,
             "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.sources.file_source": _SOURCES,
             "statecore.sources.downloads": "a copy of what came from a server need not be kept",
@@ -486,30 +486,30 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.states.cron": Room(
         NATIVE,
         {
-            "statecore.hostfiles": _HOSTFILES,
+            "statecore.system.hostfiles": _HOSTFILES,
             "statecore.sources.file_source": _SOURCES,
             "statecore.host.content.diffs": _DIFFERENCES,
         },
     ),
     "statecore.builtin.states.saltmod": Room(NATIVE),
-    "statecore.builtin.states.mount": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
+    "statecore.builtin.states.mount": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
     "statecore.builtin.states.x509": Room(
         NATIVE,
         {
             "statecore.host.content.managed_file": _MANAGED_FILE,
             "statecore.host.content.write_plan": _FILE_WRITE,
-            "statecore.certificates": _CERTIFICATES,
+            "statecore.system.certificates": _CERTIFICATES,
         },
     ),
     "statecore.builtin.states.git": Room(NATIVE, {"statecore.host.content.managed_file": _MANAGED_FILE}),
-    "statecore.builtin.states.pkg": Room(NATIVE, {"statecore.package_versions": _PACKAGE_VERSIONS}),
-    "statecore.builtin.states.pip": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.states.pkg": Room(NATIVE, {"statecore.system.packages.package_versions": _PACKAGE_VERSIONS}),
+    "statecore.builtin.states.pip": Room(NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}),
     "statecore.builtin.states.service": Room(NATIVE),
-    "statecore.builtin.states.user": Room(NATIVE, {"statecore.hostfiles": _HOSTFILES}),
-    "statecore.builtin.states.virtualenv": Room(NATIVE, {"statecore.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.states.user": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
+    "statecore.builtin.states.virtualenv": Room(NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}),
     "statecore.builtin.grains": Room(
         GROUND,
-        {"statecore.hostfiles": "facts are read from small files, which may be pipes, loops or not there"},
+        {"statecore.system.hostfiles": "facts are read from small files, which may be pipes, loops or not there"},
         open_inside=False,
     ),
     "saltwire": Room(),

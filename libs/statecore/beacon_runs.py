@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.beacon_config import merged
+from statecore.system.scheduling.beacon_config import merged
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.loader import Loader

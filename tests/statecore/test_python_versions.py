@@ -9,8 +9,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from statecore import python_versions
-from statecore.python_versions import Requirement
+from statecore.system.packages import python_versions
+from statecore.system.packages.python_versions import Requirement
 
 VERSIONS = (
     *("0.9", "1", "1.0", "1.0.0", "1.0.1", "1.1", "1.10", "1.2", "2.0", "1!0.5", "2020.1"),

@@ -26,7 +26,7 @@ from saltern.kit.process.tracing import Tracing
 from saltern.maintenance import main as maintenance
 from saltern.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
 from saltern.maintenance.scheduled import Due, ScheduledRunners
-from statecore.scheduling.due import Clock
+from statecore.system.scheduling.due import Clock
 
 pytestmark = pytest.mark.redis
 

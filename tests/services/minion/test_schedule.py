@@ -12,7 +12,7 @@ import yaml
 
 from saltern.kit.config.minion_options import load_minion
 from saltern.minion.duties.schedule import Schedule
-from statecore.scheduling.due import Clock
+from statecore.system.scheduling.due import Clock
 
 START = datetime(2026, 3, 14, 12, 0, 0)
 

@@ -8,7 +8,7 @@ import pytest
 
 from statecore.builtin.grains import network
 from statecore.host.host import Host
-from statecore.hostfiles.kernel_network import Address4, Interface
+from statecore.system.hostfiles.kernel_network import (Address4, Interface)
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 

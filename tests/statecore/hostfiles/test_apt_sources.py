@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from statecore.hostfiles import apt_sources
-from statecore.hostfiles.apt_sources import Source
+from statecore.system.hostfiles import apt_sources
+from statecore.system.hostfiles.apt_sources import Source
 
 STANZAS = """\
 # Debian's own.

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import ifcfg, ifupdown, kernel_network, netplan
-from statecore.hostfiles import interface_options as options
+from statecore.system.hostfiles import (ifcfg, ifupdown, kernel_network, netplan)
+from statecore.system.hostfiles import interface_options as options
 from tests import case_files
 
 _HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import iptables_rules
+from statecore.system.hostfiles import iptables_rules
 
 _SALT = Path(__file__).with_name("salt_rules.py")
 

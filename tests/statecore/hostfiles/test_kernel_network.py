@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from statecore.host.host import Host
-from statecore.hostfiles import kernel_network
-from statecore.hostfiles.kernel_network import Address4, Address6, Interface
+from statecore.system.hostfiles import kernel_network
+from statecore.system.hostfiles.kernel_network import (Address4, Address6, Interface)
 
 TRIE = """Main:
   +-- 0.0.0.0/0 3 0 4

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from statecore.model.errors import CommandError
 from statecore.host.host import _below
-from statecore.hostfiles import fstab, mount_table
-from statecore.hostfiles.fstab import Entry
-from statecore.hostfiles.mount_table import Leniency
+from statecore.system.hostfiles import (fstab, mount_table)
+from statecore.system.hostfiles.fstab import Entry
+from statecore.system.hostfiles.mount_table import Leniency
 
 FSTAB = """\
 # <device>      <place>   <type>  <options>  <dump> <pass>

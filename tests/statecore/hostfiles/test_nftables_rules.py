@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import nftables_rules
+from statecore.system.hostfiles import nftables_rules
 
 _SALT = Path(__file__).with_name("salt_rules.py")
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from statecore.hostfiles import openpgp_keys
+from statecore.system.hostfiles import openpgp_keys
 
 KEY = bytes([0x99]) + b"a key, as far as its first byte tells"
 _BODY = base64.b64encode(KEY).decode()

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from statecore.hostfiles import password_hashes
+from statecore.system.hostfiles import password_hashes
 
 #: Made by crypt(3): (algorithm, rounds, salt, password, hash).
 EXAMPLES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.hostfiles import yum_repos
+from statecore.system.hostfiles import yum_repos
 
 TEXT = """\
 # top

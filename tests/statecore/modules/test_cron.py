@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import NotAvailable
-from statecore.hostfiles import cron_table
+from statecore.system.hostfiles import cron_table
 
 TABLE = (
     "0 0 * * * /bin/own\n"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import CommandError
-from statecore.hostfiles import ini
+from statecore.system.hostfiles import ini
 
 TEXT = "# all\na = 1\n\n[server]\n; note\nport = 80\nhosts =\n    x\n    y\n\n[empty]\n"
 

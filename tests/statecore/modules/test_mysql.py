@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.databases import mysql
+from statecore.system.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host.host import Host
 from statecore.model.ports import CommandResult

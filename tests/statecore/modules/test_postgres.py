@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.databases import postgres
+from statecore.system.databases import postgres
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host.host import Host
 from statecore.model.ports import CommandResult

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from statecore.model.errors import CommandError
-from statecore.hostfiles import ssh_keys
+from statecore.system.hostfiles import ssh_keys
 
 RSA = "AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7"
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.certificates import extensions, names
+from statecore.system.certificates import (extensions, names)
 from statecore.model.errors import (CommandError, InvocationError, StatecoreError)
 from statecore.loader import Loader
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statecore.scheduling.cron import Cron
+from statecore.system.scheduling.cron import Cron
 from tests.conftest import Oracle
 
 START = datetime(2026, 3, 14, 15, 9, 26)

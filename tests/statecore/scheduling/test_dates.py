@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.scheduling.dates import parse_date
+from statecore.system.scheduling.dates import parse_date
 from tests.conftest import Oracle
 
 #: A Saturday.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statecore.scheduling.due import Clock, Progress, World, look, skipped
-from statecore.scheduling.job import Job
+from statecore.system.scheduling.due import (Clock, Progress, World, look, skipped)
+from statecore.system.scheduling.job import Job
 
 #: A Saturday.
 START = datetime(2026, 3, 14, 12, 0, 0)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from statecore.hostfiles import archives
+from statecore.system.hostfiles import archives
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.loopback_server import Web, serve
 
@@ -166,7 +166,7 @@ def test_an_update_that_fails_is_tried_again(plain: PlainMinion, monkeypatch: py
 _KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
-from statecore.hostfiles import archives
+from statecore.system.hostfiles import archives
 
 def half(source, made, *_):
     made.write(source.read(2))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.ports import CommandResult
 from tests.statecore.conftest import Debian, PlainMinion
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.package_versions import rpm
+from statecore.system.packages.package_versions import rpm
 
 pytestmark = [pytest.mark.userland, pytest.mark.timeout(1500)]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statecore.beacon_config import listed, own, percent
+from statecore.system.scheduling.beacon_config import (listed, own, percent)
 from statecore.model.context import Context
-from statecore.hostfiles import mount_table
+from statecore.system.hostfiles import mount_table
 from statecore.host.rooted_path import file_system
 
 

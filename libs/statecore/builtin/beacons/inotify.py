@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.beacon_config import listed, merged
+from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 from statecore.host.inotify import (MASKS, Change, Watcher)
 

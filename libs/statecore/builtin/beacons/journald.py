@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.beacon_config import listed, merged
+from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 

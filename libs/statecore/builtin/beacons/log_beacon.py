@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from statecore.beacon_config import listed, merged
+from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 
 VIRTUAL = "log"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.beacon_config import listed, merged, percent
+from statecore.system.scheduling.beacon_config import (listed, merged, percent)
 from statecore.model.context import Context
 
 

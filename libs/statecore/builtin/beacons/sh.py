@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.beacon_config import listed, merged
+from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import plain_text, processes
+from statecore.system.hostfiles import (plain_text, processes)
 from statecore.host.rooted_path import remove_tree
 
 #: What strace says of a process that has ended.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from statecore.beacon_config import own
+from statecore.system.scheduling.beacon_config import own
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 

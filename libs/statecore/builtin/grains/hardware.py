@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.hostfiles.plain_text import host_text, text
+from statecore.system.hostfiles.plain_text import (host_text, text)
 from statecore.model.ports import ManagedHost
 
 _SYS, _PROC = Path("/sys"), Path("/proc")

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.hostfiles import kernel_network, processes
-from statecore.hostfiles.plain_text import first_line, host_text, there
+from statecore.system.hostfiles import (kernel_network, processes)
+from statecore.system.hostfiles.plain_text import (first_line, host_text, there)
 from statecore.model.ports import ManagedHost
 
 _GATEWAY = 0x2

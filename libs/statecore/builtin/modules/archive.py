@@ -10,7 +10,7 @@ from typing import Any
 from statecore.sources import downloads
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
-from statecore.hostfiles import archives
+from statecore.system.hostfiles import archives
 from statecore.sources.file_source import (Verification, find)
 
 ALIASES = {"list": "list_", "zip": "zip_"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from statecore.beacon_config import merged
+from statecore.system.scheduling.beacon_config import merged
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import mount_table
+from statecore.system.hostfiles import mount_table
 from statecore.host.rooted_path import file_system
 
 #: ``UUID="6f…"`` as blkid tells it.

@@ -8,7 +8,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import ini
+from statecore.system.hostfiles import ini
 from statecore.host.content.managed_file import Attributes
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.hostfiles import ifcfg, network_files
-from statecore.hostfiles import interface_options as options
+from statecore.system.hostfiles import (ifcfg, network_files)
+from statecore.system.hostfiles import interface_options as options
 
 VIRTUAL = "ip"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import ifupdown, ifupdown_arguments, network_files
-from statecore.hostfiles import interface_options as options
+from statecore.system.hostfiles import (ifupdown, ifupdown_arguments, network_files)
+from statecore.system.hostfiles import interface_options as options
 
 VIRTUAL = "ip"
 

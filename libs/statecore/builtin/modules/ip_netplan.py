@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.hostfiles import interface_options as options
-from statecore.hostfiles import netplan, network_files
+from statecore.system.hostfiles import interface_options as options
+from statecore.system.hostfiles import (netplan, network_files)
 
 VIRTUAL = "ip"
 

@@ -13,7 +13,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.hostfiles import iptables_rules, network_files
+from statecore.system.hostfiles import (iptables_rules, network_files)
 from statecore.host.content.managed_file import Attributes
 from statecore.model.ports import CommandResult
 

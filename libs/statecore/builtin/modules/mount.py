@@ -14,8 +14,8 @@ import yaml
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.hostfiles import fstab as fstab_form
-from statecore.hostfiles import mount_table
+from statecore.system.hostfiles import fstab as fstab_form
+from statecore.system.hostfiles import mount_table
 from statecore.host.content.managed_file import Attributes
 
 #: Where the table of block devices of this run is kept; blkid may have to wake discs.

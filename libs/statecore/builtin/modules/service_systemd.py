@@ -10,8 +10,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import systemd_units
-from statecore.hostfiles.systemd_units import TYPES, full_name
+from statecore.system.hostfiles import systemd_units
+from statecore.system.hostfiles.systemd_units import (TYPES, full_name)
 from statecore.model.ports import CommandResult
 
 VIRTUAL = "service"

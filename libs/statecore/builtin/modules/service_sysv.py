@@ -14,7 +14,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
-from statecore.hostfiles import processes
+from statecore.system.hostfiles import processes
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.hostfiles import password_hashes, plain_text
+from statecore.system.hostfiles import (password_hashes, plain_text)
 
 _FILE = "/etc/shadow"
 

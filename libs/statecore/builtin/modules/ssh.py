@@ -13,7 +13,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import accounts, ssh_keys
+from statecore.system.hostfiles import (accounts, ssh_keys)
 from statecore.host.content.managed_file import Attributes
 
 _AUTHORIZED = ".ssh/authorized_keys"

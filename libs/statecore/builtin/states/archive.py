@@ -15,7 +15,7 @@ from statecore.sources import (downloads, file_source)
 from statecore.host.content import (digests, managed_file)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.hostfiles import archives
+from statecore.system.hostfiles import archives
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
 from statecore.sources.file_source import (Missing, Signers, Source, Verification, WrongDigest)

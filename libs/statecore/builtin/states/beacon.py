@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.beacon_config import merged
+from statecore.system.scheduling.beacon_config import merged
 from statecore.model.context import Context
 from statecore.model.types import (Outcome, Plan, Step)
 

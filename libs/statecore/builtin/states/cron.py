@@ -8,7 +8,7 @@ from typing import Any
 from statecore.host.content import diffs
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, SlsError, StateFailure)
-from statecore.hostfiles import accounts, cron_spool, cron_table
+from statecore.system.hostfiles import (accounts, cron_spool, cron_table)
 from statecore.sources.file_source import (Missing, Verification, find)
 from statecore.model.types import (FileChange, Outcome, Plan, Step)
 

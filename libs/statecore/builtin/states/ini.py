@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
-from statecore.hostfiles import ini
+from statecore.system.hostfiles import ini
 from statecore.model.types import (Outcome, Plan, Step)
 
 _SAME = "No anomaly detected"

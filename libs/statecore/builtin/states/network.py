@@ -12,8 +12,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (InvocationError, StatecoreError)
-from statecore.hostfiles import interface_options as options
-from statecore.hostfiles import network_files
+from statecore.system.hostfiles import interface_options as options
+from statecore.system.hostfiles import network_files
 from statecore.model.nearest import close_matches
 from statecore.model.types import (Outcome, Plan, Step)
 

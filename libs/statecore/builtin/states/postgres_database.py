@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)
@@ -12,7 +12,7 @@ from statecore.model.types import (Outcome, Plan, Step)
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(
@@ -39,7 +39,7 @@ def present(
     user, db_user, db_password, db_host, db_port, maintenance_db
         the system user who asks, and how the server is reached
     """
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.db_list", **to).get(name)
     except (CommandError, InvocationError) as error:
@@ -90,7 +90,7 @@ def absent(
     db_user: str | None = None,
 ) -> Plan:
     """A database that is not there; who is connected to it is not any more."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.db_exists", name, **to)
     except (CommandError, InvocationError) as error:

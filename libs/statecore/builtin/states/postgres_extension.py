@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)
@@ -12,7 +12,7 @@ from statecore.model.types import (Outcome, Plan, Step)
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(
@@ -30,7 +30,7 @@ def present(
     db_user: str | None = None,
 ) -> Plan:
     """An extension in the database ``maintenance_db``, in this schema, at least of this version."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         told = ctx.call("postgres.create_metadata", name, schema=schema, ext_version=ext_version, **to)
     except (CommandError, InvocationError) as error:
@@ -72,7 +72,7 @@ def absent(
     db_user: str | None = None,
 ) -> Plan:
     """An extension that the database has not; what needs it goes with it, unless ``restrict`` (or ``cascade: False``)."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.is_installed_extension", name, **to)
     except (CommandError, InvocationError) as error:

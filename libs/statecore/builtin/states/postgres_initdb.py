@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)
@@ -10,7 +10,7 @@ from statecore.model.types import (Outcome, Plan, Step)
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(

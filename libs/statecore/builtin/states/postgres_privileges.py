@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)
@@ -13,7 +13,7 @@ from statecore.model.types import (Outcome, Plan, Step)
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(
@@ -46,7 +46,7 @@ def present(
     prepend
         the schema of a table, sequence or function
     """
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:
         there = ctx.call("postgres.has_privileges", name, object_name, object_type, grant_option=grant_option, **call)
@@ -83,7 +83,7 @@ def absent(
     db_user: str | None = None,
 ) -> Plan:
     """A role that has none of these privileges on an object, or is no member of a group. Arguments as for ``present``."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:
         there = ctx.call("postgres.holds_any_privilege", name, object_name, object_type, **call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)
@@ -13,7 +13,7 @@ from statecore.model.types import (Outcome, Plan, Step)
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(
@@ -31,7 +31,7 @@ def present(
 ) -> Plan:
     """A tablespace in this directory, which the server's user owns; with these options and this owner. One that lies elsewhere
     cannot be moved, and the state fails."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.tablespace_list", **to).get(name)
     except (CommandError, InvocationError) as error:
@@ -100,7 +100,7 @@ def absent(
     db_port: Any = None,
 ) -> Plan:
     """A tablespace that is not there. One that holds something stays, and the state fails."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.tablespace_exists", name, **to)
     except (CommandError, InvocationError) as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore import database_roles
+from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.types import Plan
 
 
 def available(ctx: Context) -> str | None:
     """None where the postgres module works."""
-    return database_roles.module_missing(ctx)
+    return roles.module_missing(ctx)
 
 
 def present(
@@ -57,11 +57,11 @@ def present(
         "inherit": inherit,
         "login": login,
     }
-    return database_roles.present(
+    return roles.present(
         ctx,
         "user",
         name,
-        database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user),
+        roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user),
         flags,
         encrypted=encrypted,
         password=password,
@@ -83,5 +83,5 @@ def absent(
     db_user: str | None = None,
 ) -> Plan:
     """A role that is not there."""
-    to = database_roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
-    return database_roles.absent(ctx, "user", name, to)
+    to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
+    return roles.absent(ctx, "user", name, to)

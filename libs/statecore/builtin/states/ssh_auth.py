@@ -9,7 +9,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import ssh_keys
+from statecore.system.hostfiles import ssh_keys
 from statecore.model.types import (Outcome, Plan, Step)
 
 _CONFIG = ".ssh/authorized_keys"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.model.types import (Outcome, Plan, Step)

@@ -19,9 +19,9 @@ from typing import Any
 
 from saltwire.jid import next_jid
 from statecore.return_delivery import named
-from statecore.scheduling.due import Clock, Look, Progress, World, look, skipped
-from statecore.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
-from statecore.scheduling.saved import SavedError, load, save
+from statecore.system.scheduling.due import (Clock, Look, Progress, World, look, skipped)
+from statecore.system.scheduling.job import (GLOBAL, TIME_FORMAT, Job, arguments_of)
+from statecore.system.scheduling.saved import (SavedError, load, save)
 
 _LOG = logging.getLogger("saltern.minion")
 

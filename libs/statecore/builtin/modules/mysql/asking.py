@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.databases import mysql
+from statecore.system.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 

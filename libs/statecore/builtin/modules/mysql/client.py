@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.databases import mysql
+from statecore.system.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
 

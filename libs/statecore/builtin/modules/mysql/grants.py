@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import mysql
-from statecore.databases.mysql import Grant
+from statecore.system.databases import mysql
+from statecore.system.databases.mysql import Grant
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import mysql
+from statecore.system.databases import mysql
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.mysql import client
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import mysql
+from statecore.system.databases import mysql
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import kernel_network, network_files
+from statecore.system.hostfiles import (kernel_network, network_files)
 from statecore.builtin.modules.network import (connections, probing, routes)
 
 #: The modules whose functions are served with these.

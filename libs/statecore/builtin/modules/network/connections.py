@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.hostfiles import processes
+from statecore.system.hostfiles import processes
 
 #: Number in the kernel's tables -> its name in netstat(8).
 _STATES: Mapping[int, str] = {

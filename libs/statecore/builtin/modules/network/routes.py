@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.hostfiles import processes
+from statecore.system.hostfiles import processes
 
 #: Bit of a route's flags -> letter (route(8)); of IPv6 those that are its own.
 _FLAGS: Mapping[int, str] = {0x2: "G", 0x4: "H", 0x8: "R", 0x10: "D", 0x20: "M"}

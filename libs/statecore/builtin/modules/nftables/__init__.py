@@ -11,7 +11,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import network_files, nftables_rules
+from statecore.system.hostfiles import (network_files, nftables_rules)
 from statecore.builtin.modules.nftables import nft
 from statecore.model.ports import CommandResult
 

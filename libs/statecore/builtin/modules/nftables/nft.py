@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import nftables_rules
+from statecore.system.hostfiles import nftables_rules
 from statecore.model.ports import CommandResult
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.builtin.modules.pip import (looking, program, requirements, words)
-from statecore.python_versions import normal_name
+from statecore.system.packages.python_versions import normal_name
 
 
 def install(

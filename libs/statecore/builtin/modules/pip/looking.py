@@ -7,12 +7,12 @@ import logging
 import re
 from typing import Any
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.pip import (program, words)
 from statecore.builtin.modules.pip import requirements as requirements_files
-from statecore.python_versions import normal_name
+from statecore.system.packages.python_versions import normal_name
 
 log = logging.getLogger(__name__)
 

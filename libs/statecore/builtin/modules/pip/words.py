@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
-from statecore.package_versions import apk as versions
+from statecore.system.packages.package_versions import apk as versions
 from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Where apk keeps its database, up to 2 and since 3.

@@ -6,11 +6,11 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import package_requests, package_versions
+from statecore.system.packages import (package_requests, package_versions)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_apk import apk
-from statecore.package_versions import apk as versions
+from statecore.system.packages.package_versions import apk as versions
 
 
 def refresh_db(ctx: Context, failhard: bool = False, **kwargs: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.builtin.modules.pkg_apk import apk
-from statecore.package_versions import apk as versions
+from statecore.system.packages.package_versions import apk as versions
 
 
 def list_pkgs(

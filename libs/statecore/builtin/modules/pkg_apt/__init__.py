@@ -10,11 +10,11 @@ import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_apt import (apt, downloaded, repositories)
-from statecore.package_versions import deb
+from statecore.system.packages.package_versions import deb
 
 VIRTUAL = "pkg"
 

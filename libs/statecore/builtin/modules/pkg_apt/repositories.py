@@ -7,7 +7,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.hostfiles import apt_sources
+from statecore.system.hostfiles import apt_sources
 from statecore.builtin.modules.pkg_apt import (repository_keys, source_files)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from statecore.sources import downloads
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
-from statecore.hostfiles import openpgp_keys
-from statecore.hostfiles.apt_sources import Source
+from statecore.system.hostfiles import openpgp_keys
+from statecore.system.hostfiles.apt_sources import Source
 
 KEYRINGS = "/etc/apt/keyrings"
 

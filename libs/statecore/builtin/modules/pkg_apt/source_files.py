@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.hostfiles import apt_sources
-from statecore.hostfiles.apt_sources import Source
+from statecore.system.hostfiles import apt_sources
+from statecore.system.hostfiles.apt_sources import Source
 from statecore.builtin.modules.pkg_apt import repository_keys
 from statecore.model.nearest import close_matches
 from statecore.model.ports import ManagedHost

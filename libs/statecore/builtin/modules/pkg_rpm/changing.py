@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_rpm import (dnf, downloaded, records, transactions)

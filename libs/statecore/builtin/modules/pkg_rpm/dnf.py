@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
 from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.builtin.modules.pkg_rpm import rpm
-from statecore.package_versions import rpm as versions
+from statecore.system.packages.package_versions import rpm as versions
 from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: The first that the host has is used.

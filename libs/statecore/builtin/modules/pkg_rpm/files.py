@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import rpm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_rpm import (changing, dnf, groups, records)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, HostError)
-from statecore.hostfiles import ini
+from statecore.system.hostfiles import ini
 from statecore.builtin.modules.pkg_rpm import dnf
 from statecore.model.ports import ManagedHost
 

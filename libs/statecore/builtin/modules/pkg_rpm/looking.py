@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import (dnf, records, rpm)
-from statecore.package_versions import rpm as versions
+from statecore.system.packages.package_versions import rpm as versions
 
 
 def list_pkgs(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore import package_requests
+from statecore.system.packages import package_requests
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import ini, yum_repos
+from statecore.system.hostfiles import (ini, yum_repos)
 from statecore.model.ports import ManagedHost
 
 #: Where dnf and yum look, unless their configuration says otherwise.

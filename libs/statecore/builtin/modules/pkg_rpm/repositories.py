@@ -7,7 +7,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import yum_repos
+from statecore.system.hostfiles import yum_repos
 from statecore.builtin.modules.pkg_rpm import repo_files
 
 

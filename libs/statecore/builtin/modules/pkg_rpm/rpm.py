@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from statecore.model.errors import CommandError
-from statecore.package_versions import rpm as versions
+from statecore.system.packages.package_versions import rpm as versions
 from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Messages in the language that is parsed here.

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore import package_requests, package_versions
+from statecore.system.packages import (package_requests, package_versions)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.pkg_rpm import (dnf, locks, records, rpm)
-from statecore.package_versions import rpm as versions
+from statecore.system.packages.package_versions import rpm as versions
 from statecore.model.ports import ManagedHost
 
 #: Packages of which older versions are installed beside newer ones.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import postgres
+from statecore.system.databases import postgres
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import postgres_privileges as known
-from statecore.databases.postgres_privileges import EVERY, GROUP
+from statecore.system.databases import postgres_privileges as known
+from statecore.system.databases.postgres_privileges import (EVERY, GROUP)
 from statecore.model.errors import CommandError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import postgres
+from statecore.system.databases import postgres
 from statecore.model.errors import InvocationError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection

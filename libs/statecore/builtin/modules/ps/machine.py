@@ -11,7 +11,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import mount_table, processes
+from statecore.system.hostfiles import (mount_table, processes)
 from statecore.host.rooted_path import file_system
 
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")

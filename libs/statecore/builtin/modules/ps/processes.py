@@ -11,8 +11,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.hostfiles import processes
-from statecore.hostfiles.processes import Process
+from statecore.system.hostfiles import processes
+from statecore.system.hostfiles.processes import Process
 
 
 def get_pid_list(ctx: Context) -> list[int]:

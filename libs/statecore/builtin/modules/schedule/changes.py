@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.builtin.modules.schedule.asking import (changed, is_test, jobs_of, saved_jobs, schedule_file, told)
-from statecore.scheduling.job import GLOBAL, INTERVALS, Job
+from statecore.system.scheduling.job import (GLOBAL, INTERVALS, Job)
 
 #: Options that are taken into a job as they are.
 _COPIED = (

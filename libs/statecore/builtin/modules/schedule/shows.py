@@ -8,7 +8,7 @@ import yaml
 
 from statecore.model.context import Context
 from statecore.builtin.modules.schedule.asking import (jobs_of, saved_jobs)
-from statecore.scheduling.job import GLOBAL, TIME_FORMAT
+from statecore.system.scheduling.job import (GLOBAL, TIME_FORMAT)
 
 
 def list(

@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.builtin.modules.schedule.asking import (changed, is_test, jobs_of, told)
-from statecore.scheduling.job import TIME_FORMAT
+from statecore.system.scheduling.job import TIME_FORMAT
 
 
 def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:

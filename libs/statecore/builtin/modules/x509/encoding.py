@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.certificates import issuing, loading
-from statecore.certificates.orders import passphrase as password
+from statecore.system.certificates import (issuing, loading)
+from statecore.system.certificates.orders import passphrase as password
 from statecore.model.context import Context
 from statecore.builtin.modules.x509.places import (reader, told)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.certificates import issuing, loading, orders, policies
-from statecore.certificates.orders import CertificateOrder
-from statecore.certificates.orders import passphrase as password
+from statecore.system.certificates import (issuing, loading, orders, policies)
+from statecore.system.certificates.orders import CertificateOrder
+from statecore.system.certificates.orders import passphrase as password
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.x509.places import (put, reader, told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from statecore.certificates import references
+from statecore.system.certificates import references
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.builtin.modules.x509.places import put

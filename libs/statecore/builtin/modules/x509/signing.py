@@ -6,7 +6,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 
-from statecore.certificates import loading, orders, policies
+from statecore.system.certificates import (loading, orders, policies)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, StatecoreError)
 from statecore.builtin.modules.x509 import signers

@@ -9,8 +9,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (HostError, StateFailure)
-from statecore.hostfiles import mount_table
-from statecore.hostfiles.mount_table import Leniency, Mounted
+from statecore.system.hostfiles import mount_table
+from statecore.system.hostfiles.mount_table import (Leniency, Mounted)
 
 #: File systems that take other options with a new mount alone.
 _NO_REMOUNT = ("nfs", "cvfs")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import fstab as fstab_form
+from statecore.system.hostfiles import fstab as fstab_form
 from statecore.builtin.states.mount.arguments import (option_fault, trimmed)
 from statecore.model.types import (Outcome, Plan, Step)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.hostfiles import fstab, mount_table
-from statecore.hostfiles.mount_table import Leniency
+from statecore.system.hostfiles import (fstab, mount_table)
+from statecore.system.hostfiles.mount_table import Leniency
 from statecore.builtin.states.mount import decision
 from statecore.builtin.states.mount.arguments import (option_fault, trimmed, words)
 from statecore.model.types import (FileChange, Outcome, Plan, Step)

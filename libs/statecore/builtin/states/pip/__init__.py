@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.states.pip import (files, packages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.errors import CommandError
 from statecore.builtin.states.pip.wish import (Package, Wish, said)
 from statecore.model.types import (Outcome, Plan, Step)

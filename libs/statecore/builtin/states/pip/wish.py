@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore import python_versions
+from statecore.system.packages import python_versions
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import password_hashes
+from statecore.system.hostfiles import password_hashes
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 

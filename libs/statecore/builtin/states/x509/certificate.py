@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from statecore.certificates import issuing, loading, orders, policies, references, wanted
-from statecore.certificates.orders import passphrase as password
+from statecore.system.certificates import (issuing, loading, orders, policies, references, wanted)
+from statecore.system.certificates.orders import passphrase as password
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.certificates import policies
+from statecore.system.certificates import policies
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, StateFailure)
 from statecore.host.content.write_plan import Write

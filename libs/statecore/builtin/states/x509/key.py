@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.certificates import issuing, loading
-from statecore.certificates.orders import passphrase as password
+from statecore.system.certificates import (issuing, loading)
+from statecore.system.certificates.orders import passphrase as password
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)

@@ -6,7 +6,7 @@ from typing import Any
 
 from cryptography.x509 import InvalidVersion
 
-from statecore.certificates import issuing, loading, orders, references
+from statecore.system.certificates import (issuing, loading, orders, references)
 from statecore.model.context import Context
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
 from statecore.model.types import Plan

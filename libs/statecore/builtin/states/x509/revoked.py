@@ -8,7 +8,7 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.certificates import issuing, loading, orders, references
+from statecore.system.certificates import (issuing, loading, orders, references)
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs7, pkcs12
 
-from statecore.certificates.loading import PrivateKey, PublicKey
+from statecore.system.certificates.loading import (PrivateKey, PublicKey)
 from statecore.model.errors import (CommandError, InvocationError)
 
 #: Encodings of each kind of thing.

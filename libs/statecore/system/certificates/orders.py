@@ -9,8 +9,8 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.certificates import extensions, issuing, loading, names, wanted
-from statecore.certificates.loading import PrivateKey
+from statecore.system.certificates import (extensions, issuing, loading, names, wanted)
+from statecore.system.certificates.loading import PrivateKey
 from statecore.model.errors import InvocationError
 
 #: From a reference to its bytes.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.databases import postgres
+from statecore.system.databases import postgres
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.model.types import (Outcome, Plan, Step)
 

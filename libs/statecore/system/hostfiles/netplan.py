@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import interface_options as options
+from statecore.system.hostfiles import interface_options as options
 
 #: Type -> the section of the document.
 SECTIONS = {"eth": "ethernets", "bond": "bonds", "slave": "ethernets", "vlan": "vlans", "bridge": "bridges"}

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore.model.errors import InvocationError
-from statecore.hostfiles import interface_options as options
-from statecore.hostfiles.ifupdown import COMMANDS, ETHTOOL, FAMILIES, KEYS, Interface
-from statecore.hostfiles.interface_options import is_address, is_mac, is_netmask
+from statecore.system.hostfiles import interface_options as options
+from statecore.system.hostfiles.ifupdown import (COMMANDS, ETHTOOL, FAMILIES, KEYS, Interface)
+from statecore.system.hostfiles.interface_options import (is_address, is_mac, is_netmask)
 
 TYPES = ("eth", "bond", "bridge", "slave", "vlan", "source")
 

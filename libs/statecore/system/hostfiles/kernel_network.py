@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from statecore.hostfiles import plain_text, processes
+from statecore.system.hostfiles import (plain_text, processes)
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 

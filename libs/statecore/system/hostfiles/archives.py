@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.model.errors import CommandError
-from statecore.hostfiles import tar_members
+from statecore.system.hostfiles import tar_members
 from statecore.host.rooted_path import located
 
 #: Name endings -> format.

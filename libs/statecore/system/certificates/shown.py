@@ -9,9 +9,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import CRLEntryExtensionOID, ExtensionOID
 
-from statecore.certificates import names
-from statecore.certificates.issuing import key_size, key_type, public_pem
-from statecore.certificates.loading import PublicKey, public_key
+from statecore.system.certificates import names
+from statecore.system.certificates.issuing import (key_size, key_type, public_pem)
+from statecore.system.certificates.loading import (PublicKey, public_key)
 
 _EXTENSIONS: Mapping[str, x509.ObjectIdentifier] = {
     "basicConstraints": ExtensionOID.BASIC_CONSTRAINTS,

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from statecore.model.nearest import close_matches
-from statecore.scheduling.cron import Cron
-from statecore.scheduling.dates import parse_date
+from statecore.system.scheduling.cron import Cron
+from statecore.system.scheduling.dates import parse_date
 
 #: Keys of a schedule that are no jobs, but hold for all of them.
 GLOBAL = ("enabled", "skip_function", "skip_during_range", "splay")

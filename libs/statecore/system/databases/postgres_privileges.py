@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.databases.postgres import identifier, literal
+from statecore.system.databases.postgres import (identifier, literal)
 from statecore.model.errors import InvocationError
 
 #: Who stands for all roles.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.certificates import names
+from statecore.system.certificates import names
 
 
 def words(value: Any) -> tuple[list[str], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.certificates import extensions, names
+from statecore.system.certificates import (extensions, names)
 from statecore.model.errors import InvocationError
 
 #: Arguments of Salt's older x509 module that mean nothing any more.
