@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore.sources.fileserver import FileServer
-from statecore.master_data import Wanted, pillar_of
+from statecore.runtime.master_data import (Wanted, pillar_of)
 from statecore.pillar.memory import PillarMemory
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 #: SLS files that every minion gets, each with twenty users in it.
 _FILES = 30

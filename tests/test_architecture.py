@@ -81,19 +81,19 @@ LIBRARIES = ("statecore", "saltwire", "masterstore")
 WIRING = (
     *COMPILE,
     "statecore.engine",
-    "statecore.execution",
+    "statecore.runtime.execution",
     "statecore.loader",
-    "statecore.facts",
+    "statecore.runtime.grains_gathering",
     "statecore.sources.local_tree",
     "statecore.host.host",
     "statecore.host.content.kept_files",
-    "statecore.local",
-    "statecore.master_data",
+    "statecore.runtime.local",
+    "statecore.runtime.master_data",
     "statecore.model.option_types",
-    "statecore.pauses",
+    "statecore.runtime.state_runs.pauses",
     "statecore.pillar",
-    "statecore.state_runs",
-    "statecore.static_grains",
+    "statecore.runtime.state_runs",
+    "statecore.runtime.static_grains",
     "statecore.model.time_limit",
 )
 
@@ -136,7 +136,7 @@ LANGUAGE = ("statecore.model.named_tuple", "statecore.model.nearest", "statecore
 
 #: The longest name that a module starts with is its row. Every module has one.
 ROOMS: Mapping[str, Room] = {
-    "statecore": Room((*WIRING, "statecore.calls", "statecore.runtime")),
+    "statecore": Room((*WIRING, "statecore.runtime.calls", "statecore.runtime.runtime")),
     **{name: Room(GROUND) for name in GROUND},
     **{name: Room() for name in LANGUAGE},
     "statecore.model.values": Room(GROUND),
@@ -158,7 +158,7 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.model.lazy": "most masters have no backend of their own, and load nothing for it",
             "statecore.loader": "users' modules of every kind are found and called by the loader",
-            "statecore.runtime": "a module finds what it finds anywhere",
+            "statecore.runtime.runtime": "a module finds what it finds anywhere",
         },
     ),
     "statecore.host.namespaces": Room(GROUND),
@@ -179,12 +179,12 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.host.detached_run": Room(GROUND),
     "statecore.host.content.kept_files": Room(GROUND),
-    "statecore.pauses": Room((*GROUND, "statecore.host.content.kept_files")),
-    "statecore.running_jobs": Room(),
+    "statecore.runtime.state_runs.pauses": Room((*GROUND, "statecore.host.content.kept_files")),
+    "statecore.runtime.state_runs.running_jobs": Room(),
     "statecore.model.option_types": Room(),
-    "statecore.turns": Room(NATIVE),
-    "statecore.static_grains": Room((*GROUND, "statecore.model.values")),
-    "statecore.local": Room((*GROUND, "statecore.model.context")),
+    "statecore.runtime.state_runs.state_queue": Room(NATIVE),
+    "statecore.runtime.static_grains": Room((*GROUND, "statecore.model.values")),
+    "statecore.runtime.local": Room((*GROUND, "statecore.model.context")),
     "statecore.model.lazy": Room(),
     "statecore.render": Room(
         MIDDLE,
@@ -201,7 +201,7 @@ ROOMS: Mapping[str, Room] = {
             "statecore.sources.gitrepos": "a repository is a pillar tree",
         },
     ),
-    "statecore.master_data": Room(WIRING),
+    "statecore.runtime.master_data": Room(WIRING),
     "statecore.model.time_limit": Room(),
     "statecore.host.plugin_commands": Room(GROUND),
     "statecore.builtin.ext_pillar": Room(
@@ -226,34 +226,34 @@ ROOMS: Mapping[str, Room] = {
         {
             "statecore.targeting.nested": "salt.utils.data.subdict_match, as users' modules import it, is this function",
             "statecore.model.values": "salt.utils.data and salt.utils.dictupdate, as users' modules import them, are these functions",
-            "statecore.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
+            "statecore.runtime.returner_settings": "salt.returners, as users' returners import it, finds settings the same way",
         },
     ),
     "statecore.sources.extension_modules": Room(GROUND),
-    "statecore.execution": Room((*GROUND, "statecore.model.context", "statecore.loader")),
+    "statecore.runtime.execution": Room((*GROUND, "statecore.model.context", "statecore.loader")),
     "statecore.builtin.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
         COMPILE,
         {"statecore.loader": "the engine asks it for the function of a state; the loader knows nothing of the engine"},
     ),
-    "statecore.facts": Room((*MIDDLE, "statecore.loader", "statecore.static_grains")),
-    "statecore.state_runs": Room(WIRING),
-    "statecore.later": Room(
-        (*WIRING, "statecore.model.lazy", "statecore.sources.fileserver.masterless", "statecore.return_delivery")
+    "statecore.runtime.grains_gathering": Room((*MIDDLE, "statecore.loader", "statecore.runtime.static_grains")),
+    "statecore.runtime.state_runs": Room(WIRING),
+    "statecore.runtime.later": Room(
+        (*WIRING, "statecore.model.lazy", "statecore.sources.fileserver.masterless", "statecore.runtime.return_delivery")
     ),
-    "statecore.runtime_ports": Room((*WIRING, "statecore.later")),
-    "statecore.calls": Room((*NATIVE, "statecore.loader", "statecore.execution", "statecore.runtime_ports")),
-    "statecore.runtime": Room(
+    "statecore.runtime.ports": Room((*WIRING, "statecore.runtime.later")),
+    "statecore.runtime.calls": Room((*NATIVE, "statecore.loader", "statecore.runtime.execution", "statecore.runtime.ports")),
+    "statecore.runtime.runtime": Room(
         (
             *WIRING,
-            "statecore.calls",
+            "statecore.runtime.calls",
             "statecore.model.lazy",
-            "statecore.later",
-            "statecore.runtime_ports",
-            "statecore.master_options",
+            "statecore.runtime.later",
+            "statecore.runtime.ports",
+            "statecore.runtime.master_options",
         )
     ),
-    "statecore.master_options": Room(),
+    "statecore.runtime.master_options": Room(),
     "statecore.analysis": Room(
         COMPILE,
         {
@@ -263,32 +263,32 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.inspection": Room(
-        (*COMPILE, "statecore.analysis", "statecore.engine", "statecore.loader", "statecore.state_runs")
+        (*COMPILE, "statecore.analysis", "statecore.engine", "statecore.loader", "statecore.runtime.state_runs")
     ),
     "statecore.commands": Room(
-        (*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime"),
+        (*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime.runtime"),
         {
-            "statecore.turns": _TURNS,
-            "statecore.running_jobs": "an apply is a job of its host, as a call of salt-call is",
+            "statecore.runtime.state_runs.state_queue": _TURNS,
+            "statecore.runtime.state_runs.running_jobs": "an apply is a job of its host, as a call of salt-call is",
             "statecore.model.option_types": "nobody has looked yet at the options in a file of --config",
         },
     ),
     "statecore.__main__": Room(("statecore.commands",)),
     "statecore.host.content.edits": Room(GROUND),
     "statecore.system.scheduling": Room(),
-    "statecore.return_delivery": Room((*NATIVE, "statecore.loader")),
-    "statecore.returner_settings": Room(),
+    "statecore.runtime.return_delivery": Room((*NATIVE, "statecore.loader")),
+    "statecore.runtime.returner_settings": Room(),
     "statecore.builtin.returners": Room(
         NATIVE,
         {
-            "statecore.returner_settings": "settings of returners are found in one way",
+            "statecore.runtime.returner_settings": "settings of returners are found in one way",
             "statecore.host.content.kept_files": "the local cache is files",
         },
         open_inside=False,
     ),
     "statecore.host.inotify": Room({}, {"statecore.host.rooted_path": "what a path leads to, in a mounted host too"}),
     "statecore.system.scheduling.beacon_config": Room(),
-    "statecore.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.system.scheduling.beacon_config")),
+    "statecore.runtime.beacon_runs": Room((*NATIVE, "statecore.loader", "statecore.system.scheduling.beacon_config")),
     "statecore.builtin.beacons": Room(
         NATIVE,
         {
@@ -374,7 +374,7 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.model.values": _VALUES,
-            "statecore.static_grains": "the file of static grains has one reader and one writer",
+            "statecore.runtime.static_grains": "the file of static grains has one reader and one writer",
         },
     ),
     "statecore.builtin.modules.saltutil": Room(
@@ -456,8 +456,8 @@ ROOMS: Mapping[str, Room] = {
         NATIVE,
         {
             "statecore.host.content.kept_files": "a requested run is kept until somebody runs it",
-            "statecore.pauses": "it writes the orders that a state run in progress reads",
-            "statecore.turns": _TURNS,
+            "statecore.runtime.state_runs.pauses": "it writes the orders that a state run in progress reads",
+            "statecore.runtime.state_runs.state_queue": _TURNS,
         },
     ),
     "statecore.builtin.states": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}, open_inside=False),
@@ -838,7 +838,7 @@ BREAKS = (
     ),
     Break(
         rooms_import_what_their_row_allows,
-        "statecore.runtime",
+        "statecore.runtime.runtime",
         "import statecore.inspection.plan",
         "imports statecore.inspection.plan",
     ),
@@ -848,7 +848,7 @@ BREAKS = (
         "from statecore.commands import main",
         "statecore.commands",
     ),
-    Break(modules_are_found_by_the_loader_only, "statecore.runtime", "import statecore.builtin.modules.cmd", "only the loader"),
+    Break(modules_are_found_by_the_loader_only, "statecore.runtime.runtime", "import statecore.builtin.modules.cmd", "only the loader"),
     Break(
         modules_are_found_by_the_loader_only,
         "statecore.builtin.states.x",
@@ -883,7 +883,7 @@ BREAKS = (
     Break(outside_packages_come_in_by_their_doors, "statecore.x", "import zmq", "no sockets"),
     Break(outside_packages_come_in_by_their_doors, "saltwire.envelope", "from zmq import Context", "no sockets"),
     Break(
-        outside_packages_come_in_by_their_doors, "statecore.runtime", "import importlib", "runtime:1 imports importlib"
+        outside_packages_come_in_by_their_doors, "statecore.runtime.runtime", "import importlib", "runtime:1 imports importlib"
     ),
     Break(hot_roles_have_no_event_loop, "saltern.mworker.x", "import asyncio.events", "imports asyncio.events"),
     Break(hot_roles_have_no_event_loop, "saltern.kit.links.sockets", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),

@@ -16,10 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from statecore.calls import Returned
+    from statecore.runtime.calls import Returned
     from statecore.model.errors import (SlsError, StatecoreError)
     from statecore.host.host import Host
-    from statecore.runtime import Runtime, gather_grains, local_runtime
+    from statecore.runtime.runtime import (Runtime, gather_grains, local_runtime)
     from statecore.model.types import (Outcome, Plan, Step)
 
 __all__ = [
@@ -39,13 +39,13 @@ _HOMES = {
     "Host": "statecore.host.host",
     "Outcome": "statecore.model.types",
     "Plan": "statecore.model.types",
-    "Returned": "statecore.calls",
-    "Runtime": "statecore.runtime",
+    "Returned": "statecore.runtime.calls",
+    "Runtime": "statecore.runtime.runtime",
     "SlsError": "statecore.model.errors",
     "StatecoreError": "statecore.model.errors",
     "Step": "statecore.model.types",
-    "gather_grains": "statecore.runtime",
-    "local_runtime": "statecore.runtime",
+    "gather_grains": "statecore.runtime.runtime",
+    "local_runtime": "statecore.runtime.runtime",
 }
 
 

@@ -42,7 +42,7 @@ _NONE = frozenset(
 )
 
 #: Readers and writers of programs and of states.
-_READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.facts"))
+_READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.runtime.grains_gathering"))
 
 #: ``ssl`` comes with redis-py.
 _STORE = frozenset(("redis", "masterstore", "ssl"))

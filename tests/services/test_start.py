@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, Command] = {
     "salt-key": Command("salt_key", 0, ("saltern.cli", "saltern.cli.key_options", *_KIT)),
     "salt-run": Command("salt_run", 0, ("saltern.cli", "saltern.cli.runner_words", *_KIT)),
     "salt-cp": Command("salt_cp", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
-    "salt-call": Command("salt_call", 0, ("saltern.minion", "statecore.runtime", *_KIT)),
+    "salt-call": Command("salt_call", 0, ("saltern.minion", "statecore.runtime.runtime", *_KIT)),
     "eventlisten": Command("eventlisten", 0, ("saltern.cli", "saltern.cli.watch_events", *_KIT)),
     "saltern": Command("saltern", INTERRUPTED, ("saltern.entry", "masterstore.schema", *_KIT), ("store", "check")),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.master_options import heeded
+from statecore.runtime.master_options import heeded
 
 OWN = {"id": "web1", "state_top": "top.sls", "failhard": True, "state_aggregate": ["pkg"], "nodegroups": {"a": "web*"}}
 

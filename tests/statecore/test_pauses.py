@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.host.content import kept_files
-from statecore import pauses
+from statecore.runtime.state_runs import pauses
 from statecore.model.errors import CommandError
 
 JID = "20260102030405678901"

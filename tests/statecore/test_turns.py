@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.turns import Mark, Turn, judge
+from statecore.runtime.state_runs.state_queue import (Mark, Turn, judge)
 
 RUNS = Mark("20260102030405678901", 1, "state.apply")
 LATE = Mark("20270102030405678901", 2, "state.highstate")
@@ -182,7 +182,7 @@ def test_a_queued_run_waits_until_it_is_first(plain, monkeypatch):
         looks.append(json.loads((marks(plain) / JID).read_text())["waits"])
         del plain.ports.jobs[0]
 
-    monkeypatch.setattr("statecore.turns.time.sleep", sleep)
+    monkeypatch.setattr("statecore.runtime.state_runs.state_queue.time.sleep", sleep)
     plain.call("state.apply", "a", queue=True)
     assert looks == [True, True]
     assert len(plain.ports.asked) == 1
@@ -199,7 +199,7 @@ def test_a_full_queue_refuses(plain):
 def test_the_queue_of_the_configuration(plain, monkeypatch):
     leave(plain, RUNS)
     plain.opts["state_queue"] = True
-    monkeypatch.setattr("statecore.turns.time.sleep", lambda _seconds: plain.ports.jobs.clear())
+    monkeypatch.setattr("statecore.runtime.state_runs.state_queue.time.sleep", lambda _seconds: plain.ports.jobs.clear())
     plain.call("state.apply", "a")
     assert len(plain.ports.asked) == 1
 

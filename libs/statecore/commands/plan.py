@@ -19,7 +19,7 @@ from statecore.commands.ending import CommandFault, Exit
 from statecore.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
 from statecore.commands.turn import job, turn
 from statecore.inspection.plan import Planned, apply, plan
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 from statecore.model.types import Running
 
 

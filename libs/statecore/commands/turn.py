@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from statecore.commands.ending import CommandFault, Exit
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime
-from statecore.turns import taken
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.state_queue import taken
 
 
 @contextmanager

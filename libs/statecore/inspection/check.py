@@ -24,7 +24,7 @@ from statecore.inspection.templates import of_others, of_sls
 from statecore.inspection.topfile import of_top
 from statecore.model.nearest import close_matches
 from statecore.render import SlsTree
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low
 
 #: Rules about words of an SLS that do not depend on what else is in it.

@@ -14,7 +14,7 @@ from statecore.engine.requisite import REQUISITES
 from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.plan import run_matches
 from statecore.model.nearest import close_matches
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low
 from statecore.model.values import redacted
 

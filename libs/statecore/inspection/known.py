@@ -5,7 +5,7 @@ from __future__ import annotations
 from statecore.analysis import functions
 from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 
 
 def state_function(bench: Bench, full: str) -> functions.Known:

@@ -18,7 +18,7 @@ from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.compilation import compiled
 from statecore.loader import Loader, Served
 from statecore.model.ports import Function
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 from statecore.model.types import (Low, Plan, Running, tag)
 
 

@@ -12,7 +12,7 @@ from statecore.model.errors import SlsError
 from statecore.inspection.known import nearest_function, salt_function
 from statecore.inspection.places import spotted
 from statecore.render.jinja.engine import environment
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 
 _TEMPLATES = (".jinja", ".j2", ".jinja2")
 

@@ -9,7 +9,7 @@ from statecore.model.errors import (SlsError, SlsFault)
 from statecore.inspection.compilation import Told, rule_of
 from statecore.inspection.places import told
 from statecore.render.top import INCLUDE
-from statecore.state_runs import Bench
+from statecore.runtime.state_runs import Bench
 
 
 def of_top(bench: Bench) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:

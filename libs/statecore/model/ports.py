@@ -215,7 +215,7 @@ class Master(Protocol):
         ...
 
     def orders(self) -> dict[str, dict[str, Any]]:
-        """What the orchestration is told (``statecore.pauses``). Raises CommandError where that cannot be known."""
+        """What the orchestration is told (``statecore.runtime.state_runs.pauses``). Raises CommandError where that cannot be known."""
         ...
 
     def end_orders(self) -> None:
@@ -291,7 +291,7 @@ class StateSystem(Protocol):
         ...
 
     def bench(self, options: Mapping[str, Any]) -> Any:
-        """The parts of a run that has not begun (``statecore.state_runs.Bench``), for who looks at them more closely."""
+        """The parts of a run that has not begun (``statecore.runtime.state_runs.Bench``), for who looks at them more closely."""
         ...
 
 

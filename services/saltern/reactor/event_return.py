@@ -22,7 +22,7 @@ from saltern.kit.config.master import MasterOptions
 from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:
-    from statecore.runtime import Runtime
+    from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.reactor")
 

@@ -27,7 +27,7 @@ from saltwire import tags
 from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:
-    from statecore.runtime import Runtime
+    from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.reactor")
 

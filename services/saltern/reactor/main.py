@@ -37,7 +37,7 @@ from statecore.model.errors import SlsError
 
 if TYPE_CHECKING:
     from saltern.reactor.sls import ReactorSls
-    from statecore.runtime import Runtime
+    from statecore.runtime.runtime import Runtime
 
 #: Seconds that the master has to take a reaction.
 _PATIENCE = 30.0

@@ -8,12 +8,12 @@ from typing import Any
 
 from saltern.kit.config.master import (MasterOptions, as_opts)
 from saltern.kit.trees.served_files import file_server
-from statecore.calls import Returned
+from statecore.runtime.calls import Returned
 from statecore.compile import compile_sls
 from statecore.model.errors import SlsError
 from statecore.loader.tables import Table
 from statecore.render import SlsTree, Source
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 _ENVIRONMENT = "base"
 

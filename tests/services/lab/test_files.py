@@ -15,7 +15,7 @@ from saltern.lab import files
 from saltern.lab.plan import PORTS, Paths, Settings
 from saltern.lab.redis_server import redis_url
 from statecore.host.host import Host
-from statecore.runtime import gather_grains
+from statecore.runtime.runtime import gather_grains
 
 #: As unpleasant as a checkout's path can be.
 AWKWARD = "a b%(here)s;c #d 'e\" ü"

@@ -17,8 +17,8 @@ from saltern.minion.jobs.jobber import (SPOOLED, run, split_arguments, work)
 from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
-from statecore.calls import Returned
-from statecore.running_jobs import ProcDirectory
+from statecore.runtime.calls import Returned
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 JID = "20260101000000000000"
 

@@ -29,7 +29,7 @@ from saltern.minion.jobs.spool import Spool
 from saltern.minion.engine.zygote import (DIED, READY, Refreshes, start)
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 PATIENCE = 60.0
 

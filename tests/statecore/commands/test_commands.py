@@ -168,8 +168,8 @@ def other_run(shell: Shell) -> Iterator[str]:
     """A state run of this host in a process of its own; its sentence."""
     jid = "20260102030405678901"
     code = (
-        "import sys\nfrom pathlib import Path\nfrom statecore.running_jobs import ProcDirectory\n"
-        "from statecore.runtime import local_runtime\nfrom statecore.turns import taken\n"
+        "import sys\nfrom pathlib import Path\nfrom statecore.runtime.state_runs.running_jobs import ProcDirectory\n"
+        "from statecore.runtime.runtime import local_runtime\nfrom statecore.runtime.state_runs.state_queue import taken\n"
         "jobs = ProcDirectory(Path('cache/proc'))\n"
         f"with jobs.record({{'jid': '{jid}', 'fun': 'state.highstate'}}):\n"
         "    with taken(local_runtime({'cachedir': 'cache'}, jobs=jobs, grains={}).context):\n"
@@ -215,7 +215,7 @@ def test_apply_may_wait_for_its_turn(shell: Shell, monkeypatch: pytest.MonkeyPat
         for mark in (shell.directory / "cache/state_queue").glob("20260102*"):
             mark.unlink()
 
-    monkeypatch.setattr("statecore.turns.time.sleep", sleep)
+    monkeypatch.setattr("statecore.runtime.state_runs.state_queue.time.sleep", sleep)
     assert shell.verb("apply", "web", "--queue")[0] == 0
     assert len(looks) == 1
     assert (shell.host / "etc/motd").read_text() == "hello\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.sources.fileserver.masterless import OwnFetches
-from statecore.runtime import Runtime, local_runtime
+from statecore.runtime.runtime import (Runtime, local_runtime)
 from tests.statecore.fileserver.conftest import Repository, write
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.host.host import Host
-from statecore.runtime import gather_grains
+from statecore.runtime.runtime import gather_grains
 
 #: Grain that only one of both has -> why.
 OURS_ALONE = {

@@ -10,7 +10,7 @@ import pytest
 
 from statecore.builtin.grains import (core, network)
 from statecore.host.host import Host
-from statecore.runtime import gather_grains
+from statecore.runtime.runtime import gather_grains
 
 #: Name -> (os-release, what is told of it)
 SYSTEMS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import Runtime, local_runtime
-from statecore.state_runs import Bench
+from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.state_runs import Bench
 
 GRAINS = {"os": "Debian", "os_family": "Debian", "kernel": "Linux"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 
 def _module(directory: Path, name: str, value: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.host.host import Host
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 
 @pytest.fixture

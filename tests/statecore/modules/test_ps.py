@@ -147,7 +147,7 @@ def test_kill(plain):
 
 _APPLY = """
 import json, os, sys
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 call = local_runtime({"id": "web1", "cachedir": sys.argv[1], "file_roots": {"base": [sys.argv[1]]}}).call
 found = call("ps.pgrep", [sys.argv[2]], {"full": True}).value
 (entry,) = call("state.single", ["process.absent", sys.argv[2]]).value.values()

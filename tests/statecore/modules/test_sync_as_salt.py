@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 _TREE = {
     "base/top.sls": "base:\n  '*': [web]\ndev:\n  '*': [web]\n",

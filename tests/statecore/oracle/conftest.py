@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 from tests import case_files
 
 GRAINS: Mapping[str, Any] = {

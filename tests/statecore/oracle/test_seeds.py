@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 from tests import case_files
 
 from .comparison import refused, shown

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 _TOP = "base:\n  '*': [a]\n"
 

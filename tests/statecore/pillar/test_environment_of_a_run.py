@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 #: Options, what the call says -> the keys of the pillar.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.sources.fileserver import FileServer
-from statecore.master_data import Wanted, pillar_of, pillar_top_of
+from statecore.runtime.master_data import (Wanted, pillar_of, pillar_top_of)
 from statecore.pillar.memory import PillarMemory
 from statecore.render.memory import RenderMemory
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 _TOP = "base:\n  '*': [a, b]\n  'os:Debian':\n    - match: grain\n    - c\n"
 

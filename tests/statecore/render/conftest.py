@@ -12,7 +12,7 @@ import pytest
 from statecore.model.errors import (NotAvailable, SlsError)
 from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 #: planted(files, **more): a tree of these files; ``dev``, ``opts``, ``grains``, ``pillar`` may be given.
 Plant = Callable[..., SlsTree]

@@ -16,7 +16,7 @@ import pytest
 
 from statecore.model import time_limit
 from statecore.model.errors import SlsError
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 from .conftest import Plant, fault_of
 

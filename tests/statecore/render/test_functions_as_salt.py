@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.oracle
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from statecore.render import kept_yaml, yaml
 from statecore.render.kept_yaml import KeptYaml
 from statecore.render.yaml import YamlFault
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 LONG = "# " + "x" * 8_192 + "\n"
 

@@ -15,7 +15,7 @@ import msgpack
 import pytest
 
 from statecore.model.errors import SlsError
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 from .conftest import Plant, fault_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import SlsError
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.oracle
 

@@ -15,8 +15,8 @@ import redis
 
 from statecore.model.errors import CommandError
 from statecore.loader.compat.returners import get_returner_options
-from statecore.return_delivery import deliver, named
-from statecore.returner_settings import settings_of
+from statecore.runtime.return_delivery import (deliver, named)
+from statecore.runtime.returner_settings import settings_of
 from tests.conftest import Oracle
 
 RET = {

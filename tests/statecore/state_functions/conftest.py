@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 from tests import case_files
 
 GRAINS: Mapping[str, Any] = {"id": "web1", "os": "Debian", "os_family": "Debian", "roles": ["web"]}

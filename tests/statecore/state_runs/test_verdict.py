@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.state_runs.verdict import failed
+from statecore.runtime.state_runs.verdict import failed
 
 _A, _B, _C = ("test_|-a_|-a_|-nop", "test_|-b_|-b_|-nop", "test_|-c_|-c_|-nop")
 

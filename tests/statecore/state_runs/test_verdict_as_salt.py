@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.state_runs.verdict import failed
+from statecore.runtime.state_runs.verdict import failed
 
 _IDS = "abcd"
 _MODULES = ("test", "cmd")

@@ -34,9 +34,9 @@ from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.local import LocalMinion, NoEvents, NoJobs
+from statecore.runtime.local import (LocalMinion, NoEvents, NoJobs)
 from statecore.render import SlsTree
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 from tests import case_files
 
 #: Name of each run of a case, and whether it is in test mode.

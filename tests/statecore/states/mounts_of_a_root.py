@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 #: What programs of this machine need.
 _BORROWED = ("usr", "bin", "sbin", "lib", "lib64", "proc", "dev", "sys")

@@ -6,7 +6,7 @@ Standard input: a list of [state, arguments, test]. Standard output: what each r
 import json
 import sys
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 
 def main() -> None:

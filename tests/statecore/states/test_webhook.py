@@ -9,7 +9,7 @@ import logging
 
 import pytest
 
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 from tests.statecore.loopback_server import serve
 
 SECRET_PATH = "/services/T0000/B0000/s3cr3t%20path"

@@ -22,7 +22,7 @@ from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.local import LocalMinion, NoEvents, NoJobs
+from statecore.runtime.local import (LocalMinion, NoEvents, NoJobs)
 from statecore.render import SlsTree
 
 #: Seconds that the packages may take to come and to be unpacked.

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore import static_grains
+from statecore.runtime import static_grains
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 from statecore.model.values import (DELIMITER, traverse)

@@ -23,7 +23,7 @@ from statecore.model.ports import FileHash
 
 if TYPE_CHECKING:
     from statecore.loader import Served
-    from statecore.runtime import Runtime
+    from statecore.runtime.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
@@ -253,7 +253,7 @@ class UserFiles:
         return self._served.functions if self._served is not None else {}
 
     def _load(self) -> None:
-        make = loaded("statecore.runtime", "Runtime")
+        make = loaded("statecore.runtime.runtime", "Runtime")
         files = loaded("statecore.sources.local_tree", "LocalFiles")({})
         runtime: Runtime = make(self._opts, files=files, grains=self._opts.get("grains") or {}, pillar={})
         try:

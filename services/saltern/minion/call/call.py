@@ -23,10 +23,10 @@ from saltern.kit.config.minion_options import (MinionOptions, extension_director
 from saltern.kit.config.reading import as_opts
 from saltern.kit.command.output.flags import (Printer, add_output_flags)
 from saltwire.jid import new_jid
-from statecore.calls import Returned
+from statecore.runtime.calls import Returned
 from statecore.model.errors import StatecoreError
-from statecore.return_delivery import named
-from statecore.runtime import Runtime, local_runtime
+from statecore.runtime.return_delivery import named
+from statecore.runtime.runtime import (Runtime, local_runtime)
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "saltern.minion.call.call_remote"

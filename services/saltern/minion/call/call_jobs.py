@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from saltern.kit.config.minion_options import MinionOptions
-from statecore.running_jobs import ProcDirectory
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:

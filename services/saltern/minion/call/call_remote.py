@@ -19,8 +19,8 @@ from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_function import evaluated as evaluated
 from saltern.minion.master.masters import (Masters, at_once, in_order)
 from saltern.minion.master.master_ports import (RemoteFiles, RemoteMinion)
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import Runtime
 
 
 def with_master(options: MinionOptions) -> MinionOptions:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from saltern.minion.ipc.control import (NobodyThere, ask)
-from statecore.beacon_runs import BeaconRuns
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime
+from statecore.runtime.beacon_runs import BeaconRuns
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltwire.jid import new_jid
-from statecore.running_jobs import ProcDirectory
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 if TYPE_CHECKING:
     from saltern.minion.duties.beacons import Beacons

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from saltwire.jid import next_jid
-from statecore.return_delivery import named
+from statecore.runtime.return_delivery import named
 from statecore.system.scheduling.due import (Clock, Look, Progress, World, look, skipped)
 from statecore.system.scheduling.job import (GLOBAL, TIME_FORMAT, Job, arguments_of)
 from statecore.system.scheduling.saved import (SavedError, load, save)

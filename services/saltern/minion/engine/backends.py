@@ -15,8 +15,8 @@ from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters
 from saltern.minion.master.master_ports import (RemoteFiles, RemoteMinion, leave_refresh, manage)
 from saltwire.handshake import Credentials
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime, local_runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import (Runtime, local_runtime)
 
 
 class Home(Protocol):

@@ -47,8 +47,8 @@ from saltern.minion.master.other_masters import OtherMasters
 from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
 from saltwire.handshake import Credentials
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -22,11 +22,11 @@ from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
-from statecore.calls import Returned
+from statecore.runtime.calls import Returned
 from statecore.model.errors import CommandError
-from statecore.return_delivery import named
-from statecore.running_jobs import ProcDirectory
-from statecore.runtime import Runtime
+from statecore.runtime.return_delivery import named
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -28,7 +28,7 @@ import msgpack
 
 from saltern.minion.jobs.seen import SeenJobs
 from saltwire.jid import is_jid
-from statecore.running_jobs import birth, is_alive, still_runs
+from statecore.runtime.state_runs.running_jobs import (birth, is_alive, still_runs)
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from statecore.running_jobs import is_alive
+from statecore.runtime.state_runs.running_jobs import is_alive
 
 _LOG = logging.getLogger("saltern.minion")
 

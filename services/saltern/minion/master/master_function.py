@@ -19,7 +19,7 @@ from saltern.kit.config.minion_options import (MinionOptions, extension_director
 from saltern.kit.config.reading import (ConfigError, as_opts)
 from saltern.minion.master.sign_in import (Ended, Turn)
 from saltern.minion.master.masters import FUNC
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.mworker.worker_context import Desk
-from statecore.master_data import Wanted, as_data, pillar_of, tops_of
-from statecore.runtime import Runtime
+from statecore.runtime.master_data import (Wanted, as_data, pillar_of, tops_of)
+from statecore.runtime.runtime import Runtime
 
 
 def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:

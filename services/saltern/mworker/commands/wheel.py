@@ -21,7 +21,7 @@ from saltwire.jid import next_jid
 from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.model.nearest import close_matches
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 #: A wheel function: (desk, arguments...) -> what it returns.
 WheelFunction: TypeAlias = Callable[..., Any]

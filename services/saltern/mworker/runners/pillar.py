@@ -11,8 +11,8 @@ from saltern.kit.trees.served_files import file_server
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.model.errors import SlsError
-from statecore.master_data import Wanted, pillar_top_of
-from statecore.runtime import Runtime, local_runtime
+from statecore.runtime.master_data import (Wanted, pillar_top_of)
+from statecore.runtime.runtime import (Runtime, local_runtime)
 
 
 def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of
 from saltwire.jid import is_jid, jid_time
 from statecore.model.errors import NotAvailable
-from statecore.runtime import Runtime
+from statecore.runtime.runtime import Runtime
 
 #: How a listing shows a job -> the field of its load.
 _SHOWN: Mapping[str, str] = {

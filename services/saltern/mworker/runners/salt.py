@@ -9,7 +9,7 @@ from typing import Any
 from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 
 def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:

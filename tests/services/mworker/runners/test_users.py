@@ -13,7 +13,7 @@ from saltern.kit.links.control import ControlError
 from saltern.mworker.runners import RUNNERS, saltutil, users
 from saltern.mworker.runners.runner import RunnerFault
 from statecore.model.errors import (CommandError, InvocationError)
-from statecore.runtime import local_runtime
+from statecore.runtime.runtime import local_runtime
 
 OWN = """
 import salt.client

@@ -2,7 +2,7 @@
 
 ``runs`` applies, ``shows`` tells what would be applied, ``views`` looks at it more closely, ``requests`` keeps runs for later,
 ``switches`` forbids them, ``orders`` speaks to one in progress. ``arguments`` reads what all of them are called with;
-``statecore.turns`` sees to it that one runs at a time.
+``statecore.runtime.state_runs.state_queue`` sees to it that one runs at a time.
 
 Exit codes (``ctx.scratch["retcode"]``, Salt's): 0, 1 refused or the tree does not compile, 2 a state failed, 5 the pillar has
 errors.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import kept_files
-from statecore import (pauses, turns)
+from statecore.runtime.state_runs import (pauses, state_queue)
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError)
 
@@ -21,7 +21,7 @@ def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None)
         salt '*' state.get_pauses
     """
     place = _place(ctx)
-    living = {mark.jid for mark in turns.others(ctx)}
+    living = {mark.jid for mark in state_queue.others(ctx)}
     told = {}
     for path in sorted(place.glob("[0-9A-Za-z]*")):
         if path.name not in living:
@@ -80,7 +80,7 @@ def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, Any]) -> None:
     place, name = _place(ctx), _checked(jid)
-    living = [mark.jid for mark in turns.others(ctx)]
+    living = [mark.jid for mark in state_queue.others(ctx)]
     if name not in living:
         raise CommandError(
             f"No state run with the job id {name} is in progress; there is {', '.join(living) or 'none at all'}"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore import turns
+from statecore.runtime.state_runs import state_queue
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.builtin.modules.state import arguments
@@ -83,7 +83,7 @@ def sls(
     names = arguments.split(mods)
     kinds = arguments.module_kinds(sync_mods)
     options = arguments.options(ctx, test, {**kwargs, "exclude": exclude, "state_events": state_events})
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         if refused := refused or refusals(ctx, names):
             ctx.scratch["retcode"] = _COMPILE_ERROR
             return refused
@@ -111,7 +111,7 @@ def highstate(
             "comment": "Disabled",
         }
     options = arguments.options(ctx, test, {**kwargs, "state_events": state_events})
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or _told(ctx, ctx.state_system.highstate(options), kwargs)
 
 
@@ -125,7 +125,7 @@ def top(ctx: Context, topfn: str, test: Any = None, queue: bool | int | None = N
     if not isinstance(topfn, str) or not topfn:
         raise InvocationError(f"'topfn' must be the name of a top file such as other_top.sls, not {topfn!r}")
     options = arguments.options(ctx, test, kwargs)
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.highstate({**options, "state_top": topfn})
 
 
@@ -148,7 +148,7 @@ def sls_id(
         raise InvocationError(f"'id_' must be the ID of a state, not {id_!r}")
     names = arguments.split(mods)
     options = arguments.options(ctx, test, {**kwargs, "state_events": state_events})
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.sls(names, {**options, "only_id": str(id_)})
 
 
@@ -165,7 +165,7 @@ def high(
     if not isinstance(data, Mapping):
         ctx.scratch["retcode"] = _COMPILE_ERROR
         return ["High data is not a dictionary and is invalid"]
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.high(data, options)
 
 
@@ -179,7 +179,7 @@ def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, 
     options = arguments.options(ctx, kwargs.get("test"), kwargs)
     if not isinstance(data, Mapping):
         raise InvocationError(f"'data' must be a map with state, fun and name, not the {type(data).__name__} {data!r}")
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.low(data, options)
 
 
@@ -197,7 +197,7 @@ def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | in
         return "Invalid function passed"
     own = {key: value for key, value in kwargs.items() if key not in _OF_THE_RUN and not key.startswith("__pub_")}
     chunk = {**own, "state": state, "fun": function, "name": name, "__id__": name}
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.low(chunk, {**options, "tagged": True})
 
 
@@ -211,7 +211,7 @@ def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: 
     options = arguments.options(ctx, kwargs.get("test"), kwargs)
     if not isinstance(tem, str) or not tem:
         raise InvocationError(f"'tem' must be the path of an SLS file on the minion, not {tem!r}")
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.template(tem, options)
 
 
@@ -227,7 +227,7 @@ def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int |
         tem = f"#!json\n{json.dumps(tem, default=str)}"
     if not isinstance(tem, str):
         raise InvocationError(f"'tem' must be the text of an SLS file, not the {type(tem).__name__} {tem!r}")
-    with turns.taken(ctx, queue, kwargs.get("concurrent")) as refused:
+    with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         if refused:
             return refused
         return ctx.state_system.template_str(tem, options)
@@ -240,7 +240,7 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
 
         salt '*' state.running
     """
-    return [] if concurrent else [mark.told() for mark in turns.others(ctx)]
+    return [] if concurrent else [mark.told() for mark in state_queue.others(ctx)]
 
 
 #: Keywords of state.single that are the run's, not the state's.

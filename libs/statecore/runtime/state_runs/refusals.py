@@ -9,7 +9,7 @@ from statecore.compile import Compiled
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
-from statecore.state_runs.stage import Stage
+from statecore.runtime.state_runs.stage import Stage
 from statecore.model.types import Running
 
 #: Exit codes, Salt's.

@@ -13,12 +13,12 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, InvocationError, NotAvailable, StatecoreError)
-from statecore.execution import executed, executors_of, in_whole
+from statecore.runtime.execution import (executed, executors_of, in_whole)
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.model.named_tuple import NamedTuple
-from statecore.runtime_ports import LoaderCatalog
+from statecore.runtime.ports import LoaderCatalog
 
 log = logging.getLogger(__name__)
 

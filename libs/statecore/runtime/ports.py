@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from statecore import later
+from statecore.runtime import later
 from statecore.model.context import Context
 from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.loader import Loader
-from statecore.local import LocalMinion
+from statecore.runtime.local import LocalMinion
 from statecore.model.ports import (Function, MinionControl)
 
 

@@ -12,20 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from statecore import engine, pauses
+from statecore import engine
+from statecore.runtime.state_runs import pauses
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
 from statecore.model.context import Context
 from statecore.model.errors import SlsError
 from statecore.loader import Loader
 from statecore.render import Source
-from statecore.state_runs import disabled, single_template
-from statecore.state_runs.high_cache import HighCache
-from statecore.state_runs.literal_chunk import faults_of_chunk
-from statecore.state_runs.refusals import COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors
-from statecore.state_runs.stage import Bench, Stage
-from statecore.state_runs.usage import usage
-from statecore.state_runs.verdict import failed
+from statecore.runtime.state_runs import (disabled, single_template)
+from statecore.runtime.state_runs.high_cache import HighCache
+from statecore.runtime.state_runs.literal_chunk import faults_of_chunk
+from statecore.runtime.state_runs.refusals import (COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors)
+from statecore.runtime.state_runs.stage import (Bench, Stage)
+from statecore.runtime.state_runs.usage import usage
+from statecore.runtime.state_runs.verdict import failed
 from statecore.model.types import (High, Low, Running, tag)
 
 

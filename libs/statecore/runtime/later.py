@@ -14,18 +14,18 @@ from statecore.model.lazy import loaded
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish
     from statecore.sources.fileserver.masterless import OwnFetches as OwnFetches
-    from statecore.master_data import Wanted as Wanted
-    from statecore.master_data import as_data as as_data
-    from statecore.master_data import pillar_of as pillar_of
-    from statecore.master_data import tops_of as tops_of
+    from statecore.runtime.master_data import Wanted as Wanted
+    from statecore.runtime.master_data import as_data as as_data
+    from statecore.runtime.master_data import pillar_of as pillar_of
+    from statecore.runtime.master_data import tops_of as tops_of
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
     from statecore.render.jinja.engine import Engine as Engine
     from statecore.render.kept_yaml import KeptYaml as KeptYaml
-    from statecore.return_delivery import deliver as deliver
-    from statecore.state_runs import Stage as Stage
-    from statecore.state_runs import StateRuns as StateRuns
-    from statecore.state_runs.localconfig import read_localconfig as read_localconfig
+    from statecore.runtime.return_delivery import deliver as deliver
+    from statecore.runtime.state_runs import Stage as Stage
+    from statecore.runtime.state_runs import StateRuns as StateRuns
+    from statecore.runtime.state_runs.localconfig import read_localconfig as read_localconfig
 
 _HOMES = {
     "Engine": "statecore.render.jinja.engine",
@@ -33,21 +33,21 @@ _HOMES = {
     "OwnFetches": "statecore.sources.fileserver.masterless",
     "RENDERERS": "statecore.render",
     "SlsTree": "statecore.render",
-    "Stage": "statecore.state_runs",
-    "StateRuns": "statecore.state_runs",
-    "Wanted": "statecore.master_data",
-    "as_data": "statecore.master_data",
-    "deliver": "statecore.return_delivery",
+    "Stage": "statecore.runtime.state_runs",
+    "StateRuns": "statecore.runtime.state_runs",
+    "Wanted": "statecore.runtime.master_data",
+    "as_data": "statecore.runtime.master_data",
+    "deliver": "statecore.runtime.return_delivery",
     "finish": "statecore.engine.call",
-    "pillar_of": "statecore.master_data",
-    "tops_of": "statecore.master_data",
-    "read_localconfig": "statecore.state_runs.localconfig",
+    "pillar_of": "statecore.runtime.master_data",
+    "tops_of": "statecore.runtime.master_data",
+    "read_localconfig": "statecore.runtime.state_runs.localconfig",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'statecore.later' has no attribute '{name}'")
+        raise AttributeError(f"module 'statecore.runtime.later' has no attribute '{name}'")
     value = globals()[name] = loaded(_HOMES[name], name)
     return value
 

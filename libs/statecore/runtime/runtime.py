@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from statecore import facts, later
-from statecore.calls import Call, Returned, returned
+from statecore.runtime import (grains_gathering, later)
+from statecore.runtime.calls import (Call, Returned, returned)
 from statecore.model.context import Context
 from statecore.model.lazy import Deferred
 from statecore.model.errors import CommandError
@@ -19,15 +19,15 @@ from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
-from statecore.local import LocalMinion, Manager, NoEvents, NoJobs
-from statecore.master_options import heeded
+from statecore.runtime.local import (LocalMinion, Manager, NoEvents, NoJobs)
+from statecore.runtime.master_options import heeded
 from statecore.model.ports import (Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates)
-from statecore.runtime_ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
+from statecore.runtime.ports import (Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch)
 from statecore.model.values import merge
 
 if TYPE_CHECKING:
     from statecore.render import SlsTree
-    from statecore.state_runs import Bench, Stage, StateRuns
+    from statecore.runtime.state_runs import (Bench, Stage, StateRuns)
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Runtime:
     def grains(self) -> Mapping[str, Any]:
         """Facts about the minion."""
         if self._given_grains is None:
-            self._given_grains = facts.gather(self.host, self.opts, self.loader, self._bare)
+            self._given_grains = grains_gathering.gather(self.host, self.opts, self.loader, self._bare)
         return self._given_grains
 
     @property

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from statecore import static_grains
+from statecore.runtime import static_grains
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
 from statecore.loader import Loader, Served
