@@ -262,18 +262,18 @@ ROOMS: Mapping[str, Room] = {
             "statecore.loader.arguments": "what a function takes, in the form that the engine binds to",
         },
     ),
-    "statecore.inspection": Room(
+    "statecore.analysis.inspection": Room(
         (*COMPILE, "statecore.analysis", "statecore.engine", "statecore.loader", "statecore.runtime.state_runs")
     ),
-    "statecore.commands": Room(
-        (*COMPILE, "statecore.analysis", "statecore.inspection", "statecore.runtime.runtime"),
+    "statecore.analysis.commands": Room(
+        (*COMPILE, "statecore.analysis", "statecore.analysis.inspection", "statecore.runtime.runtime"),
         {
             "statecore.runtime.state_runs.state_queue": _TURNS,
             "statecore.runtime.state_runs.running_jobs": "an apply is a job of its host, as a call of salt-call is",
             "statecore.model.option_types": "nobody has looked yet at the options in a file of --config",
         },
     ),
-    "statecore.__main__": Room(("statecore.commands",)),
+    "statecore.__main__": Room(("statecore.analysis.commands",)),
     "statecore.host.content.edits": Room(GROUND),
     "statecore.system.scheduling": Room(),
     "statecore.runtime.return_delivery": Room((*NATIVE, "statecore.loader")),
@@ -391,7 +391,7 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.modules.state_tree": Room(
         NATIVE,
         {
-            "statecore.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
+            "statecore.analysis.inspection": "it looks at the tree and its run, which other modules have no business with; it is loaded"
             " when somebody asks",
             "statecore.analysis": "it says what it saw in the words of the command",
         },
@@ -839,14 +839,14 @@ BREAKS = (
     Break(
         rooms_import_what_their_row_allows,
         "statecore.runtime.runtime",
-        "import statecore.inspection.plan",
-        "imports statecore.inspection.plan",
+        "import statecore.analysis.inspection.plan",
+        "imports statecore.analysis.inspection.plan",
     ),
     Break(
         rooms_import_what_their_row_allows,
-        "statecore.inspection.x",
-        "from statecore.commands import main",
-        "statecore.commands",
+        "statecore.analysis.inspection.x",
+        "from statecore.analysis.commands import main",
+        "statecore.analysis.commands",
     ),
     Break(modules_are_found_by_the_loader_only, "statecore.runtime.runtime", "import statecore.builtin.modules.cmd", "only the loader"),
     Break(

@@ -2,6 +2,6 @@
 
 import sys
 
-from statecore.commands.main import main
+from statecore.analysis.commands.main import main
 
 sys.exit(main())

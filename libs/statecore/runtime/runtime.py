@@ -141,7 +141,7 @@ class Runtime:
             later.deliver(self.loader, self.context, names, ret)
 
     def bench(self, options: Mapping[str, Any]) -> Bench:
-        """The parts of a state run, for who looks at them one by one (``statecore.inspection``)."""
+        """The parts of a state run, for who looks at them one by one (``statecore.analysis.inspection``)."""
         return self._runs.bench(options)
 
     # What follows builds contexts.

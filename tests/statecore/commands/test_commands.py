@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.commands.main import VERBS, main
+from statecore.analysis.commands.main import (VERBS, main)
 
 ROOT = Path(__file__).parents[3]
 
@@ -386,6 +386,6 @@ def test_the_pre_commit_hook_names_a_command_that_exists() -> None:
 
 
 def test_the_entry_point_is_there() -> None:
-    module, _, function = "statecore.commands.main:main".partition(":")
+    module, _, function = "statecore.analysis.commands.main:main".partition(":")
     project = tomllib.loads((ROOT / "libs/statecore/pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"statecore": f"{module}:{function}"}

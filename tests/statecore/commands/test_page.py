@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from statecore.analysis.rules import RULES
-from statecore.commands.ending import Exit
-from statecore.commands.main import VERBS, main
+from statecore.analysis.commands.ending import Exit
+from statecore.analysis.commands.main import (VERBS, main)
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "statecore.md"

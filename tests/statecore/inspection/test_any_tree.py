@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from statecore.analysis.rules import RULES
 from statecore.model.errors import SlsError
-from statecore.inspection import check as checking
-from statecore.inspection.explain import explain
-from statecore.inspection.graph import FORMATS, drawn
-from statecore.inspection.plan import plan, report
+from statecore.analysis.inspection import check as checking
+from statecore.analysis.inspection.explain import explain
+from statecore.analysis.inspection.graph import (FORMATS, drawn)
+from statecore.analysis.inspection.plan import (plan, report)
 
 from .conftest import Minion
 

@@ -11,7 +11,7 @@ import pytest
 from statecore.analysis.finding import Finding, merged
 from statecore.analysis.rules import RULES
 from statecore.model.errors import Mark
-from statecore.inspection.check import check
+from statecore.analysis.inspection.check import check
 from tests import case_files
 
 from .conftest import MakeMinion

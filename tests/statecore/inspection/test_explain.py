@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import SlsError
-from statecore.inspection.explain import explain
+from statecore.analysis.inspection.explain import explain
 
 from .conftest import MakeMinion, Minion
 

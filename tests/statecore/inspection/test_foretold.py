@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statecore.model.errors import SlsError
-from statecore.inspection.plan import apply, plan
+from statecore.analysis.inspection.plan import (apply, plan)
 
 from .conftest import Minion
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.inspection.graph import drawn
+from statecore.analysis.inspection.graph import drawn
 
 from .conftest import MakeMinion
 

@@ -10,7 +10,7 @@ import pytest
 
 from statecore.analysis.planfile import PlanFault, drift, opened, sealed
 from statecore.model.errors import SlsError
-from statecore.inspection.plan import Planned, apply, plan, report
+from statecore.analysis.inspection.plan import (Planned, apply, plan, report)
 
 from .conftest import MakeMinion, Minion
 

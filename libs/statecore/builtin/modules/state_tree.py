@@ -16,10 +16,10 @@ from statecore.analysis.finding import merged
 from statecore.analysis.plan_text import plan_text
 from statecore.model.context import Context
 from statecore.model.errors import (InvocationError, SlsError)
-from statecore.inspection import check as checking
-from statecore.inspection import explain as explaining
-from statecore.inspection import graph as drawing
-from statecore.inspection import plan as planning
+from statecore.analysis.inspection import check as checking
+from statecore.analysis.inspection import explain as explaining
+from statecore.analysis.inspection import graph as drawing
+from statecore.analysis.inspection import plan as planning
 
 OUTPUTTERS = dict.fromkeys(("check", "plan", "graph", "explain"), "nested")
 

@@ -21,7 +21,7 @@ class Stage(NamedTuple):
 
 
 class Bench(NamedTuple):
-    """The parts of a run that has not begun, for who looks at them one by one (``statecore.inspection``)."""
+    """The parts of a run that has not begun, for who looks at them one by one (``statecore.analysis.inspection``)."""
 
     stage: Stage
     loader: Loader

@@ -13,9 +13,9 @@ from statecore.analysis.check_text import check_text
 from statecore.analysis.finding import Finding, count, merged
 from statecore.analysis.rules import Level
 from statecore.analysis.sarif import sarif
-from statecore.commands.ending import Exit
-from statecore.commands.setting import add_options, runtime_of, setting_of
-from statecore.inspection.check import check
+from statecore.analysis.commands.ending import Exit
+from statecore.analysis.commands.setting import (add_options, runtime_of, setting_of)
+from statecore.analysis.inspection.check import check
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from statecore.compile.draft import Draft, anything
 from statecore.compile.graph import Graph
 from statecore.model.context import Context
 from statecore.model.errors import (SlsError, SlsFault)
-from statecore.inspection.compilation import compiled
+from statecore.analysis.inspection.compilation import compiled
 from statecore.loader import Loader, Served
 from statecore.model.ports import Function
 from statecore.runtime.state_runs import Bench

@@ -15,10 +15,10 @@ from typing import Any
 from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import Verdict
-from statecore.commands.ending import CommandFault, Exit
-from statecore.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
-from statecore.commands.turn import job, turn
-from statecore.inspection.plan import Planned, apply, plan
+from statecore.analysis.commands.ending import (CommandFault, Exit)
+from statecore.analysis.commands.setting import (Setting, add_options, cachedir_of, runtime_of, setting_of)
+from statecore.analysis.commands.turn import (job, turn)
+from statecore.analysis.inspection.plan import (Planned, apply, plan)
 from statecore.runtime.runtime import Runtime
 from statecore.model.types import Running
 

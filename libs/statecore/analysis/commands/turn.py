@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from statecore.commands.ending import CommandFault, Exit
+from statecore.analysis.commands.ending import (CommandFault, Exit)
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.state_queue import taken

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from statecore.analysis.finding import Finding
 from statecore.model.errors import (SlsError, SlsFault)
-from statecore.inspection.compilation import Told, rule_of
-from statecore.inspection.places import told
+from statecore.analysis.inspection.compilation import (Told, rule_of)
+from statecore.analysis.inspection.places import told
 from statecore.render.top import INCLUDE
 from statecore.runtime.state_runs import Bench
 

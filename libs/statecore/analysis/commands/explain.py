@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from statecore.analysis.explain_text import explain_text
-from statecore.commands.ending import Exit
-from statecore.commands.setting import add_options, runtime_of, setting_of
-from statecore.inspection.explain import explain
+from statecore.analysis.commands.ending import Exit
+from statecore.analysis.commands.setting import (add_options, runtime_of, setting_of)
+from statecore.analysis.inspection.explain import explain
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -17,11 +17,11 @@ from statecore.analysis import forms, functions, requisites
 from statecore.analysis.finding import Finding, Remark, count, merged
 from statecore.compile.draft import Draft, arguments, states
 from statecore.model.errors import (Mark, SlsError)
-from statecore.inspection.compilation import Compilation, Told, compiled
-from statecore.inspection.known import reacts, state_function
-from statecore.inspection.places import ACROSS, LACKING, keys_of, mark_of, pinpointed, remarked, source_line, told
-from statecore.inspection.templates import of_others, of_sls
-from statecore.inspection.topfile import of_top
+from statecore.analysis.inspection.compilation import (Compilation, Told, compiled)
+from statecore.analysis.inspection.known import (reacts, state_function)
+from statecore.analysis.inspection.places import (ACROSS, LACKING, keys_of, mark_of, pinpointed, remarked, source_line, told)
+from statecore.analysis.inspection.templates import (of_others, of_sls)
+from statecore.analysis.inspection.topfile import of_top
 from statecore.model.nearest import close_matches
 from statecore.render import SlsTree
 from statecore.runtime.state_runs import Bench

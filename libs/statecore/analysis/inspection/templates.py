@@ -9,8 +9,8 @@ import jinja2
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding
 from statecore.model.errors import SlsError
-from statecore.inspection.known import nearest_function, salt_function
-from statecore.inspection.places import spotted
+from statecore.analysis.inspection.known import (nearest_function, salt_function)
+from statecore.analysis.inspection.places import spotted
 from statecore.render.jinja.engine import environment
 from statecore.runtime.state_runs import Bench
 

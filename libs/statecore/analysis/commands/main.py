@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from statecore.commands import check, explain, graph, plan
-from statecore.commands.ending import CommandFault, Exit
+from statecore.analysis.commands import (check, explain, graph, plan)
+from statecore.analysis.commands.ending import (CommandFault, Exit)
 from statecore.model.errors import StatecoreError
 from statecore.model.named_tuple import NamedTuple
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from statecore.commands.ending import Exit
-from statecore.commands.setting import add_options, runtime_of, setting_of
-from statecore.inspection.graph import FORMATS, drawn
+from statecore.analysis.commands.ending import Exit
+from statecore.analysis.commands.setting import (add_options, runtime_of, setting_of)
+from statecore.analysis.inspection.graph import (FORMATS, drawn)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

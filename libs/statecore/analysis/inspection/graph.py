@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.analysis.diagram import Diagram, as_data, diagram, dot, mermaid
 from statecore.analysis.svg import svg
-from statecore.inspection.plan import run_draft
+from statecore.analysis.inspection.plan import run_draft
 from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low
 

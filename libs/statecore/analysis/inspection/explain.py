@@ -12,7 +12,7 @@ from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph
 from statecore.engine.requisite import REQUISITES
 from statecore.model.errors import (SlsError, SlsFault)
-from statecore.inspection.plan import run_matches
+from statecore.analysis.inspection.plan import run_matches
 from statecore.model.nearest import close_matches
 from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from statecore.commands.ending import CommandFault
+from statecore.analysis.commands.ending import CommandFault
 from statecore.model.option_types import (OPTIONS, wrong)
 from statecore.model.ports import Jobs
 from statecore.render import yaml
