@@ -1,0 +1,1 @@
+"""Managed files: compare, plan, back up, replace atomically."""

@@ -1,0 +1,1 @@
+"""Types, errors, ports and pure functions on values that every room of statecore shares."""

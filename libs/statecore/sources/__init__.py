@@ -1,0 +1,1 @@
+"""Where files come from: local trees, Git mirrors, fileserver backends, URLs, what a minion sent."""

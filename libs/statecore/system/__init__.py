@@ -1,0 +1,1 @@
+"""Formats and rules of other programs: their files, package versions, databases, certificates, schedules."""

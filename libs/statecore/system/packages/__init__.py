@@ -1,0 +1,1 @@
+"""Versions and requirements of packages, and the requests of the pkg modules."""

@@ -1,0 +1,1 @@
+"""The process that has the state engine loaded (zygote), and how jobs are forked from it."""

@@ -1,0 +1,1 @@
+"""One job's life on the minion: targeting, journal, jobber, spool, outbox."""

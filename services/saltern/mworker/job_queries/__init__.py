@@ -1,0 +1,1 @@
+"""Queries of the job cache: filters, statistics, the status of one job."""
