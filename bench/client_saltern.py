@@ -9,9 +9,9 @@ import time
 
 import zmq
 
-from saltern.kit.links.event_bus import connect_bus
 from saltern.kit.config.master import load_client
 from saltern.kit.links.control import connect_control
+from saltern.kit.links.event_bus import connect_bus
 from saltwire import tags
 
 

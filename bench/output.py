@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.output import (OutputOptions, render)
+from saltern.kit.command.output import OutputOptions, render
 from saltern.kit.command.output.color import palette
 
 _SALT = Path(__file__).resolve().parents[1] / "tests" / "services" / "output" / "salt_outputters.py"

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from statecore.sources.fileserver import FileServer
-from statecore.runtime.master_data import (Wanted, pillar_of)
 from statecore.pillar.memory import PillarMemory
+from statecore.runtime.master_data import MinionDataRequest, pillar_of
 from statecore.runtime.runtime import Runtime
+from statecore.sources.fileserver import FileServer
 
 #: SLS files that every minion gets, each with twenty users in it.
 _FILES = 30
@@ -45,7 +45,7 @@ def compile_for(minion: str, opts: dict[str, Any], files: FileServer, memory: Pi
     live: dict[str, Any] = {}
     grains = {"id": minion, "os": "Debian" if minion.endswith("0") else "RedHat"}
     runtime = Runtime({**opts, "id": minion}, files=files, grains=grains, pillar=live)
-    result = pillar_of(runtime.context, runtime.loader, Wanted(minion), live, memory=memory)
+    result = pillar_of(runtime.context, runtime.loader, MinionDataRequest(minion), live, memory=memory)
     if result.errors or result.data["me"] != minion:
         raise SystemExit(f"{minion}: {result.errors}")
 

@@ -18,8 +18,8 @@ import redis
 from masterstore import keys
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
-from saltern.mworker.worker_context import Desk
 from saltern.mworker.targets import resolve
+from saltern.mworker.worker_context import WorkerContext
 from tests.conftest import await_port, free_port, redis_program
 
 MINIONS = 10_000
@@ -59,7 +59,7 @@ def _measure(port: int) -> None:
         redis_url=f"redis://127.0.0.1:{port}/0", nodegroups={"web": "G@os:Debian and web*", "all": "N@web or L@db1,db3"}
     )
     store = Store.open(options.redis_url, client_name="bench")
-    desk = cast(Desk, SimpleNamespace(options=options, store=store, pillars=dict))
+    desk = cast(WorkerContext, SimpleNamespace(options=options, store=store, pillars=dict))
     for tgt, tgt_type in TARGETS:
         spent = []
         for _ in range(4):

@@ -19,12 +19,12 @@ from masterstore import keys
 from saltern.cli import cp, eventlisten, key_options, request, run
 from saltern.cli.complete import NAMES
 from saltern.entry import COMMANDS
-from saltern.kit.command.command_line import (LOG_LEVELS, CommandParser)
-from saltern.kit.config.master import (MasterOptions, StateOptions)
-from saltern.kit.process.exposition import (collector_rows, process_rows)
-from saltern.kit.process.metrics import (SERVED_BY, new_metrics)
-from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.command.command_line import LOG_LEVELS, CommandParser
 from saltern.kit.command.output import OUTPUTTERS
+from saltern.kit.config.master import MasterOptions, StateOptions
+from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.process.exposition import collector_rows, process_rows
+from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
 from saltern.mworker.runners import RUNNERS
 from statecore.loader import Loader, Served

@@ -143,7 +143,9 @@ ROOMS: Mapping[str, Room] = {
     "statecore.model.context": Room(GROUND),
     "statecore.targeting.nested": Room((*GROUND, "statecore.model.values")),
     "statecore.targeting.compound": Room(GROUND),
-    "statecore.targeting.match": Room((*GROUND, "statecore.model.values", "statecore.targeting.nested", "statecore.targeting.compound")),
+    "statecore.targeting.match": Room(
+        (*GROUND, "statecore.model.values", "statecore.targeting.nested", "statecore.targeting.compound")
+    ),
     "statecore.sources.local_tree": Room(GROUND),
     "statecore.sources.gitrepos": Room(GROUND, {"statecore.sources.local_tree": "what was exported is a file on disk"}),
     "statecore.sources.fileserver": Room(
@@ -173,9 +175,15 @@ ROOMS: Mapping[str, Room] = {
     "statecore.host.content.managed_file": Room(GROUND),
     "statecore.system.packages.package_versions": Room(),
     "statecore.system.packages.python_versions": Room(),
-    "statecore.system.packages.package_requests": Room(NATIVE, {"statecore.sources.downloads": "a package's file may lie behind a URL"}),
+    "statecore.system.packages.package_requests": Room(
+        NATIVE, {"statecore.sources.downloads": "a package's file may lie behind a URL"}
+    ),
     "statecore.system.hostfiles": Room(
-        GROUND, {"statecore.host.content.managed_file": _MANAGED_FILE, "statecore.host.host": "an account is told in the host's own form"}
+        GROUND,
+        {
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.host.host": "an account is told in the host's own form",
+        },
     ),
     "statecore.host.detached_run": Room(GROUND),
     "statecore.host.content.kept_files": Room(GROUND),
@@ -239,10 +247,17 @@ ROOMS: Mapping[str, Room] = {
     "statecore.runtime.grains_gathering": Room((*MIDDLE, "statecore.loader", "statecore.runtime.static_grains")),
     "statecore.runtime.state_runs": Room(WIRING),
     "statecore.runtime.later": Room(
-        (*WIRING, "statecore.model.lazy", "statecore.sources.fileserver.masterless", "statecore.runtime.return_delivery")
+        (
+            *WIRING,
+            "statecore.model.lazy",
+            "statecore.sources.fileserver.masterless",
+            "statecore.runtime.return_delivery",
+        )
     ),
     "statecore.runtime.ports": Room((*WIRING, "statecore.runtime.later")),
-    "statecore.runtime.calls": Room((*NATIVE, "statecore.loader", "statecore.runtime.execution", "statecore.runtime.ports")),
+    "statecore.runtime.calls": Room(
+        (*NATIVE, "statecore.loader", "statecore.runtime.execution", "statecore.runtime.ports")
+    ),
     "statecore.runtime.runtime": Room(
         (
             *WIRING,
@@ -364,10 +379,16 @@ ROOMS: Mapping[str, Room] = {
             "statecore.sources.downloads": "a copy of what came from a server need not be kept",
         },
     ),
-    "statecore.builtin.modules.gpg": Room(NATIVE, {"statecore.sources.openpgp_signatures": "it is what the states verify with"}),
+    "statecore.builtin.modules.gpg": Room(
+        NATIVE, {"statecore.sources.openpgp_signatures": "it is what the states verify with"}
+    ),
     "statecore.builtin.modules": Room(
         NATIVE,
-        {"statecore.model.values": _VALUES, "statecore.host.content.managed_file": _MANAGED_FILE, "statecore.system.hostfiles": _HOSTFILES},
+        {
+            "statecore.model.values": _VALUES,
+            "statecore.host.content.managed_file": _MANAGED_FILE,
+            "statecore.system.hostfiles": _HOSTFILES,
+        },
         open_inside=False,
     ),
     "statecore.builtin.modules.grains": Room(
@@ -386,7 +407,10 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.builtin.modules.match": Room(
         NATIVE,
-        {"statecore.model.values": _VALUES, "statecore.targeting.match": "its functions are that module's matchers, asked by name"},
+        {
+            "statecore.model.values": _VALUES,
+            "statecore.targeting.match": "its functions are that module's matchers, asked by name",
+        },
     ),
     "statecore.builtin.modules.state_tree": Room(
         NATIVE,
@@ -409,7 +433,9 @@ ROOMS: Mapping[str, Room] = {
         NATIVE, {"statecore.host.content.kept_files": "without a master, what is offered is kept between two calls"}
     ),
     "statecore.builtin.modules.schedule": Room(NATIVE, {"statecore.system.scheduling": _SCHEDULING}),
-    "statecore.builtin.modules.data": Room(NATIVE, {"statecore.host.content.kept_files": "what a minion keeps for itself is a kept file"}),
+    "statecore.builtin.modules.data": Room(
+        NATIVE, {"statecore.host.content.kept_files": "what a minion keeps for itself is a kept file"}
+    ),
     "statecore.builtin.modules.nftables": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
     "statecore.builtin.modules.network": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
     "statecore.builtin.modules.ps": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
@@ -506,7 +532,9 @@ ROOMS: Mapping[str, Room] = {
     "statecore.builtin.states.pip": Room(NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}),
     "statecore.builtin.states.service": Room(NATIVE),
     "statecore.builtin.states.user": Room(NATIVE, {"statecore.system.hostfiles": _HOSTFILES}),
-    "statecore.builtin.states.virtualenv": Room(NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}),
+    "statecore.builtin.states.virtualenv": Room(
+        NATIVE, {"statecore.system.packages.python_versions": _PYTHON_VERSIONS}
+    ),
     "statecore.builtin.grains": Room(
         GROUND,
         {"statecore.system.hostfiles": "facts are read from small files, which may be pipes, loops or not there"},
@@ -790,11 +818,19 @@ BREAKS = (
     Break(every_module_has_a_room, "services.scheduler.main", "", "services.scheduler.main has no row"),
     Break(every_module_has_a_room, "statecore.novelty", "", "statecore.novelty has no row"),
     Break(
-        named_tuples_are_made_quickly, "statecore.builtin.states.x", "from typing import Any, NamedTuple", "states.x:1 takes"
+        named_tuples_are_made_quickly,
+        "statecore.builtin.states.x",
+        "from typing import Any, NamedTuple",
+        "states.x:1 takes",
     ),
     Break(rooms_import_what_their_row_allows, "saltwire.x", "import statecore.model.types", "nothing of ours"),
     Break(rooms_import_what_their_row_allows, "masterstore.x", "from saltwire import jid", "imports saltwire.jid"),
-    Break(rooms_import_what_their_row_allows, "statecore.model.errors", "import statecore.model.context", "statecore.model.context"),
+    Break(
+        rooms_import_what_their_row_allows,
+        "statecore.model.errors",
+        "import statecore.model.context",
+        "statecore.model.context",
+    ),
     Break(
         rooms_import_what_their_row_allows, "statecore.render.x", "from statecore import compile", "statecore.compile"
     ),
@@ -811,7 +847,10 @@ BREAKS = (
         "statecore.builtin.modules.cmd",
     ),
     Break(
-        rooms_import_what_their_row_allows, "statecore.builtin.states.x", "from . import cmd", "imports statecore.builtin.states.cmd"
+        rooms_import_what_their_row_allows,
+        "statecore.builtin.states.x",
+        "from . import cmd",
+        "imports statecore.builtin.states.cmd",
     ),
     Break(rooms_import_what_their_row_allows, "statecore.builtin.modules.x", "import statecore", "imports statecore;"),
     Break(rooms_import_what_their_row_allows, "saltern.publisher.x", "from services import mworker", "saltern.mworker"),
@@ -848,7 +887,12 @@ BREAKS = (
         "from statecore.analysis.commands import main",
         "statecore.analysis.commands",
     ),
-    Break(modules_are_found_by_the_loader_only, "statecore.runtime.runtime", "import statecore.builtin.modules.cmd", "only the loader"),
+    Break(
+        modules_are_found_by_the_loader_only,
+        "statecore.runtime.runtime",
+        "import statecore.builtin.modules.cmd",
+        "only the loader",
+    ),
     Break(
         modules_are_found_by_the_loader_only,
         "statecore.builtin.states.x",
@@ -883,10 +927,18 @@ BREAKS = (
     Break(outside_packages_come_in_by_their_doors, "statecore.x", "import zmq", "no sockets"),
     Break(outside_packages_come_in_by_their_doors, "saltwire.envelope", "from zmq import Context", "no sockets"),
     Break(
-        outside_packages_come_in_by_their_doors, "statecore.runtime.runtime", "import importlib", "runtime:1 imports importlib"
+        outside_packages_come_in_by_their_doors,
+        "statecore.runtime.runtime",
+        "import importlib",
+        "runtime:1 imports importlib",
     ),
     Break(hot_roles_have_no_event_loop, "saltern.mworker.x", "import asyncio.events", "imports asyncio.events"),
-    Break(hot_roles_have_no_event_loop, "saltern.kit.links.sockets", _IN_FUNCTION.format("import zmq.asyncio"), "zmq.asyncio"),
+    Break(
+        hot_roles_have_no_event_loop,
+        "saltern.kit.links.sockets",
+        _IN_FUNCTION.format("import zmq.asyncio"),
+        "zmq.asyncio",
+    ),
     Break(names_say_what_is_inside, "saltern.cli.utils", "", "saltern.cli.utils"),
     Break(names_say_what_is_inside, "statecore.loader.base", "", "statecore.loader.base"),
 )
@@ -902,7 +954,9 @@ def test_the_checker_sees_a_broken_wall(one: Break) -> None:
 def test_what_is_allowed_is_not_complained_about() -> None:
     tree = {
         **real_tree(),
-        "statecore.builtin.states.x": Source("from statecore.model.types import Plan\nfrom statecore.model.context import Context\n"),
+        "statecore.builtin.states.x": Source(
+            "from statecore.model.types import Plan\nfrom statecore.model.context import Context\n"
+        ),
         "saltern.mworker.x": Source(
             "from masterstore.store import Store\nfrom saltern.mworker import door\nimport json\n"
         ),

@@ -8,9 +8,9 @@ from typing import Any
 import msgpack
 
 from masterstore import keys
+from masterstore.cached_hash import Tracked
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
-from masterstore.cached_hash import Tracked
 
 #: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Answers how many it offered.
 _FORGET = """

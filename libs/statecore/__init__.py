@@ -16,11 +16,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from statecore.runtime.calls import Returned
-    from statecore.model.errors import (SlsError, StatecoreError)
     from statecore.host.host import Host
-    from statecore.runtime.runtime import (Runtime, gather_grains, local_runtime)
-    from statecore.model.types import (Outcome, Plan, Step)
+    from statecore.model.errors import SlsError, StatecoreError
+    from statecore.model.types import Outcome, Plan, Step
+    from statecore.runtime.calls import Returned
+    from statecore.runtime.runtime import Runtime, gather_grains, local_runtime
 
 __all__ = [
     "Host",

@@ -31,7 +31,9 @@ COMMANDS: Mapping[str, Command] = {
     "keygen": Command("saltern.kit.keys.keygen", "makes the keys of all roles"),
     "import": Command("saltern.moving.main", "takes configuration and keys of a stock Salt master", "import_main"),
     "export": Command("saltern.moving.main", "writes them as a stock Salt master reads them", "export_main"),
-    "node-labels": Command("saltern.minion.duties.node_labels", "writes a Kubernetes node's labels as grains of its minion"),
+    "node-labels": Command(
+        "saltern.minion.duties.node_labels", "writes a Kubernetes node's labels as grains of its minion"
+    ),
     "store": Command("saltern.storecheck.main", "looks through Redis for what is wrong, mends it, migrates it"),
     "completion": Command("saltern.cli.completion", "the script by which bash, zsh or fish completes the commands"),
     "complete": Command("saltern.cli.complete", "what may stand at the end of a command line; such scripts call it"),

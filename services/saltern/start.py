@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltern.kit.command.launcher import (INTERRUPTED, run)
+from saltern.kit.command.launcher import INTERRUPTED, run
 
 #: As of ``typing``, which takes longer to import than all the rest here.
 TYPE_CHECKING = False

@@ -16,9 +16,9 @@ from typing import Any
 
 from saltern.minion.jobs import jobber
 from saltern.minion.main import main as minion
-from saltern.mworker import (commands, request_handler)
-from saltern.mworker.worker_context import Desk
+from saltern.mworker import commands, request_handler
 from saltern.mworker.main import main as mworker
+from saltern.mworker.worker_context import WorkerContext
 
 #: One result of so many is not kept.
 FORGOTTEN = 3
@@ -29,7 +29,7 @@ def forgets(argv: Sequence[str]) -> int:
     row = commands.MINION_COMMANDS["_return"]
     numbers = itertools.count(1)
 
-    def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+    def store(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
         is_counted = load.get("fun") == "chaos.run"
         return None if is_counted and next(numbers) % FORGOTTEN == 0 else row.handler(desk, minion_id, load)
 

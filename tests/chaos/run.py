@@ -32,7 +32,7 @@ import zmq
 
 from masterstore.store import Store
 from saltern.kit.config.master import load_master
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.sockets import LinkKeys
 from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
 from tests.chaos.field import Field, read_journal

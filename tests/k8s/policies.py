@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, check_master_option)
-from saltern.kit.links.sockets import LINKS
+from saltern.kit.config.master import ConfigError, MasterOptions, check_master_option
 from saltern.kit.config.minion_options import load_minion
+from saltern.kit.links.sockets import LINKS
 from tests.k8s.pools import REST_POOL, pool_of, pooled
 from tests.k8s.rendered import ROOT, Object, Pod, of_kind, pods
 
@@ -462,7 +462,7 @@ def mounted(found: Sequence[Object]) -> Iterator[str]:
                     yield f"{pod}: the ConfigMap {reference['name']} has no {reference['key']}"
 
 
-#: Seconds that each role may need after SIGTERM: what it holds, what it drains (services/saltern/kit/process/service.py), and its sockets.
+#: Seconds that each role may need after SIGTERM: finish what it holds, drain (saltern/kit/process/service.py), close its sockets.
 _DRAIN = 5 + 2
 DRAINS: Mapping[str, int] = {"mworker": MasterOptions().request_deadline + _DRAIN}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.config.worker_pools import (read_pools, unknown_commands)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.config.worker_pools import read_pools, unknown_commands
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.request_handler import UNLISTED
 from tests.k8s.rendered import Object, Pod, of_kind, pods

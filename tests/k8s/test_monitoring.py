@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from masterstore.minion_keys import STATES
-from saltern.kit.process.exposition import (Counter, Histogram, Metric)
-from saltern.kit.process.metrics import (SERVED_BY, new_metrics)
 from saltern.kit.config.worker_pools import ONLY
+from saltern.kit.process.exposition import Counter, Histogram, Metric
+from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.reqserver.main import UNOPENED
 from saltwire.handshake import FULL, UNREADABLE_KEY, VERDICTS
 from tests.k8s.rendered import K8S, ROOT, of_kind, overlay

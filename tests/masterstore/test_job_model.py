@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from masterstore import keys, life
-from masterstore.pinned_connection import KeptScript
 from masterstore.life import INDEXED, MOVES, OPEN, UNDELIVERED, State
 from masterstore.lives import made_ms
+from masterstore.pinned_connection import KeptScript
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis

@@ -11,7 +11,7 @@ import redis
 
 from masterstore.client import Client
 from masterstore.errors import StoreError
-from masterstore.pinned_connection import (KeptRedis, packed)
+from masterstore.pinned_connection import KeptRedis, packed
 
 pytestmark = pytest.mark.redis
 

@@ -27,7 +27,7 @@ import pytest
 import redis
 import yaml
 
-from saltern.kit.config.master import (MasterOptions, load_master)
+from saltern.kit.config.master import MasterOptions, load_master
 from saltern.kit.keys.keygen import make_keys
 from saltern.lab.hosts import make_host
 from tests.conftest import await_port, redis_program

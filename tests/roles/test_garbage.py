@@ -16,7 +16,7 @@ import zmq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.links.sockets import (LINKS, LinkKeys)
+from saltern.kit.links.sockets import LINKS, LinkKeys
 from saltern.kit.links.worker_link import HUNG
 from tests.roles.conftest import NewLab
 from tests.roles.lab import PORTS, SOON, Lab, until

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.links.control import (ControlClient, ControlError)
 from saltern.kit.keys.keygen import make_keys
+from saltern.kit.links.control import ControlClient, ControlError
+from saltern.kit.links.event_bus import EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
 from tests.roles.conftest import NewLab
 from tests.roles.lab import BIN, COMMAND, SOON, Answer, Lab, until

@@ -13,9 +13,9 @@ import pytest
 import zmq
 
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.process.health import Health
 from saltern.kit.keys.keygen import make_keys
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.process.process import Stop
 from saltern.kit.process.service import Role

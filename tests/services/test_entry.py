@@ -42,14 +42,18 @@ _NONE = frozenset(
 )
 
 #: Readers and writers of programs and of states.
-_READERS = frozenset(("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.runtime.grains_gathering"))
+_READERS = frozenset(
+    ("jinja2", "statecore.render", "statecore.engine", "statecore.loader", "statecore.runtime.grains_gathering")
+)
 
 #: ``ssl`` comes with redis-py.
 _STORE = frozenset(("redis", "masterstore", "ssl"))
 
 #: Options of the other kind of process.
 _MINIONS = frozenset(("saltern.kit.config.minion_options",))
-_MASTERS = frozenset(("saltern.kit.config.master", "saltern.kit.config.master_options", "saltern.kit.config.worker_options"))
+_MASTERS = frozenset(
+    ("saltern.kit.config.master", "saltern.kit.config.master_options", "saltern.kit.config.worker_options")
+)
 
 #: Role -> what it must not have loaded.
 NOT_LOADED: Mapping[str, frozenset[str]] = {

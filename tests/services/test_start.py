@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from saltern.entry import COMMANDS as TOOLS
-from saltern.kit.command.launcher import (INTERRUPTED, SAID)
+from saltern.kit.command.launcher import INTERRUPTED, SAID
 from statecore.model.named_tuple import NamedTuple
 
 _SECONDS = 60

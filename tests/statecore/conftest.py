@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.model.context import Context
 from statecore.engine.call import finish
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
+from statecore.model.context import Context
 from statecore.model.ports import CommandResult
+from statecore.sources.local_tree import LocalFiles
 
 
 class Ports:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime import execution
-from statecore.model.errors import InvocationError
 from statecore.builtin.executors import splay
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.model.errors import InvocationError
+from statecore.runtime import execution
+from statecore.runtime.runtime import Runtime, local_runtime
 
 COUNTING = (
     "def execute(opts, data, func, args, kwargs):\n"

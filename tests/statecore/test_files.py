@@ -8,8 +8,8 @@ import time
 import pytest
 
 import statecore.sources.local_tree
-from statecore.sources.local_tree import LocalFiles
 from statecore.model.ports import FileHash
+from statecore.sources.local_tree import LocalFiles
 
 
 @pytest.fixture

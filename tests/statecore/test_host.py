@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.model.errors import HostError
 from statecore.host.host import Host
+from statecore.model.errors import HostError
 
 PASSWD = (
     "root:x:0:0:root:/root:/bin/sh\nweb:x:1234:1235:Web:/srv/web:/bin/false\n# a comment\nbroken\nodd:x:what:1::/:\n"

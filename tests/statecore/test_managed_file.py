@@ -7,10 +7,10 @@ import stat
 
 import pytest
 
-from statecore.host.content import (diffs, backups, managed_file)
-from statecore.model.errors import (HostError, InvocationError)
-from statecore.host.host import Host
+from statecore.host.content import backups, diffs, managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.host.host import Host
+from statecore.model.errors import HostError, InvocationError
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 

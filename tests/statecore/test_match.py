@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import (MATCHERS, Subject, compile_target, matches)
+from statecore.targeting.match import MATCHERS, Subject, compile_target, matches
 
 GRAINS = {
     "os": "Debian",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import (Subject, matches, spelled_out)
+from statecore.targeting.match import Subject, matches, spelled_out
 
 GROUPS: dict[str, Any] = {
     "web": "G@role:web or web*",

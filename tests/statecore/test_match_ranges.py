@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import (Subject, compile_target, names_of, spelled_out)
+from statecore.targeting.match import Subject, compile_target, names_of, spelled_out
 
 KNOWN = {"%web": ["web1", "web2"], "%db": ["db1"], "%none": []}
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import HostError
 from statecore.host.host import Host
+from statecore.model.errors import HostError
 from tests.conftest import open_to_all
 
 #: What process 1 does: the host's own mount and name, then the minion in other namespaces.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.analysis.commands.main import main
-from statecore.model.option_types import (OPTIONS, wrong)
+from statecore.model.option_types import OPTIONS, wrong
 
 #: Words of a kind -> a value that is of no kind's but that one's, and one that is not.
 _VALUES: dict[str, tuple[Any, Any]] = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statecore.system.packages import package_versions
-from statecore.system.packages.package_versions import (apk, deb, rpm)
+from statecore.system.packages.package_versions import apk, deb, rpm
 
 #: Left, right, order. RPM's as ``rpm.vercmp`` and rpm-version(7) have them.
 RPM = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from statecore.host.content import kept_files
-from statecore.runtime.state_runs import pauses
 from statecore.model.errors import CommandError
+from statecore.runtime.state_runs import pauses
 
 JID = "20260102030405678901"
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from statecore.runtime.state_runs.running_jobs import (ProcDirectory, is_alive)
+from statecore.runtime.state_runs.running_jobs import ProcDirectory, is_alive
 
 JID = "20260101000000000000"
 

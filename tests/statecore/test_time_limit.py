@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from statecore.model.time_limit import (TimeLimitExceeded, time_limit)
+from statecore.model.time_limit import TimeLimitExceeded, time_limit
 
 
 def _spin() -> None:

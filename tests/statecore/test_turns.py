@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from statecore.runtime.state_runs.state_queue import (Mark, Turn, judge)
+from statecore.runtime.state_runs.state_queue import QueueEntry, Turn, judge
 
-RUNS = Mark("20260102030405678901", 1, "state.apply")
-LATE = Mark("20270102030405678901", 2, "state.highstate")
-WAITS = Mark("20260102030405678902", 3, "state.apply", waits=True)
-LATE_WAITS = Mark("20270102030405678902", 4, "state.apply", waits=True)
+RUNS = QueueEntry("20260102030405678901", 1, "state.apply")
+LATE = QueueEntry("20270102030405678901", 2, "state.highstate")
+WAITS = QueueEntry("20260102030405678902", 3, "state.apply", waits=True)
+LATE_WAITS = QueueEntry("20270102030405678902", 4, "state.apply", waits=True)
 
 #: Ours, between the two.
 JID = "20260601000000000000"
@@ -62,7 +62,7 @@ def marks(plain) -> Path:
     return Path(plain.opts["cachedir"]) / "state_queue"
 
 
-def leave(plain, mark: Mark, *, lives: bool = True) -> None:
+def leave(plain, mark: QueueEntry, *, lives: bool = True) -> None:
     """Another process's mark, and its job where it lives."""
     marks(plain).mkdir(parents=True, exist_ok=True)
     told = {"jid": mark.jid, "pid": mark.pid, "fun": mark.fun, "waits": mark.waits}
@@ -199,7 +199,9 @@ def test_a_full_queue_refuses(plain):
 def test_the_queue_of_the_configuration(plain, monkeypatch):
     leave(plain, RUNS)
     plain.opts["state_queue"] = True
-    monkeypatch.setattr("statecore.runtime.state_runs.state_queue.time.sleep", lambda _seconds: plain.ports.jobs.clear())
+    monkeypatch.setattr(
+        "statecore.runtime.state_runs.state_queue.time.sleep", lambda _seconds: plain.ports.jobs.clear()
+    )
     plain.call("state.apply", "a")
     assert len(plain.ports.asked) == 1
 

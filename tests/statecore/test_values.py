@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.model.errors import InvocationError
-from statecore.model.values import (filter_by, merge, traverse, update)
+from statecore.model.values import filter_by, merge, traverse, update
 
 DATA = {"a": {"b": 1, "n": None}, "list": ["x", {"k": "v"}, {2: "two"}], 8080: "port", "t": {True: "yes"}}
 

@@ -7,29 +7,34 @@ from typing import Any
 
 import yaml
 
-from statecore.analysis.prediction import WORDS, Verdict
+from statecore.analysis.prediction import WORDS, PredictedOutcome
 
-_SIGNS: Mapping[str, str] = {Verdict.CHANGE: "~", Verdict.UNKNOWN: "?", Verdict.FAIL: "!", Verdict.UNCHANGED: " "}
+_SIGNS: Mapping[str, str] = {
+    PredictedOutcome.CHANGE: "~",
+    PredictedOutcome.UNKNOWN: "?",
+    PredictedOutcome.FAIL: "!",
+    PredictedOutcome.UNCHANGED: " ",
+}
 
 
 def plan_text(data: Mapping[str, Any], *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
     """A plan for people: what changes, with diffs, and a line that sums it up. ``everything``: what would not change, too;
     ``shorten(place)``: a place as the reader names it."""
-    shown = [each for each in data["states"] if everything or each["verdict"] != Verdict.UNCHANGED]
+    shown = [each for each in data["states"] if everything or each["verdict"] != PredictedOutcome.UNCHANGED]
     return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])
 
 
 def _state(state: Mapping[str, Any], shorten: Callable[[str], str]) -> Iterator[str]:
     at = f", {shorten(state['at'])}" if state["at"] else ""
     yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
-    if state["verdict"] == Verdict.UNKNOWN:
+    if state["verdict"] == PredictedOutcome.UNKNOWN:
         why = state["comment"].partition("\n")[0] or "the state does not say"
-        yield f"    {WORDS[Verdict.UNKNOWN]}" + (":" if state["because"] else f": {why}")
-    elif state["verdict"] != Verdict.CHANGE:
+        yield f"    {WORDS[PredictedOutcome.UNKNOWN]}" + (":" if state["because"] else f": {why}")
+    elif state["verdict"] != PredictedOutcome.CHANGE:
         yield from (f"    {line}" for line in state["comment"].splitlines())
     for why in state["because"]:
         yield f"    reacts by {why['requisite']} to {why['state']}: {why['id']}"
-    if state["verdict"] == Verdict.CHANGE:
+    if state["verdict"] == PredictedOutcome.CHANGE:
         diffs = [file["diff"] for file in state["files"] if file["diff"]]
         rest = _untold(state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"])
         yield from (f"    {line}" for line in rest)

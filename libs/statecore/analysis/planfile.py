@@ -14,7 +14,7 @@ from typing import Any
 
 from statecore.analysis.diffs import unified
 from statecore.analysis.prediction import Prediction, summary
-from statecore.model.types import (FileChange, tag)
+from statecore.model.types import FileChange, tag
 
 #: Changes when a file of an earlier one cannot be compared any more.
 VERSION = 1

@@ -15,7 +15,7 @@ from statecore.analysis.requisites import written
 from statecore.compile.graph import Graph, Need
 from statecore.engine.requisite import Decision, Seen, decide, look
 from statecore.model.named_tuple import NamedTuple
-from statecore.model.types import (FileChange, Low, Plan, Running, RunningEntry, tag, untag)
+from statecore.model.types import FileChange, Low, Plan, Running, RunningEntry, tag, untag
 
 _LISTENER = "listener_"
 
@@ -36,7 +36,7 @@ _REACTIONS: Mapping[str, bool] = {
 }
 
 
-class Verdict(StrEnum):
+class PredictedOutcome(StrEnum):
     """What becomes of a state."""
 
     CHANGE = "change"
@@ -46,11 +46,11 @@ class Verdict(StrEnum):
 
 
 #: In the order of a summary, with its words.
-WORDS: Mapping[Verdict, str] = {
-    Verdict.CHANGE: "to change",
-    Verdict.UNKNOWN: "cannot be known before",
-    Verdict.FAIL: "would fail",
-    Verdict.UNCHANGED: "unchanged",
+WORDS: Mapping[PredictedOutcome, str] = {
+    PredictedOutcome.CHANGE: "to change",
+    PredictedOutcome.UNKNOWN: "cannot be known before",
+    PredictedOutcome.FAIL: "would fail",
+    PredictedOutcome.UNCHANGED: "unchanged",
 }
 
 
@@ -70,7 +70,7 @@ class Prediction:
     tag: str
     #: The chunk; of a listener the chunk that listens.
     low: Low
-    verdict: Verdict
+    verdict: PredictedOutcome
     comment: str
     #: As test mode tells them.
     changes: Mapping[str, Any]
@@ -100,7 +100,10 @@ def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
 def summary(verdicts: Sequence[str]) -> str:
     """``3 to change, 1 cannot be known before, 20 unchanged``."""
     told = {verdict: verdicts.count(verdict) for verdict in WORDS}
-    shown = {verdict for verdict, number in told.items() if number} | {Verdict.CHANGE, Verdict.UNCHANGED}
+    shown = {verdict for verdict, number in told.items() if number} | {
+        PredictedOutcome.CHANGE,
+        PredictedOutcome.UNCHANGED,
+    }
     return ", ".join(f"{told[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
 
 
@@ -109,7 +112,7 @@ class _Seen:
     """What is known of the states so far, by tag."""
 
     graph: Graph
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, PredictedOutcome] = field(default_factory=dict)
     #: Whether the state would be called, or its requisites leave it out.
     ran: dict[str, bool] = field(default_factory=dict)
     #: Of which nobody knows whether they will fail.
@@ -128,23 +131,30 @@ class _Seen:
         return any(self._decided(self.graph.check_needs[at]) & _RUNS for at in targets)
 
     def _decided(self, needs: Sequence[Need]) -> set[Decision]:
-        return {self._decision(needs, guess) for guess in (Verdict.CHANGE, Verdict.UNCHANGED, Verdict.FAIL)}
+        return {
+            self._decision(needs, guess)
+            for guess in (PredictedOutcome.CHANGE, PredictedOutcome.UNCHANGED, PredictedOutcome.FAIL)
+        }
 
-    def _decision(self, needs: Sequence[Need], guess: Verdict) -> Decision:
+    def _decision(self, needs: Sequence[Need], guess: PredictedOutcome) -> Decision:
         by_kind: dict[str, set[Seen]] = {}
         for kind, targets in needs:
             if kind != "prereq":
                 by_kind.setdefault(kind, set()).update(look(kind, [self._entry(at, guess) for at in targets]))
         return decide(by_kind)
 
-    def _entry(self, position: int, guess: Verdict) -> RunningEntry:
+    def _entry(self, position: int, guess: PredictedOutcome) -> RunningEntry:
         """The entry that a state will have; of what is unknown, by a guess."""
         name = self.graph.tags[position]
-        verdict = self.verdicts.get(name, Verdict.UNKNOWN)
-        if verdict is Verdict.UNKNOWN:
-            verdict = guess if guess is not Verdict.FAIL or name in self.shaky else Verdict.CHANGE
-        changes = {"what": "something"} if verdict is Verdict.CHANGE else {}
-        return {"result": verdict is not Verdict.FAIL, "changes": changes, "__state_ran__": self.ran.get(name, True)}
+        verdict = self.verdicts.get(name, PredictedOutcome.UNKNOWN)
+        if verdict is PredictedOutcome.UNKNOWN:
+            verdict = guess if guess is not PredictedOutcome.FAIL or name in self.shaky else PredictedOutcome.CHANGE
+        changes = {"what": "something"} if verdict is PredictedOutcome.CHANGE else {}
+        return {
+            "result": verdict is not PredictedOutcome.FAIL,
+            "changes": changes,
+            "__state_ran__": self.ran.get(name, True),
+        }
 
 
 def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Prediction:
@@ -156,13 +166,17 @@ def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Predic
         # What it watches was foreseen to change, and does not.
         own = {fun: plan for fun, plan in own.items() if fun != "mod_watch"}
     verdict, comment = _settled(position, entry, own, decisions, seen), str(entry["comment"])
-    if verdict is Verdict.UNCHANGED and entry["result"] is not True:
+    if verdict is PredictedOutcome.UNCHANGED and entry["result"] is not True:
         comment = "What it waits for does not happen"
-    wanted = Verdict.UNKNOWN if verdict is Verdict.UNKNOWN else Verdict.CHANGE
-    reasons = _reasons(graph, position, seen.verdicts, wanted) if verdict in (Verdict.CHANGE, Verdict.UNKNOWN) else ()
+    wanted = PredictedOutcome.UNKNOWN if verdict is PredictedOutcome.UNKNOWN else PredictedOutcome.CHANGE
+    reasons = (
+        _reasons(graph, position, seen.verdicts, wanted)
+        if verdict in (PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN)
+        else ()
+    )
     seen.verdicts[name] = verdict
     seen.ran[name] = bool(decisions & _RUNS) and bool(entry.get("__state_ran__", True))
-    if verdict is Verdict.UNKNOWN and entry["result"] is False:
+    if verdict is PredictedOutcome.UNKNOWN and entry["result"] is False:
         seen.shaky.add(name)
     return _told(name, low, verdict, comment, entry, own, tuple(reasons))
 
@@ -170,7 +184,7 @@ def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Predic
 def _told(
     name: str,
     low: Low,
-    verdict: Verdict,
+    verdict: PredictedOutcome,
     comment: str,
     entry: RunningEntry,
     plans: Mapping[str, Plan],
@@ -191,52 +205,54 @@ _RUNS = frozenset({Decision.RUN, Decision.WATCH, Decision.RUN_UNWATCHED})
 
 def _settled(
     position: int, entry: RunningEntry, plans: Mapping[str, Plan], decisions: set[Decision], seen: _Seen
-) -> Verdict:
+) -> PredictedOutcome:
     graph = seen.graph
     low = graph.chunks[position]
     left_out = not entry.get("__state_ran__", True)
     if left_out and "prereq" in low and entry["result"] is False and Decision.FAIL not in decisions:
         # A test run that a prereq asks for failed: that outweighs all else.
-        return Verdict.FAIL
+        return PredictedOutcome.FAIL
     if not decisions & _RUNS:
         if decisions == {Decision.FAIL}:
             # The target of a prereq whose state failed keeps what its test run said.
             adopted = len(graph.needs[position]) > len(graph.check_needs[position]) and entry["result"] is not False
-            return Verdict.UNCHANGED if adopted else Verdict.FAIL
-        return Verdict.UNKNOWN if Decision.FAIL in decisions else Verdict.UNCHANGED
+            return PredictedOutcome.UNCHANGED if adopted else PredictedOutcome.FAIL
+        return PredictedOutcome.UNKNOWN if Decision.FAIL in decisions else PredictedOutcome.UNCHANGED
     if not decisions <= _RUNS:
-        return Verdict.UNKNOWN
+        return PredictedOutcome.UNKNOWN
     if "prereq" in low and not seen.foreseen(position) and entry["result"] is not False:
-        return Verdict.UNCHANGED
+        return PredictedOutcome.UNCHANGED
     if left_out:
         # In test mode nobody asked what it would do, but where a prereq says that there is nothing to do.
-        return Verdict.UNCHANGED if "prereq" in low else Verdict.UNKNOWN
+        return PredictedOutcome.UNCHANGED if "prereq" in low else PredictedOutcome.UNKNOWN
     verdict = _verdict(entry, low, plans, reacts=Decision.WATCH in decisions)
-    if verdict is Verdict.FAIL and any(seen.verdicts.get(graph.tags[at]) in _MOVING for at in _above(graph, position)):
+    if verdict is PredictedOutcome.FAIL and any(
+        seen.verdicts.get(graph.tags[at]) in _MOVING for at in _above(graph, position)
+    ):
         # What makes it fail now may be gone when its turn comes.
-        return Verdict.UNKNOWN
-    if verdict is Verdict.UNCHANGED and len(decisions) > 1:
-        return Verdict.UNKNOWN
+        return PredictedOutcome.UNKNOWN
+    if verdict is PredictedOutcome.UNCHANGED and len(decisions) > 1:
+        return PredictedOutcome.UNKNOWN
     return verdict
 
 
 #: Verdicts on states after which the host is not what it was.
-_MOVING = frozenset({Verdict.CHANGE, Verdict.UNKNOWN})
+_MOVING = frozenset({PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN})
 
 
-def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> Verdict:
+def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> PredictedOutcome:
     """What the state itself says. ``reacts``: its mod_watch may have spoken too."""
     steps = any(plan.steps for plan in plans.values())
     if entry["result"] is False:
-        return Verdict.FAIL
+        return PredictedOutcome.FAIL
     if plans and not steps and not reacts:
         # Changes without a step to make them are those of a reaction that does not come.
-        return Verdict.UNCHANGED
+        return PredictedOutcome.UNCHANGED
     if entry["changes"]:
-        return Verdict.CHANGE
+        return PredictedOutcome.CHANGE
     if entry["result"] is None:
-        return Verdict.CHANGE if steps and low["state"] not in _RUN_SOMETHING else Verdict.UNKNOWN
-    return Verdict.UNCHANGED
+        return PredictedOutcome.CHANGE if steps and low["state"] not in _RUN_SOMETHING else PredictedOutcome.UNKNOWN
+    return PredictedOutcome.UNCHANGED
 
 
 def _above(graph: Graph, position: int) -> set[int]:
@@ -251,15 +267,17 @@ def _above(graph: Graph, position: int) -> set[int]:
     return found
 
 
-def _reasons(graph: Graph, position: int, known: Mapping[str, Verdict], wanted: Verdict) -> Iterator[Reason]:
+def _reasons(
+    graph: Graph, position: int, known: Mapping[str, PredictedOutcome], wanted: PredictedOutcome
+) -> Iterator[Reason]:
     """The requisites by which it reacts to a change (or failure), or to what nobody knows."""
     for need in graph.check_needs[position]:
         if need.kind not in _REACTIONS:
             continue
-        awaited = wanted if _REACTIONS[need.kind] or wanted is Verdict.UNKNOWN else Verdict.FAIL
+        awaited = wanted if _REACTIONS[need.kind] or wanted is PredictedOutcome.UNKNOWN else PredictedOutcome.FAIL
         for at in need.targets:
             # A prereq's target comes later: it is known only to have been foreseen.
-            if known.get(graph.tags[at], Verdict.CHANGE if need.kind == "prereq" else None) is awaited:
+            if known.get(graph.tags[at], PredictedOutcome.CHANGE if need.kind == "prereq" else None) is awaited:
                 other = graph.chunks[at]
                 yield Reason(need.kind, str(other["state"]), str(other["__id__"]))
 
@@ -281,11 +299,11 @@ def _listener(graph: Graph, name: str, entry: RunningEntry, plans: Plans, seen: 
     return _told(name, low, _verdict(entry, low, {}, reacts=True), str(entry["comment"]), entry, {}, ())
 
 
-def _heard(graph: Graph, low: Low, known: Mapping[str, Verdict]) -> Iterator[Low]:
+def _heard(graph: Graph, low: Low, known: Mapping[str, PredictedOutcome]) -> Iterator[Low]:
     heard = set(written(low.get("listen")))
     names = {(key, str(low[name])) for key in ("id", str(low["state"])) for name in ("__id__", "name")}
     for other in graph.chunks:
         others = {(key, str(other[name])) for key in ("id", str(other["state"])) for name in ("__id__", "name")}
         listened = others & heard or names & set(written(other.get("listen_in")))
-        if listened and known.get(tag(other)) is Verdict.CHANGE:
+        if listened and known.get(tag(other)) is PredictedOutcome.CHANGE:
             yield other

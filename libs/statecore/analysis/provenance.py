@@ -47,7 +47,7 @@ class Argument:
     before: list[Override] = field(default_factory=list)
 
 
-class Wanted(NamedTuple):
+class RequisiteOrigin(NamedTuple):
     """One reference of a requisite of the ID."""
 
     state: str
@@ -65,7 +65,7 @@ class History:
     sls: str
     saltenv: str
     arguments: dict[tuple[str, str], Argument] = field(default_factory=dict)
-    wanted: list[Wanted] = field(default_factory=list)
+    wanted: list[RequisiteOrigin] = field(default_factory=list)
     #: SLS and environment of each extend of it.
     extended_by: list[Origin] = field(default_factory=list)
     #: The exclude that names it or its SLS, and where; None where it is in the run.
@@ -109,7 +109,7 @@ def _take(history: History, state: str, name: str, value: Any, origin: Origin) -
     """Notes an argument or the references of a requisite. References add up; a value replaces what was there."""
     if name in REQUISITES:
         listed = value if isinstance(value, list) else [value]
-        history.wanted += [Wanted(state, name, reference, origin) for reference in listed]
+        history.wanted += [RequisiteOrigin(state, name, reference, origin) for reference in listed]
         return
     known = history.arguments.get((state, name))
     before = [*known.before, Override(known.value, known.origin)] if known is not None else []
@@ -146,7 +146,9 @@ def _turned(history: History, before: Draft, after: Draft) -> None:
                 continue
             known = old.get(kind) if isinstance(old.get(kind), list) else []
             for reference in value[len(known or []) :]:
-                history.wanted.append(Wanted(state, str(kind), reference, _declarer(before.high, str(kind), reference)))
+                history.wanted.append(
+                    RequisiteOrigin(state, str(kind), reference, _declarer(before.high, str(kind), reference))
+                )
 
 
 def _declarer(high: High, kind: str, reference: Any) -> Origin:

@@ -1,1 +1,1 @@
-"""What Saltern ships and the loader finds by name: modules, states, grains, beacons, returners, executors, external pillars, tops."""
+"""Modules, states, grains, beacons, returners, executors, external pillars and tops that Saltern ships; the loader finds them."""

@@ -29,8 +29,8 @@ from statecore.compile.draft import Draft, Extension, anything
 from statecore.compile.graph import Graph
 from statecore.model.errors import SlsFault
 from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import High, Low
 from statecore.render import SlsTree
-from statecore.model.types import (High, Low)
 
 Pass = Callable[[Draft], Draft]
 

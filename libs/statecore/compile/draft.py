@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from statecore.compile.graph import Graph
-from statecore.model.errors import (Mark, SlsFault)
+from statecore.model.errors import Mark, SlsFault
 from statecore.model.named_tuple import NamedTuple
+from statecore.model.types import High, Low
 from statecore.render import RenderedSls, SlsTree
-from statecore.model.types import (High, Low)
 
 #: Requisites that a state declares on itself (seed 003); lists of references. ``extend`` adds to them.
 REQUISITES = frozenset(

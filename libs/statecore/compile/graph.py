@@ -13,7 +13,7 @@ from typing import Any
 
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
-from statecore.model.types import (Low, tag)
+from statecore.model.types import Low, tag
 
 #: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).
 KINDS = (

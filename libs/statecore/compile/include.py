@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from statecore.compile.draft import Draft, Part
-from statecore.model.errors import (SlsError, SlsFault)
+from statecore.model.errors import SlsError, SlsFault
 from statecore.render import RenderedSls, SlsTree
 
 _RELATIVE = re.compile(r"(\.+)(.*)")

@@ -5,6 +5,6 @@ Read it in this order: ``requisite`` (what each requisite means), ``machine`` (w
 (``compile.graph``, ``compile.sort``).
 """
 
-from statecore.engine.drive import Options, run, single
+from statecore.engine.drive import EngineOptions, run, single
 
-__all__ = ["Options", "run", "single"]
+__all__ = ["EngineOptions", "run", "single"]

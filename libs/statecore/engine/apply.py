@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.errors import (StatecoreError, StateFailure)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import StatecoreError, StateFailure
+from statecore.model.types import Outcome, Plan, Step
 
 log = logging.getLogger(__name__)
 

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.engine import guard
 from statecore.engine.apply import settle
 from statecore.engine.arguments import bind, complaint
 from statecore.engine.report import text
 from statecore.engine.slots import resolve
-from statecore.model.errors import (Mark, NotAvailable, StatecoreError, StateFailure)
 from statecore.loader import Loader
 from statecore.loader.providers import chosen
 from statecore.loader.served import Served
 from statecore.loader.tables import attached
-from statecore.model.types import (Low, Plan)
+from statecore.model.context import Context
+from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure
+from statecore.model.types import Low, Plan
 
 log = logging.getLogger(__name__)
 

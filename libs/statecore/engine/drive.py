@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from statecore.compile.graph import Graph, Node, link
-from statecore.model.context import Context
 from statecore.engine import report, retry
 from statecore.engine.call import Locate, call_state, finish
 from statecore.engine.listen import listening
-from statecore.engine.machine import Adopt, Call, Instruction, LeaveOut, Machine, Wait
+from statecore.engine.machine import Adopt, CallState, Instruction, LeaveOut, Machine, Wait
 from statecore.engine.parallel import Children
-from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.model.types import (Low, Running, RunningEntry, tag)
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
+from statecore.model.types import Low, Running, RunningEntry, tag
 from statecore.model.values import redacted
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def _nowhere(_low: Low, _argument: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EngineOptions:
     """How to run."""
 
     failhard: bool = False
@@ -81,9 +81,9 @@ class Options:
     now: Callable[[], datetime] = datetime.now
 
 
-def run(graph: Graph, ctx: Context, loader: Loader, options: Options | None = None) -> Running:
+def run(graph: Graph, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> Running:
     """Runs the chunks of a graph in its order, requisites first; the running dictionary. Test mode is ``ctx.test``."""
-    driver = _Driver(loader, options or Options())
+    driver = _Driver(loader, options or EngineOptions())
     driver.begin(ctx, graph)
     running = driver.walk(graph)
     if driver.options.wanted is not None:
@@ -96,11 +96,11 @@ def run(graph: Graph, ctx: Context, loader: Loader, options: Options | None = No
     return running
 
 
-def single(low: Low, ctx: Context, loader: Loader, options: Options | None = None) -> RunningEntry:
+def single(low: Low, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> RunningEntry:
     """Calls one chunk, its requisites ignored; its entry."""
-    driver = _Driver(loader, options or Options())
+    driver = _Driver(loader, options or EngineOptions())
     driver.begin(ctx, Graph((low,), (tag(low),), ((),), ((),)))
-    return driver.call(Call(node=Node(0), low=low))
+    return driver.call(CallState(node=Node(0), low=low))
 
 
 def _listed(graph: Graph) -> tuple[Low, ...]:
@@ -113,7 +113,7 @@ class _Driver:
     """One run."""
 
     loader: Loader
-    options: Options
+    options: EngineOptions
     _number: int = 0
     _length: int = 0
     _ctx: Context = field(init=False)
@@ -138,7 +138,7 @@ class _Driver:
                 self._collect(children, instruction.nodes, machine)
             elif self.options.may_go_on is not None and not self.options.may_go_on(instruction.low):
                 break
-            elif isinstance(instruction, Call) and instruction.low.get("parallel") and not instruction.node.check:
+            elif isinstance(instruction, CallState) and instruction.low.get("parallel") and not instruction.node.check:
                 self._begin_parallel(children, instruction, machine)
             else:
                 self._record(instruction, self._perform(instruction, machine), machine)
@@ -152,10 +152,10 @@ class _Driver:
         machine.feed(instruction, entry)
         for sub in below:
             machine.running[tag(sub["low"])] = self._sub_entry(instruction.low, sub)
-        if not (isinstance(instruction, Call) and instruction.node.check):
+        if not (isinstance(instruction, CallState) and instruction.node.check):
             self._fire(instruction.low, entry)
 
-    def _begin_parallel(self, children: Children, instruction: Call, machine: Machine) -> None:
+    def _begin_parallel(self, children: Children, instruction: CallState, machine: Machine) -> None:
         """Starts a state in a child; its run number is that of its start."""
         if self.options.max_parallel and len(children) >= self.options.max_parallel:
             self._collect(children, children.all(), machine)
@@ -193,7 +193,7 @@ class _Driver:
 
     def _perform(self, instruction: Instruction, machine: Machine) -> RunningEntry:
         match instruction:
-            case Call():
+            case CallState():
                 low = self._aggregated(instruction, machine)
                 return self.call(instruction if low is instruction.low else instruction._replace(low=low))
             case LeaveOut(low=low, result=result, comment=comment):
@@ -201,7 +201,7 @@ class _Driver:
             case Adopt(low=low, entry=entry):
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
 
-    def call(self, instruction: Call) -> RunningEntry:
+    def call(self, instruction: CallState) -> RunningEntry:
         """Calls a state, again while its ``retry`` says so, then its mod_watch if it is to react."""
         low = instruction.low
         if instruction.node.check:
@@ -268,7 +268,7 @@ class _Driver:
         if served.bound(function, self._for(low, self._ctx))(low):
             self._initialised.add(state)
 
-    def _aggregated(self, instruction: Call, machine: Machine) -> Low:
+    def _aggregated(self, instruction: CallState, machine: Machine) -> Low:
         """The chunk with those like it gathered in, where the options and its module allow that."""
         low = instruction.low
         if instruction.node.check or low.get("__agg__") or not self._may_gather(low):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.engine.slots import resolve
+from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low
@@ -19,7 +19,7 @@ from statecore.model.types import Low
 _COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes", "shell")
 
 
-class Verdict(NamedTuple):
+class GuardVerdict(NamedTuple):
     """What the guards of one state said together."""
 
     #: True: the state is in the desired condition or does not apply, and is not called.
@@ -32,12 +32,14 @@ class _Answer(NamedTuple):
     comment: str
 
 
-def guards(low: Low, ctx: Context) -> Verdict | None:
+def guards(low: Low, ctx: Context) -> GuardVerdict | None:
     """Asks every guard the chunk has, in Salt's order; None when it has none. Raises NotAvailable for an unknown ``fun``."""
     answers = [ask(low, ctx) for key, ask in GUARDS.items() if key in low]
     if not answers:
         return None
-    return Verdict(skip=any(answer.skip for answer in answers), comment="\n".join(answer.comment for answer in answers))
+    return GuardVerdict(
+        skip=any(answer.skip for answer in answers), comment="\n".join(answer.comment for answer in answers)
+    )
 
 
 def excluded(low: Low, ctx: Context) -> bool:

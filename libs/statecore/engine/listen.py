@@ -11,7 +11,7 @@ from typing import Any
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.requisite import REQUISITES
 from statecore.model.named_tuple import NamedTuple
-from statecore.model.types import (Low, Running, tag)
+from statecore.model.types import Low, Running, tag
 
 _KEPT_OUT = frozenset(
     {*REQUISITES, *(key for key in INTERNAL if key.endswith("_in")), "listen", "retry", "onfail_stop"}

@@ -20,10 +20,10 @@ from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
 from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
 from statecore.model.named_tuple import NamedTuple
-from statecore.model.types import (Low, Running, RunningEntry)
+from statecore.model.types import Low, Running, RunningEntry
 
 
-class Call(NamedTuple):
+class CallState(NamedTuple):
     """Call the state function; then, if ``watch`` and it changed nothing, its mod_watch."""
 
     node: Node
@@ -58,7 +58,7 @@ class Wait(NamedTuple):
     nodes: frozenset[Node]
 
 
-Instruction: TypeAlias = Call | LeaveOut | Adopt
+Instruction: TypeAlias = CallState | LeaveOut | Adopt
 
 #: Groups of targets larger than this are judged once and remembered (a whole SLS required by each state of another).
 _SHARED = 8
@@ -122,7 +122,7 @@ class Machine:
             self._enter(needed)
         return Wait(frozenset(self._busy)) if self._busy else None
 
-    def begun(self, instruction: Call) -> None:
+    def begun(self, instruction: CallState) -> None:
         """The call runs in parallel; its entry will be fed when it is there."""
         self._busy.add(instruction.node)
         self._leave()
@@ -226,8 +226,8 @@ class Machine:
                 comment = comment.format(failed=", ".join(self._failed(node)))
             return LeaveOut(node, low, result, comment)
         if node.check:
-            return Call(node, low)
-        return Call(
+            return CallState(node, low)
+        return CallState(
             node,
             low,
             watch=decision is Decision.WATCH,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.compile.graph import Node
-from statecore.engine.machine import Call
+from statecore.engine.machine import CallState
 from statecore.model.types import RunningEntry
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _BLOCK = 65536
 class _Child:
     """A state that runs in a process of its own."""
 
-    instruction: Call
+    instruction: CallState
     pid: int
     pipe: int
     received: bytearray = field(default_factory=bytearray)
@@ -40,7 +40,7 @@ class Children:
     def __len__(self) -> int:
         return len(self._running)
 
-    def start(self, instruction: Call, work: Callable[[], RunningEntry]) -> None:
+    def start(self, instruction: CallState, work: Callable[[], RunningEntry]) -> None:
         """Forks; the child does the work. Raises OSError when there can be no more processes."""
         ours, theirs = os.pipe()
         try:
@@ -55,7 +55,7 @@ class Children:
         os.close(theirs)
         self._running[instruction.node] = _Child(instruction, pid, ours)
 
-    def finished(self, nodes: Collection[Node]) -> tuple[Call, RunningEntry]:
+    def finished(self, nodes: Collection[Node]) -> tuple[CallState, RunningEntry]:
         """Waits for one of these; its instruction and what came of it."""
         with selectors.DefaultSelector() as selector:
             for node in nodes:

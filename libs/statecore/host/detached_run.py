@@ -7,9 +7,9 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 
-from statecore.model.errors import HostError
-from statecore.model.ports import (CommandResult, ManagedHost)
 from statecore.host.rooted_path import located
+from statecore.model.errors import HostError
+from statecore.model.ports import CommandResult, ManagedHost
 
 #: The command in place of the shell, its output in the files given first.
 _REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from statecore.host import namespaces
+from statecore.host.process_output import said
+from statecore.host.rooted_path import MAX_LINKS, below
 from statecore.model.errors import HostError
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import CommandResult
-from statecore.host.process_output import said
-from statecore.host.rooted_path import (MAX_LINKS, below)
 
 #: Where programs of the host are looked for when nothing else says so.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

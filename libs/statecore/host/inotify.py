@@ -70,7 +70,7 @@ class _Root:
 
 
 @dataclass(frozen=True, slots=True)
-class _Watch:
+class _InotifyWatch:
     """A directory or file that the kernel watches."""
 
     root: str
@@ -85,7 +85,7 @@ class Watcher:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._handle = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "inotify")
         self._roots: dict[str, _Root] = {}
-        self._watches: dict[int, _Watch] = {}
+        self._watches: dict[int, _InotifyWatch] = {}
 
     def watch(self, path: str, place: Path, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
         """Watches the host's ``path``, which we reach at ``place``. What is watched so already is left."""
@@ -148,7 +148,7 @@ class Watcher:
         # To notice directories that come, their creation must be seen whatever is asked for.
         mask = made.mask | (_CREATE | _MOVED_TO if made.auto_add else 0)
         try:
-            self._watches[self._begun(place, mask & 0xFFFFFFFF)] = _Watch(root, path)
+            self._watches[self._begun(place, mask & 0xFFFFFFFF)] = _InotifyWatch(root, path)
         except (FileNotFoundError, NotADirectoryError):
             # Gone again, or no directory where only those are wanted.
             return

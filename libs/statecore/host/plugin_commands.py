@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.model.errors import (CommandError, HostError)
+from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
 
 log = logging.getLogger(__name__)

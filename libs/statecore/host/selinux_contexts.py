@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.errors import (HostError, InvocationError)
+from statecore.model.errors import HostError, InvocationError
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 

@@ -17,15 +17,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import NotAvailable
 from statecore.loader import restrictions
 from statecore.loader.arguments import Parameters
-from statecore.loader.find import NATIVE, PLAIN, RARE, Index, Source, scan
+from statecore.loader.find import NATIVE, PLAIN, RARE, Index, ModuleFile, scan
 from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.salt_imports import LOADED
 from statecore.loader.served import Served, Unusable, argspec, serve_native, serve_plain
 from statecore.loader.user_module import UserModule
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 #: End of a user's file -> the option that lets it be loaded.
 _ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
 
-__all__ = ["Loader", "Served", "Source", "Unusable"]
+__all__ = ["Loader", "ModuleFile", "Served", "Unusable"]
 
 
 class Loader:
@@ -83,7 +83,7 @@ class Loader:
         self._missing.clear()
         self._by_file = kept
 
-    def sources(self, kind: str) -> list[Source]:
+    def sources(self, kind: str) -> list[ModuleFile]:
         """Every file of the kind, users' first; nothing is imported."""
         return list(self._index(kind))
 
@@ -136,7 +136,7 @@ class Loader:
         self._serving[key] = found
         return found
 
-    def load(self, source: Source, ctx: Context) -> Served | Unusable:
+    def load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
         """The file's module, or why it cannot be used; asked once until ``refresh``."""
         key = (source.path, choice(ctx.opts) if source.native else ())
         known = self._by_file.get(key)
@@ -144,7 +144,7 @@ class Loader:
             known = self._by_file[key] = self._load(source, ctx)
         return known
 
-    def _load(self, source: Source, ctx: Context) -> Served | Unusable:
+    def _load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
         try:
             if source.native:
                 module = _import_native(source)
@@ -253,7 +253,7 @@ class Loader:
         return index
 
 
-def _import_native(source: Source) -> ModuleType:
+def _import_native(source: ModuleFile) -> ModuleType:
     try:
         return importlib.import_module(f"{NATIVE[source.kind]}.{source.stem}")
     except ImportError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.loader.file_client import FileClient
 from statecore.model.ports import Function
 
 
@@ -19,7 +19,7 @@ class MissingFunction(NotAvailable, KeyError):
         return str(self.args[0])
 
 
-class _Module:
+class _DunderModule:
     """``__salt__.cmd``: the functions of one module as attributes."""
 
     def __init__(self, functions: Mapping[str, Function], name: str) -> None:
@@ -45,10 +45,10 @@ class SaltTable(Mapping[str, Function]):
         except NotAvailable as missing:
             raise MissingFunction(missing.name, missing.reason) from None
 
-    def __getattr__(self, module: str) -> _Module:
+    def __getattr__(self, module: str) -> _DunderModule:
         if module.startswith("_"):
             raise AttributeError(module)
-        return _Module(self, module)
+        return _DunderModule(self, module)
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions
@@ -60,7 +60,7 @@ class SaltTable(Mapping[str, Function]):
         return len(self._functions)
 
 
-class Options(dict[str, Any]):
+class ModuleOpts(dict[str, Any]):
     """``__opts__``: a copy, so that what a module writes into it is seen by that module alone. Knows its context."""
 
     def __init__(self, ctx: Context) -> None:
@@ -94,7 +94,7 @@ def _states(ctx: Context) -> Mapping[str, Function]:
 
 #: Dunder -> its value in a context.
 _VALUES: Mapping[str, Callable[[Context], Any]] = {
-    "__opts__": Options,
+    "__opts__": ModuleOpts,
     "__grains__": lambda ctx: ctx.grains,
     "__pillar__": lambda ctx: ctx.pillar,
     "__context__": lambda ctx: ctx.scratch,

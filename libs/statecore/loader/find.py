@@ -66,7 +66,7 @@ _ENDS = sorted(importlib.machinery.EXTENSION_SUFFIXES, key=len, reverse=True)
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 
 
-class Source(NamedTuple):
+class ModuleFile(NamedTuple):
     """One file that may hold a module."""
 
     kind: str
@@ -80,11 +80,11 @@ class Source(NamedTuple):
 class Index:
     """The files of one kind, users' first."""
 
-    custom: dict[str, Source]
-    native: dict[str, Source]
+    custom: dict[str, ModuleFile]
+    native: dict[str, ModuleFile]
     _texts: dict[Path, str] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[Source]:
+    def __iter__(self) -> Iterator[ModuleFile]:
         yield from (self.custom[stem] for stem in sorted(self.custom))
         yield from (self.native[stem] for stem in sorted(self.native))
 
@@ -98,21 +98,21 @@ class Index:
         )
         return Index(custom=custom, native=native)
 
-    def candidates(self, name: str) -> Iterator[Source]:
+    def candidates(self, name: str) -> Iterator[ModuleFile]:
         """Files that may serve ``name``, in the order they are to be tried: users' files before native ones, and among
         each the file of that very name before those that claim it as their virtual name, by file name. Files are
         read for their claims only as far as the iterator is drawn."""
         yield from self._among(self.custom, name)
         yield from self._among(self.native, name)
 
-    def _among(self, sources: Mapping[str, Source], name: str) -> Iterator[Source]:
+    def _among(self, sources: Mapping[str, ModuleFile], name: str) -> Iterator[ModuleFile]:
         if name in sources:
             yield sources[name]
         for stem in sorted(sources):
             if stem != name and self._claims(sources[stem], name):
                 yield sources[stem]
 
-    def _claims(self, source: Source, name: str) -> bool:
+    def _claims(self, source: ModuleFile, name: str) -> bool:
         """Whether the text could make the module serve ``name``. May say yes in vain (the import decides), never no."""
         if source.path.suffix in COMPILED:
             return True
@@ -130,7 +130,7 @@ def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> In
     directory is an empty one."""
     native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
     directories = [*more, *([extension_dir / kind] if extension_dir is not None else [])]
-    custom: dict[str, Source] = {}
+    custom: dict[str, ModuleFile] = {}
     for directory in reversed(directories):
         custom |= _files(kind, directory, native=False)
     return Index(custom=custom, native=native)
@@ -143,8 +143,8 @@ def _package_dir(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _files(kind: str, directory: Path, *, native: bool) -> dict[str, Source]:
-    found: dict[str, Source] = {}
+def _files(kind: str, directory: Path, *, native: bool) -> dict[str, ModuleFile]:
+    found: dict[str, ModuleFile] = {}
     try:
         paths = sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -152,19 +152,19 @@ def _files(kind: str, directory: Path, *, native: bool) -> dict[str, Source]:
     except OSError as error:
         log.warning("no modules from %s: %s", directory, error.strerror)
         return found
-    others: dict[str, Source] = {}
+    others: dict[str, ModuleFile] = {}
     for path in paths:
         if path.name.startswith(("_", ".")):
             continue
         if path.suffix == ".py":
-            found[path.stem] = Source(kind, path.stem, path, native)
+            found[path.stem] = ModuleFile(kind, path.stem, path, native)
         elif path.suffix in COMPILED:
             # foo.cpython-311-x86_64-linux-gnu.so; of another Python's, what is left is no name.
             stem = next(path.name.removesuffix(end) for end in (*_ENDS, path.suffix) if path.name.endswith(end))
             if not native and stem.isidentifier():
-                others.setdefault(stem, Source(kind, stem, path, native))
+                others.setdefault(stem, ModuleFile(kind, stem, path, native))
         elif (path / "__init__.py").is_file():
-            found.setdefault(path.name, Source(kind, path.name, path / "__init__.py", native))
+            found.setdefault(path.name, ModuleFile(kind, path.name, path / "__init__.py", native))
     return {**others, **found}
 
 

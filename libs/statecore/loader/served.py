@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
+from statecore.loader.arguments import Parameters, misfit
+from statecore.loader.find import ModuleFile
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
-from statecore.loader.arguments import Parameters, misfit
-from statecore.loader.find import Source
 from statecore.model.ports import Function
 
 
@@ -33,7 +33,7 @@ class Served:
     """A module that is usable here."""
 
     name: str
-    source: Source
+    source: ModuleFile
     #: Public name -> the module's own function (native ones take ctx first).
     functions: Mapping[str, Function]
     binder: Binder
@@ -104,7 +104,7 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
     return bound
 
 
-def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Served:
+def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) -> Served:
     """Reads a native module by the protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable.
 
     Without a context nobody asks whether it is usable: it can be looked at, not called.
@@ -137,7 +137,7 @@ def serve_native(source: Source, module: ModuleType, ctx: Context | None) -> Ser
     )
 
 
-def serve_plain(source: Source, module: ModuleType) -> Served:
+def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
     """A module of ours that takes no context: what ``__utils__`` and ``__serializers__`` name."""
     functions = {
         name: value

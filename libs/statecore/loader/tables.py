@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from statecore.model.context import Context
-from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable
 from statecore.model.ports import Function
 
 #: Makes of what a state function returned what its caller gets: (ctx, "module.function", returned, arguments).

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.loader.dunders import dunders
 from statecore.loader.entered import current
-from statecore.loader.find import Source
+from statecore.loader.find import ModuleFile
 from statecore.loader.salt_imports import LOADED, load
 from statecore.loader.served import Served, Unusable
+from statecore.model.context import Context
 from statecore.model.ports import Function
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ DEPENDS = "__saltern_depends__"
 class UserModule:
     """A user's module in memory."""
 
-    def __init__(self, source: Source, places: Sequence[Path] = ()) -> None:
+    def __init__(self, source: ModuleFile, places: Sequence[Path] = ()) -> None:
         """Runs the file. ``places``: directories whose files it may import by name, besides its own. Raises Unusable."""
         self.source = source
         name = f"{LOADED}.{source.kind}.{source.stem}"
@@ -195,7 +195,7 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
-def _brief(error: BaseException, source: Source) -> str:
+def _brief(error: BaseException, source: ModuleFile) -> str:
     """The exception in a line, with the user's own file and line where the traceback passes through it."""
     place = ""
     if isinstance(error, SyntaxError) and error.lineno:

@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.model.errors import NotAvailable
-from statecore.model.ports import (Catalog, Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates)
+from statecore.model.ports import (
+    Catalog,
+    Events,
+    Files,
+    Function,
+    Jobs,
+    ManagedHost,
+    Master,
+    MinionControl,
+    StateSystem,
+    Templates,
+)
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ class Master(Protocol):
         ...
 
     def orders(self) -> dict[str, dict[str, Any]]:
-        """What the orchestration is told (``statecore.runtime.state_runs.pauses``). Raises CommandError where that cannot be known."""
+        """Return the orders given to this orchestration, as ``state_runs.pauses`` reads them: id -> order. Raises CommandError."""
         ...
 
     def end_orders(self) -> None:

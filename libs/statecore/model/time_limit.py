@@ -82,14 +82,14 @@ def computing_limit(seconds: float) -> Iterator[None]:
     faulthandler.register(signal.SIGVTALRM, file=_STDERR, all_threads=False, chain=True)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds + _GRACE)
     try:
-        with _interrupted(signal.SIGPROF, signal.ITIMER_PROF, min(seconds, _TICK), _TICK, _Watch(seconds).look):
+        with _interrupted(signal.SIGPROF, signal.ITIMER_PROF, min(seconds, _TICK), _TICK, _LimitWatch(seconds).look):
             yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         faulthandler.unregister(signal.SIGVTALRM)
 
 
-class _Watch:
+class _LimitWatch:
     """What has been computed in the body of a limit."""
 
     def __init__(self, seconds: float) -> None:

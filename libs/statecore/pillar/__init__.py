@@ -11,13 +11,13 @@ from typing import Any
 
 from statecore.model.errors import SlsError
 from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import Files, Function
 from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors
 from statecore.pillar.external import External, ExternalPillars
 from statecore.pillar.merging import Merging
 from statecore.pillar.roots import BASE, PillarFiles, environment_asked
 from statecore.pillar.sls import PillarSls
-from statecore.model.ports import (Files, Function)
 from statecore.render import SlsTree
 from statecore.render.memory import RenderMemory
 from statecore.render.top import Chosen

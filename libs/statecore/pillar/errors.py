@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 
-from statecore.model.errors import (Mark, SlsError, SlsFault)
+from statecore.model.errors import Mark, SlsError, SlsFault
 
 log = logging.getLogger("statecore.pillar")
 

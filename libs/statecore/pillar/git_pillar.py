@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.model.errors import StatecoreError
-from statecore.sources.gitrepos.files import (PinnedFiles, View)
-from statecore.sources.gitrepos.mirror import home_of
-from statecore.sources.gitrepos.refs import (pillar_commit, pillar_environment)
-from statecore.sources.gitrepos.remotes import (ANY_ENV, PILLAR, pillar_remotes)
 from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import Files
 from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory
 from statecore.pillar.merging import Merging
-from statecore.model.ports import Files
+from statecore.sources.gitrepos.files import PinnedFiles, View
+from statecore.sources.gitrepos.mirror import home_of
+from statecore.sources.gitrepos.refs import pillar_commit, pillar_environment
+from statecore.sources.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
 
 #: Files of one environment, and the environment -> its pillar, and what is wrong with it.
 Compile = Callable[[Files, str], tuple[dict[str, Any], Sequence[str]]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from statecore.sources.gitrepos.mirror import Mirror
-from statecore.sources.gitrepos.remotes import GitRemote
 from statecore.model.ports import Files
 from statecore.render.memory import RenderMemory
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import GitRemote
 
 #: Environments whose trees are remembered.
 _TREES = 100

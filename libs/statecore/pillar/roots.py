@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.sources.local_tree import (LocalFiles, tree_options)
+from statecore.sources.local_tree import LocalFiles, tree_options
 
 #: Environment whose directories stand in for one that has none of its own; in their names it stands for that one's.
 _ANY_ENV = "__env__"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from statecore.render.renderers import RENDERERS
-from statecore.render.stage import Source
+from statecore.render.stage import SlsSource
 from statecore.render.templates import TreeTemplates
 from statecore.render.tree import RenderedSls, SlsTree
 
-__all__ = ["RENDERERS", "RenderedSls", "SlsTree", "Source", "TreeTemplates"]
+__all__ = ["RENDERERS", "RenderedSls", "SlsSource", "SlsTree", "TreeTemplates"]

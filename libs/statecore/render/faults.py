@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statecore.model.errors import (Mark, SlsError, SlsFault)
+from statecore.model.errors import Mark, SlsError, SlsFault
 
 #: Salt's arrow behind the faulty line of an excerpt.
 ARROW = "    <======================"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.time_limit import (ComputedTooLarge, ComputedTooMuch)
+from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch
 
 #: Seconds, where the option does not say otherwise.
 TIME_LIMIT = 20.0

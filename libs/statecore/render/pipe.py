@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.model.errors import (Mark, NotAvailable, SlsError, SlsFault, StatecoreError)
+from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files
+from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
@@ -17,8 +18,7 @@ from statecore.render.kept_yaml import KeptYaml
 from statecore.render.limit import seconds_of, told
 from statecore.render.memory import RenderMemory
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
-from statecore.render.stage import Renderer, Source, Stage
-from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
+from statecore.render.stage import RenderContext, Renderer, SlsSource
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +30,14 @@ _PAIRS: Mapping[str, str] = {
 }
 
 
-class Step(NamedTuple):
+class PipeStep(NamedTuple):
     """One renderer of a pipe."""
 
     name: str
     arguments: str
 
 
-def steps(text: str, default: str) -> list[Step]:
+def steps(text: str, default: str) -> list[PipeStep]:
     """The renderers that a text names in its first line, else those of ``default``."""
     end = text.find("\n")
     first = text if end < 0 else text[:end]
@@ -46,9 +46,9 @@ def steps(text: str, default: str) -> list[Step]:
     return _steps(first.strip().removeprefix("#!").strip())
 
 
-def _steps(pipe: str) -> list[Step]:
+def _steps(pipe: str) -> list[PipeStep]:
     named = (name.strip().partition(" ") for name in _PAIRS.get(pipe, pipe).split("|"))
-    return [Step(name, arguments.strip()) for name, _, arguments in named]
+    return [PipeStep(name, arguments.strip()) for name, _, arguments in named]
 
 
 class Pipes:
@@ -89,7 +89,7 @@ class Pipes:
 
     def data(
         self,
-        source: Source,
+        source: SlsSource,
         names: Mapping[str, Any],
         default: str | None = None,
         jinja_options: Mapping[str, Any] | None = None,
@@ -99,7 +99,7 @@ class Pipes:
         ``default`` and ``jinja_options``: in place of the options for SLS.
         """
         data: Any = source.text
-        stage = Stage(
+        stage = RenderContext(
             source,
             self._files,
             names,
@@ -124,7 +124,7 @@ class Pipes:
                 raise self._unreadable(fault, source, names) from fault
         return {} if data is None or data == "" else data
 
-    def _allowed(self, pipe: list[Step]) -> list[Step]:
+    def _allowed(self, pipe: list[PipeStep]) -> list[PipeStep]:
         """Without the steps that an option forbids; Salt leaves them out too."""
         blacklist, whitelist = self._opts.get("renderer_blacklist") or (), self._opts.get("renderer_whitelist") or ()
         if not blacklist and not whitelist:
@@ -148,7 +148,7 @@ class Pipes:
             return None
         users = self._users
 
-        def renderer(data: Any, stage: Stage) -> Any:
+        def renderer(data: Any, stage: RenderContext) -> Any:
             source = stage.source
             given = {"renderers": users, "tmplpath": source.file}
             given |= {"argline": stage.arguments} if stage.arguments else {}
@@ -167,7 +167,7 @@ class Pipes:
 
         return renderer
 
-    def _unknown(self, name: str, source: Source) -> SlsError:
+    def _unknown(self, name: str, source: SlsSource) -> SlsError:
         reason = ""
         try:
             self._users[f"{name}.render"]
@@ -178,14 +178,14 @@ class Pipes:
         text = f"there is no renderer '{name}'{reason}; there are {', '.join(RENDERERS)}"
         return self._failed(text, Mark(source.shown, 1), excerpt(source.text, 1), source)
 
-    def _unreadable(self, fault: DataFault, source: Source, names: Mapping[str, Any]) -> SlsError:
+    def _unreadable(self, fault: DataFault, source: SlsSource, names: Mapping[str, Any]) -> SlsError:
         text = str(fault)
         if fault.earlier:
             text += f"; the first one is in line {self.origin(source, names, fault.earlier)}"
         mark = Mark(source.shown, self.origin(source, names, fault.line), fault.column if self.columns else 0)
         return self._failed(text, mark, excerpt(source.text, mark.line), source)
 
-    def _failed(self, reason: str, mark: Mark, around: str, source: Source) -> SlsError:
+    def _failed(self, reason: str, mark: Mark, around: str, source: SlsSource) -> SlsError:
         # Jinja knows the SLS itself by its path in the tree.
         own = mark.file in (source.path, source.file, source.sls, source.shown, "", "<template>")
         text = f"Rendering SLS '{source.saltenv}:{source.sls}' failed: {reason}"
@@ -194,7 +194,7 @@ class Pipes:
 
     # ------------------------------------------------------------------------------------------------------------------ lines
 
-    def key_places(self, source: Source, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
+    def key_places(self, source: SlsSource, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
         """{path of keys: (line, column) of the file}; {} where the file is no YAML in the end."""
         names_of_pipe = [step.name for step in steps(source.text, self._default)]
         if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
@@ -216,7 +216,7 @@ class Pipes:
             places[path] = origin, _column(written, after[line - 1], column, path[-1])
         return places
 
-    def origin(self, source: Source, names: Mapping[str, Any], line: int) -> int:
+    def origin(self, source: SlsSource, names: Mapping[str, Any], line: int) -> int:
         """The template's line behind a line of what it rendered to."""
         templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
         if not templates or not line:
@@ -225,7 +225,7 @@ class Pipes:
             return 0
         return _behind(self._map(source, names), line)
 
-    def _map(self, source: Source, names: Mapping[str, Any]) -> list[int]:
+    def _map(self, source: SlsSource, names: Mapping[str, Any]) -> list[int]:
         key = (source.sls, source.saltenv)
         origins = self._origins.get(key)
         if origins is None:

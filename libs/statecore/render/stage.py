@@ -12,7 +12,7 @@ from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
 
 
-class Source(NamedTuple):
+class SlsSource(NamedTuple):
     """An SLS file as it was found."""
 
     sls: str
@@ -27,10 +27,10 @@ class Source(NamedTuple):
     shown: str
 
 
-class Stage(NamedTuple):
+class RenderContext(NamedTuple):
     """What a renderer works with besides the data."""
 
-    source: Source
+    source: SlsSource
     files: Files
     #: Everything that a template sees by name.
     names: Mapping[str, Any]
@@ -46,4 +46,4 @@ class Stage(NamedTuple):
 
 
 #: What came out of the renderer before, and where it is -> what comes out of this one. Raises TemplateFault or DataFault.
-Renderer: TypeAlias = Callable[[Any, Stage], Any]
+Renderer: TypeAlias = Callable[[Any, RenderContext], Any]

@@ -6,14 +6,14 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.model.errors import (Mark, SlsError, SlsFault)
+from statecore.model.errors import Mark, SlsError, SlsFault
 from statecore.model.ports import Files
 from statecore.render.jinja import whitespace
 from statecore.render.limit import seconds_of
 from statecore.render.names import of_sls, place
 from statecore.render.pipe import Pipes
 from statecore.render.renderers import mako_template, python
-from statecore.render.stage import Source
+from statecore.render.stage import SlsSource
 
 
 class TreeTemplates:
@@ -64,7 +64,7 @@ class TreeTemplates:
         own = {"sls": "", **of_sls(posixpath.basename(path or source), sls, saltenv, file)}
         seen = {**self._context, **own, **names}
         options = None if sls else self.jinja_options
-        return self._pipes.data(Source(sls, saltenv, path, file, text, shown), seen, pipe, options)
+        return self._pipes.data(SlsSource(sls, saltenv, path, file, text, shown), seen, pipe, options)
 
     def _jinja(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
         return self._pipes.jinja.render(text, path, saltenv, names, self.jinja_options)

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.model.errors import (Mark, SlsError, SlsFault, TargetError)
-from statecore.targeting.match import (Subject, matches, users_matcher)
+from statecore.model.errors import Mark, SlsError, SlsFault, TargetError
 from statecore.model.nearest import close_matches
 from statecore.model.ports import Files
 from statecore.render.faults import excerpt_of
@@ -19,9 +18,10 @@ from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
 from statecore.render.names import of_sls
 from statecore.render.pipe import Pipes
-from statecore.render.stage import Source
+from statecore.render.stage import SlsSource
 from statecore.render.templates import TreeTemplates
 from statecore.render.top import INCLUDE, STRATEGIES, Chosen, Sections, choose, verify
+from statecore.targeting.match import Subject, matches, users_matcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SlsTree:
             **(extra or {}),
         }
         self._rendered: dict[tuple[str, str], RenderedSls] = {}
-        self._sources: dict[tuple[str, str], Source] = {}
+        self._sources: dict[tuple[str, str], SlsSource] = {}
         self._paths: dict[str, frozenset[str]] = {}
         #: (sls, saltenv) -> {path of keys: (line, column) in the template}: made when the first fault needs it.
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
@@ -137,7 +137,7 @@ class SlsTree:
                         tops.append(self._rendered_top(self.source(sls, saltenv)))
         return tops
 
-    def _rendered_top(self, source: Source) -> dict[Any, Any]:
+    def _rendered_top(self, source: SlsSource) -> dict[Any, Any]:
         self._sources[source.sls, source.saltenv] = source
         # To Salt a top file is a file by itself, no SLS.
         names = of_sls(posixpath.basename(source.path), "", source.saltenv, source.file)
@@ -183,7 +183,7 @@ class SlsTree:
             known = self._rendered[sls, saltenv] = self._split(self.source(sls, saltenv))
         return known
 
-    def source(self, sls: str, saltenv: str) -> Source:
+    def source(self, sls: str, saltenv: str) -> SlsSource:
         """The file of a reference. Raises SlsError that says where it was looked for, and what is near."""
         known = self._sources.get((sls, saltenv))
         if known is not None:
@@ -195,7 +195,7 @@ class SlsTree:
         source = self._sources[sls, saltenv] = self._read(sls, saltenv, path, found)
         return source
 
-    def _read(self, sls: str, saltenv: str, path: str, found: Path) -> Source:
+    def _read(self, sls: str, saltenv: str, path: str, found: Path) -> SlsSource:
         """A file as it was fetched. Raises SlsError for what cannot be read, or is no text and ought to be."""
         try:
             data = found.read_bytes()
@@ -211,7 +211,7 @@ class SlsTree:
             raise SlsError([SlsFault(wrong, Mark(self.files.shown(found), line), sls)]) from error
         if "\r" in text and not binary:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return Source(sls, saltenv, path, str(found), text.removeprefix("\ufeff"), self.files.shown(found))
+        return SlsSource(sls, saltenv, path, str(found), text.removeprefix("\ufeff"), self.files.shown(found))
 
     def hint(self, sls: str, saltenv: str) -> str:
         """What to do about a reference that names nothing: the nearest that there is, or the files it would be."""
@@ -222,7 +222,7 @@ class SlsTree:
         stem = sls.replace(".", "/")
         return f"salt://{stem}.sls or salt://{stem}/init.sls would be it"
 
-    def add(self, source: Source) -> None:
+    def add(self, source: SlsSource) -> None:
         """Makes a file that is not in the tree known by its reference (a reactor SLS)."""
         self._sources[source.sls, source.saltenv] = source
 
@@ -253,15 +253,15 @@ class SlsTree:
             raise SlsError([SlsFault(text, Mark(source.shown, 1), source.sls)])
         return data
 
-    def _split(self, source: Source) -> RenderedSls:
+    def _split(self, source: SlsSource) -> RenderedSls:
         high = dict(self.data(source.sls, source.saltenv))
         include, extend, exclude = high.pop("include", ()), high.pop("extend", {}), high.pop("exclude", ())
         return RenderedSls(source.sls, source.saltenv, source.file, high, include, extend, exclude)
 
-    def _data(self, source: Source, names: Mapping[str, Any] | None = None) -> Any:
+    def _data(self, source: SlsSource, names: Mapping[str, Any] | None = None) -> Any:
         return self._pipes.data(source, {**self._names(source), **(names or {})})
 
-    def _names(self, source: Source) -> dict[str, Any]:
+    def _names(self, source: SlsSource) -> dict[str, Any]:
         return self._context | of_sls(source.path, source.sls, source.saltenv, source.file)
 
     def names(self, sls: str, saltenv: str) -> frozenset[str]:

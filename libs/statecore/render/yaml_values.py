@@ -30,7 +30,7 @@ class Twice(ConstructorError):
     earlier = 0
 
 
-class Loader(BASE):  # type: ignore[misc]
+class YamlLoader(BASE):  # type: ignore[misc]
     """SafeLoader with Salt's rules."""
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -118,13 +118,13 @@ def _construct_undefined(loader: Any, node: Node) -> Any:
     )
 
 
-Loader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
-Loader.add_constructor("tag:yaml.org,2002:omap", _construct_omap)
-Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-Loader.add_constructor("tag:yaml.org,2002:timestamp", BASE.construct_yaml_str)
-Loader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
-Loader.add_constructor("tag:yaml.org,2002:python/unicode", BASE.construct_yaml_str)
-Loader.add_constructor(None, _construct_undefined)
+YamlLoader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
+YamlLoader.add_constructor("tag:yaml.org,2002:omap", _construct_omap)
+YamlLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", BASE.construct_yaml_str)
+YamlLoader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
+YamlLoader.add_constructor("tag:yaml.org,2002:python/unicode", BASE.construct_yaml_str)
+YamlLoader.add_constructor(None, _construct_undefined)
 
 
 class _Builder:
@@ -174,15 +174,15 @@ class _Builder:
 
 def build(text: str) -> Any:
     """The document. Raises yaml.YAMLError, ValueError, OverflowError."""
-    loader = Loader(text)
+    loader = YamlLoader(text)
     try:
-        return yaml_events.build(loader, _PLAIN, Loader.yaml_implicit_resolvers)
+        return yaml_events.build(loader, _PLAIN, YamlLoader.yaml_implicit_resolvers)
     except (yaml_events.NotPlain, yaml.YAMLError):
         # Said once, by who reads all of YAML.
         pass
     finally:
         loader.dispose()
-    loader = Loader(text)
+    loader = YamlLoader(text)
     try:
         node = loader.get_single_node()
         return None if node is None else _Builder(loader, "&" in text).value(node)
@@ -215,7 +215,7 @@ _SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _plain(tag: str, make: Callable[[Any, Any], Any]) -> Callable[[str], Any]:
-    loader = Loader("")
+    loader = YamlLoader("")
     return lambda text: make(loader, ScalarNode(tag, text))
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import merged
+from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.loader import Loader
+from statecore.system.scheduling.beacon_config import merged
 
 _LOG = logging.getLogger(__name__)
 

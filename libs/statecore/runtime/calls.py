@@ -11,13 +11,13 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable, StatecoreError)
-from statecore.runtime.execution import (executed, executors_of, in_whole)
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError, NotAvailable, StatecoreError
 from statecore.model.named_tuple import NamedTuple
+from statecore.runtime.execution import executed, executors_of, in_whole
 from statecore.runtime.ports import LoaderCatalog
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ _BLACKOUT_PASS = "saltutil.refresh_pillar"
 _GENERIC_FAILURE = 1
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """A function and what it is called with."""
 
     fun: str
@@ -50,7 +50,7 @@ class Returned(NamedTuple):
 
 
 def returned(
-    call: Call,
+    call: FunctionCall,
     ctx: Context,
     loader: Loader,
     catalog: LoaderCatalog,
@@ -88,7 +88,7 @@ def returned(
         return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
 
 
-def _called(call: Call, served: Served, function: str, ctx: Context, loader: Loader) -> Returned:
+def _called(call: FunctionCall, served: Served, function: str, ctx: Context, loader: Loader) -> Returned:
     job = call.job or {}
     parameters = served.parameters(function)
     keywords = accepted(parameters, call.kwargs, native=served.native)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import GeneratorType
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, NotAvailable)
 from statecore.loader import Loader
-from statecore.loader.dunders import Options
+from statecore.loader.dunders import ModuleOpts
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError, NotAvailable
 
 #: What a job runs with when nobody says otherwise; nothing needs to be loaded for it.
 DIRECT = ("direct_call",)
@@ -55,7 +55,7 @@ def executed(
             raise InvocationError(f"Executor '{name}' is not available{reason}") from None
     for served, execute in found:
         # As Salt hands them over: users' executors get options first, ours have the context.
-        given = () if served.takes_ctx else (Options(ctx),)
+        given = () if served.takes_ctx else (ModuleOpts(ctx),)
         answer = served.bound(execute, ctx)(*given, dict(job), function, list(args), dict(kwargs))
         if answer is not None:
             return answer

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from statecore.runtime import static_grains
+from statecore.loader import Loader, Served
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
-from statecore.loader import Loader, Served
 from statecore.model.ports import ManagedHost
 from statecore.model.values import update
+from statecore.runtime import static_grains
 
 log = logging.getLogger(__name__)
 

@@ -13,19 +13,19 @@ from statecore.model.lazy import loaded
 
 if TYPE_CHECKING:
     from statecore.engine.call import finish as finish
-    from statecore.sources.fileserver.masterless import OwnFetches as OwnFetches
-    from statecore.runtime.master_data import Wanted as Wanted
-    from statecore.runtime.master_data import as_data as as_data
-    from statecore.runtime.master_data import pillar_of as pillar_of
-    from statecore.runtime.master_data import tops_of as tops_of
     from statecore.render import RENDERERS as RENDERERS
     from statecore.render import SlsTree as SlsTree
     from statecore.render.jinja.engine import Engine as Engine
     from statecore.render.kept_yaml import KeptYaml as KeptYaml
+    from statecore.runtime.master_data import MinionDataRequest as MinionDataRequest
+    from statecore.runtime.master_data import as_data as as_data
+    from statecore.runtime.master_data import pillar_of as pillar_of
+    from statecore.runtime.master_data import tops_of as tops_of
     from statecore.runtime.return_delivery import deliver as deliver
-    from statecore.runtime.state_runs import Stage as Stage
+    from statecore.runtime.state_runs import RunContext as RunContext
     from statecore.runtime.state_runs import StateRuns as StateRuns
     from statecore.runtime.state_runs.localconfig import read_localconfig as read_localconfig
+    from statecore.sources.fileserver.masterless import OwnFetches as OwnFetches
 
 _HOMES = {
     "Engine": "statecore.render.jinja.engine",
@@ -33,9 +33,9 @@ _HOMES = {
     "OwnFetches": "statecore.sources.fileserver.masterless",
     "RENDERERS": "statecore.render",
     "SlsTree": "statecore.render",
-    "Stage": "statecore.runtime.state_runs",
+    "RunContext": "statecore.runtime.state_runs",
     "StateRuns": "statecore.runtime.state_runs",
-    "Wanted": "statecore.runtime.master_data",
+    "MinionDataRequest": "statecore.runtime.master_data",
     "as_data": "statecore.runtime.master_data",
     "deliver": "statecore.runtime.return_delivery",
     "finish": "statecore.engine.call",

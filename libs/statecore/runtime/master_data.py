@@ -11,20 +11,20 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from statecore.model import values
-from statecore.model.context import Context
-from statecore.model.errors import (NotAvailable, SlsError, StatecoreError)
 from statecore.host.host import Host
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table
+from statecore.model import values
+from statecore.model.context import Context
+from statecore.model.errors import NotAvailable, SlsError, StatecoreError
 from statecore.model.named_tuple import NamedTuple
+from statecore.model.ports import Files
+from statecore.model.time_limit import TimeLimitExceeded, time_limit
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top
 from statecore.pillar.external import PluginError
 from statecore.pillar.git_pillar import git_pillar
 from statecore.pillar.memory import PillarMemory
-from statecore.model.ports import Files
-from statecore.model.time_limit import (TimeLimitExceeded, time_limit)
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _TIMEOUT = 30
 
 
-class Wanted(NamedTuple):
+class MinionDataRequest(NamedTuple):
     """What a minion asks for."""
 
     minion_id: str
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 def pillar_of(
     ctx: Context,
     loader: Loader,
-    wanted: Wanted,
+    wanted: MinionDataRequest,
     live: MutableMapping[str, Any],
     *,
     own_id: str = "",
@@ -86,7 +86,7 @@ def pillar_of(
     )
 
 
-def pillar_top_of(ctx: Context, loader: Loader, wanted: Wanted) -> dict[str, dict[str, list[Any]]]:
+def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> dict[str, dict[str, list[Any]]]:
     """The top files of the pillar, as one: {environment: {target: list}}. Raises SlsError."""
     renderers = Table(loader, "renderers")
     renderers.attach(ctx)

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from statecore.runtime import later
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.loader import Loader
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, NotAvailable
+from statecore.model.ports import Function, MinionControl
+from statecore.runtime import later
 from statecore.runtime.local import LocalMinion
-from statecore.model.ports import (Function, MinionControl)
 
 
 class OwnRuntime(Protocol):

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.loader import Loader
 
 _LOG = logging.getLogger(__name__)
 

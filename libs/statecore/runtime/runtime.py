@@ -9,25 +9,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from statecore.runtime import (grains_gathering, later)
-from statecore.runtime.calls import (Call, Returned, returned)
-from statecore.model.context import Context
-from statecore.model.lazy import Deferred
-from statecore.model.errors import CommandError
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
-from statecore.runtime.local import (LocalMinion, Manager, NoEvents, NoJobs)
-from statecore.runtime.master_options import heeded
-from statecore.model.ports import (Events, Files, Function, Jobs, ManagedHost, Master, MinionControl, StateSystem, Templates)
-from statecore.runtime.ports import (Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch)
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.model.lazy import Deferred
+from statecore.model.ports import (
+    Events,
+    Files,
+    Function,
+    Jobs,
+    ManagedHost,
+    Master,
+    MinionControl,
+    StateSystem,
+    Templates,
+)
 from statecore.model.values import merge
+from statecore.runtime import grains_gathering, later
+from statecore.runtime.calls import FunctionCall, Returned, returned
+from statecore.runtime.local import LocalMinion, Manager, NoEvents, NoJobs
+from statecore.runtime.master_options import heeded
+from statecore.runtime.ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
+from statecore.sources.local_tree import LocalFiles
 
 if TYPE_CHECKING:
     from statecore.render import SlsTree
-    from statecore.runtime.state_runs import (Bench, Stage, StateRuns)
+    from statecore.runtime.state_runs import RunContext, RunParts, StateRuns
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +142,7 @@ class Runtime:
         """
         # Pillar that nobody has compiled yet is not compiled to look for a blackout.
         restraints = (self._given_pillar or {}, self.grains)
-        call = Call(fun, args, kwargs or {}, job)
+        call = FunctionCall(fun, args, kwargs or {}, job)
         return returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
 
     def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
@@ -140,13 +150,13 @@ class Runtime:
         if names:
             later.deliver(self.loader, self.context, names, ret)
 
-    def bench(self, options: Mapping[str, Any]) -> Bench:
+    def bench(self, options: Mapping[str, Any]) -> RunParts:
         """The parts of a state run, for who looks at them one by one (``statecore.analysis.inspection``)."""
         return self._runs.bench(options)
 
     # What follows builds contexts.
 
-    def _stage(self, options: Mapping[str, Any]) -> Stage:
+    def _stage(self, options: Mapping[str, Any]) -> RunContext:
         """The stage of a state run: fresh pillar, the options' environment, test mode, top file, ``localconfig``."""
         if (path := options.get("localconfig")) is not None:
             others = {key: value for key, value in options.items() if key != "localconfig"}
@@ -164,7 +174,7 @@ class Runtime:
         if options.get("mock"):
             opts["mocked"] = True
         ctx, tree = self._wired(opts, self._pillar_for_run(options), test=test, scratch=RunScratch(self._scratch))
-        return later.Stage(ctx, tree, opts)
+        return later.RunContext(ctx, tree, opts)
 
     def _opts_of_run(self) -> Mapping[str, Any]:
         """The options of a state run: where there is a master, it has a say. Raises CommandError where it does not answer."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import (downloads, openpgp_signatures)
 from statecore.host.content import digests
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
+from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
 from statecore.model.named_tuple import NamedTuple
+from statecore.sources import downloads, openpgp_signatures
 
 #: A digest in a line of a hash file.
 _DIGEST = re.compile(r"(?<![a-z0-9])([a-f0-9]{32,128})(?![a-z0-9])", re.IGNORECASE)
@@ -43,7 +43,7 @@ class Unverifiable(CommandError):
     """Nobody says what a file behind a URL has to be."""
 
 
-class Source(NamedTuple):
+class FileSource(NamedTuple):
     """A source that is there."""
 
     #: As it is written.
@@ -106,7 +106,7 @@ class Signers:
                 signed_by_any=list(self.any_of) or None,
                 signed_by_all=list(self.all_of) or None,
             )
-            verdict = openpgp_signatures.Verdict(told.get("res") is True, str(told.get("message") or ""))
+            verdict = openpgp_signatures.SignatureVerdict(told.get("res") is True, str(told.get("message") or ""))
         if not verdict.good:
             for address, place in zip(detached, places, strict=True):
                 if address.startswith(downloads.SCHEMES):
@@ -133,7 +133,7 @@ class Signers:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class FileVerification:
     """What a source has to be."""
 
     #: A digest, ``algorithm=digest``, or the place of a file that has it: http(s)://, salt://, file:// or a path of the host.
@@ -178,7 +178,7 @@ class Verification:
                 place.unlink(missing_ok=True)
             raise CommandError(f"{downloads.shown(given)}: {error}") from error
 
-    def check(self, found: Source, digest: tuple[str, str] | None, name: str) -> None:
+    def check(self, found: FileSource, digest: tuple[str, str] | None, name: str) -> None:
         """Raises WrongDigest."""
         if digest is not None and (actual := digests.digest_of(found.path, digest[0])) != digest[1]:
             raise WrongDigest(name, *digest, actual)
@@ -196,7 +196,7 @@ def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
     return found.path
 
 
-def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verification) -> Path:
+def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:
     """The file behind a URL, in the minion's cache, verified. Raises CommandError when it cannot be had, WrongDigest."""
     if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Unverifiable(
@@ -210,14 +210,14 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: Verific
         return place
     downloads.fetch(address, place, verify_ssl=wanted.verify_ssl, use_etag=wanted.use_etag)
     try:
-        wanted.check(Source(address, place, None), digest, name)
+        wanted.check(FileSource(address, place, None), digest, name)
     except WrongDigest:
         downloads.forget(place)
         raise
     return place
 
 
-def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
+def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
     """The first source that can be had, verified. Each entry of a list may be a map of it to its own source_hash.
 
     Raises CommandError that says where each was looked for, WrongDigest and Unverifiable of the one that was found.
@@ -230,14 +230,14 @@ def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verificatio
             own = replace(wanted, source_hash=str(entry[address]))
         if address.startswith(downloads.SCHEMES):
             try:
-                return Source(address, fetched(ctx, address, name, saltenv, own), None)
+                return FileSource(address, fetched(ctx, address, name, saltenv, own), None)
             except (WrongDigest, Unverifiable):
                 raise
             except CommandError as error:
                 tried.append(f"Failed to cache {downloads.shown(address)}: {error}")
                 continue
         found = _at_hand(ctx, address, saltenv)
-        if isinstance(found, Source):
+        if isinstance(found, FileSource):
             own.check(found, own.digest(ctx, address, name, saltenv), name)
             return found
         tried.append(found)
@@ -251,7 +251,7 @@ def cache_of(ctx: Context) -> Path:
     return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion"))
 
 
-def _at_hand(ctx: Context, address: str, saltenv: str) -> Source | str:
+def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
     """A source of the tree or of the host, or why there is none. Raises CommandError for one that nobody fetches here."""
     if address.startswith(_FOREIGN):
         raise CommandError(
@@ -263,11 +263,11 @@ def _at_hand(ctx: Context, address: str, saltenv: str) -> Source | str:
         relative = path.removeprefix("salt://")
         found = ctx.files.fetch(relative, env)
         if found is not None:
-            return Source(address, found, ctx.files.mode(relative, env))
+            return FileSource(address, found, ctx.files.mode(relative, env))
         return f"Source file {address} not found in saltenv '{env}'"
     place = ctx.host.path(address.removeprefix("file://"))
     if place.is_file():
-        return Source(address, place, stat.S_IMODE(place.stat().st_mode))
+        return FileSource(address, place, stat.S_IMODE(place.stat().st_mode))
     return f"Local file source {address} does not exist"
 
 

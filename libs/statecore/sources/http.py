@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from statecore.sources import downloads
 from statecore.model.errors import CommandError
+from statecore.sources import downloads
 
 if TYPE_CHECKING:
     import http.client

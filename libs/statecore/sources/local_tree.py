@@ -38,7 +38,7 @@ class Listing(NamedTuple):
     links: Mapping[str, str] = {}
 
 
-class _Kept(NamedTuple):
+class _Listing(NamedTuple):
     """A listing, and what has to be as it was for it to hold."""
 
     listing: Listing
@@ -81,7 +81,7 @@ class LocalFiles:
         self._list_seconds = list_seconds
         #: path -> (what the digest is of, digest): a file is read again only after it changed.
         self._hashes: dict[Path, tuple[tuple[int, ...], FileHash]] = {}
-        self._listings: dict[Path, _Kept] = {}
+        self._listings: dict[Path, _Listing] = {}
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> LocalFiles:
@@ -188,7 +188,7 @@ class LocalFiles:
         began = time.time_ns()
         listing = walk.listing()
         settled = _settled([stamp for stamp in walk.stamps.values() if stamp], began)
-        self._listings[root] = _Kept(listing, walk.stamps, settled, now)
+        self._listings[root] = _Listing(listing, walk.stamps, settled, now)
         return listing
 
 

@@ -54,7 +54,7 @@ class Signature(NamedTuple):
         return self.status == _STATUS["GOODSIG"] and bool(self.fingerprint)
 
 
-class Verdict(NamedTuple):
+class SignatureVerdict(NamedTuple):
     """Whether signatures suffice, and why not."""
 
     good: bool
@@ -122,22 +122,22 @@ def parsed(status: str) -> list[Signature]:
     return [Signature(**each) for each in told]
 
 
-def judged(signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()) -> Verdict:
+def judged(signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()) -> SignatureVerdict:
     """Whether one of ``any_of`` and each of ``all_of`` (fingerprints) has signed; where nobody is named, anybody. Pure."""
     good = {each.fingerprint for each in signatures if each.good}
     if not (any_of or all_of):
         bad = any(each.status == _STATUS["BADSIG"] for each in signatures)
         if good and not bad:
-            return Verdict(True, "The signature is verified.")
-        return Verdict(False, f"The signature could not be verified.{_seen(signatures)}")
+            return SignatureVerdict(True, "The signature is verified.")
+        return SignatureVerdict(False, f"The signature could not be verified.{_seen(signatures)}")
     if any_of and not good & {_plain(each) for each in any_of}:
         why = "None of the public keys listed in signed_by_any provided a valid signature"
-        return Verdict(False, why + _seen(signatures))
+        return SignatureVerdict(False, why + _seen(signatures))
     for each in all_of:
         if _plain(each) not in good:
             why = f"Public key {each} has not provided a valid signature, but was listed in signed_by_all"
-            return Verdict(False, why + _seen(signatures))
-    return Verdict(True, "All required keys have provided a signature")
+            return SignatureVerdict(False, why + _seen(signatures))
+    return SignatureVerdict(True, "All required keys have provided a signature")
 
 
 def _plain(fingerprint: str) -> str:

@@ -29,7 +29,7 @@ def parsed(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) 
 
     Raises TargetError where words stand side by side, one is missing, or a parenthesis is left open.
     """
-    return _Parser(words, meaning).parse()
+    return _CompoundParser(words, meaning).parse()
 
 
 def _loosened(piece: str) -> list[str]:
@@ -45,7 +45,7 @@ def _loosened(piece: str) -> list[str]:
     return [*front, *([piece] if piece else []), *back]
 
 
-class _Parser(Generic[T]):
+class _CompoundParser(Generic[T]):
     """Recursive descent: or < and < not < word or parentheses. Two words side by side are an error."""
 
     def __init__(self, words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> None:

@@ -15,9 +15,9 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from statecore.targeting.compound import (OPERATORS, parsed, words_of)
 from statecore.model.errors import TargetError
 from statecore.model.named_tuple import NamedTuple
+from statecore.targeting.compound import OPERATORS, parsed, words_of
 from statecore.targeting.nested import nested_match
 
 DEFAULT_DELIMITER = ":"

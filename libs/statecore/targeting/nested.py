@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import DELIMITER, traverse
 
 #: (value, pattern) -> whether they fit: a glob, a regular expression, the very text.
 Fits: TypeAlias = Callable[[Any, str], bool]

@@ -83,7 +83,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Line(NamedTuple):
+class CommandLine(NamedTuple):
     """A command line up to the cursor."""
 
     program: str
@@ -107,7 +107,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def parsed(words: Sequence[str], names: Mapping[str, Any]) -> Line:
+def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
     """The line as these words; the last one is at the cursor. bash takes ``--out=js`` for three words."""
     joined: list[str] = []
     for word in words:
@@ -133,10 +133,10 @@ def parsed(words: Sequence[str], names: Mapping[str, Any]) -> Line:
             before.append(word)
     if not belongs and last.startswith("--") and "=" in last:
         belongs, _, last = last.partition("=")
-    return Line(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
+    return CommandLine(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
 
 
-def candidates(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
+def candidates(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
     """What may stand at the cursor, sorted. ``ask`` tells what the master knows; it is called where that is wanted alone."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
@@ -145,7 +145,7 @@ def candidates(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
     return _of_place(line, names, ask)
 
 
-def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
+def _of_option(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
     if line.option in _VALUES:
         return _VALUES[line.option]
     if line.option in ("--out", "--output"):
@@ -159,7 +159,7 @@ def _of_option(line: Line, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
     return [minion for state in _KEYS.get(line.option, ()) for minion in ask("keys").get(state, ())]
 
 
-def _of_place(line: Line, names: Mapping[str, Any], ask: Ask) -> list[str]:
+def _of_place(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
     place = len(line.before)
     if line.program == "saltern":
         words = names["commands"] if place == 0 else _VERBS.get(line.before[0], ()) if place == 1 else ()

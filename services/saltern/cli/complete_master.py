@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.cli.outside import Outside
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.control import (ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 #: Seconds that the master has: nobody waits longer at a prompt.
 _PATIENCE = 3.0

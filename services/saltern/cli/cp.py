@@ -21,12 +21,12 @@ from typing import Any
 from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from saltern.cli.request import add_target_flags, names_of
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.command.command_line import (CommandError, CommandParser, Exit)
+from saltern.kit.command.command_line import CommandError, CommandParser, Exit
+from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import ClientOptions
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
 from saltern.kit.jobs.returns import NO_MATCH
-from saltern.kit.jobs.watch import Watch
-from saltern.kit.command.output.flags import (Printer, add_output_flags)
+from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from statecore.model.named_tuple import NamedTuple
 
 #: Bytes of a file that one job carries, as in Salt.
@@ -167,7 +167,7 @@ def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
     bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
-    watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
+    watch = JobWatch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
     send = partial(_send, control, options, outside, watch, follow, flags.delimiter)
     tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
@@ -211,7 +211,7 @@ def _send(
     control: ControlClient,
     options: ClientOptions,
     outside: Outside,
-    watch: Watch,
+    watch: JobWatch,
     follow: Any,
     delimiter: str,
     tgt: Any,

@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.cli.outside import Outside, no_bus, run_guarded
 from saltern.cli.watch_events import tag_matches
-from saltern.kit.command.command_line import (CommandError, CommandParser, Exit)
+from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 
 #: Seconds of one wait; only how often the loop turns while nothing happens.
 _TURN = 60.0

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 
 #: Jobs and returns that are asked for at once.
 _PAGE, _RETURNS = 500, 100

@@ -11,9 +11,9 @@ from typing import Any
 
 from saltern.cli.key_options import list_named, parse_flags
 from saltern.cli.outside import Outside, run_guarded
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient)
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from statecore.model.lazy import loaded
 
 _STATES: Mapping[str, str] = {

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from saltern.cli import key_making
 from saltern.cli.pki import LISTS, read_keys, write_keys
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.config.master import ClientOptions
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.config.master import ClientOptions
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey
 

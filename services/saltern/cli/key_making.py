@@ -8,7 +8,7 @@ import pwd
 from collections.abc import Callable
 from pathlib import Path
 
-from saltern.kit.command.command_line import (CommandError, Exit)
+from saltern.kit.command.command_line import CommandError, Exit
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey

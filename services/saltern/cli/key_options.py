@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.command_line import (EXTERNAL_AUTH, CommandParser, Refused)
+from saltern.kit.command.command_line import EXTERNAL_AUTH, CommandParser, RefusedOption
 from saltern.kit.command.output.flags import add_output_flags
 
 #: First letters of ``--list``'s word -> the list in the master's answer; "all" is every list.
@@ -118,7 +118,7 @@ def parser() -> CommandParser:
     made.add_argument("--replace", action="store_true", help="with --import: what is imported counts more")
     _add_making(made)
     made.refuse(EXTERNAL_AUTH[1:])
-    made.refuse([Refused(("--auth", "--eauth", "--external-auth"), True, EXTERNAL_AUTH[0].instead)])
+    made.refuse([RefusedOption(("--auth", "--eauth", "--external-auth"), True, EXTERNAL_AUTH[0].instead)])
     add_output_flags(made)
     return made
 

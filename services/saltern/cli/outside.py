@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from saltern.kit.links.event_bus import (EventSubscriber, connect_bus)
-from saltern.kit.command.command_line import (CommandError, Exit, run_command, user_name)
-from saltern.kit.config.master import (ClientOptions, load_client)
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout, connect_control)
+from saltern.kit.command.command_line import CommandError, Exit, run_command, user_name
+from saltern.kit.config.master import ClientOptions, load_client
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
+from saltern.kit.links.event_bus import EventSubscriber, connect_bus
 
 #: Seconds that the event bus has to confirm a subscription, before the job cache is asked instead.
 BUS_PATIENCE = 2.0

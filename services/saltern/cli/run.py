@@ -16,15 +16,15 @@ from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from saltern.cli.runner_words import undashed
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
-from saltern.kit.command.arguments import (parse_arguments, sendable)
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.command.command_line import (EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, Refused)
-from saltern.kit.config.master import ClientOptions
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient)
+from saltern.kit.command.arguments import parse_arguments, sendable
+from saltern.kit.command.command_line import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, RefusedOption
 from saltern.kit.command.documentation import documentation
+from saltern.kit.command.output.flags import Printer, add_output_flags
+from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.runner_results import NotYet, runner_results
-from saltern.kit.command.output.flags import (Printer, add_output_flags)
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.links.event_bus import EventSubscriber
 
 _EPILOG = """\
 examples:
@@ -194,6 +194,6 @@ def parser() -> CommandParser:
     made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
     made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
     made.read_stdin()
-    made.refuse([*EXTERNAL_AUTH, *PROFILING, Refused(("--jid",), True, "the master names its jobs")])
+    made.refuse([*EXTERNAL_AUTH, *PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])
     add_output_flags(made)
     return made

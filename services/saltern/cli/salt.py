@@ -19,16 +19,16 @@ from saltern.cli import report
 from saltern.cli.outside import Outside, no_bus, run_guarded
 from saltern.cli.progress import Progress
 from saltern.cli.request import SaltRequest, parse_request
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.config.master import (ClientOptions, shown)
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.documentation import documentation
+from saltern.kit.command.output.flags import Printer
+from saltern.kit.config.master import ClientOptions, shown
 from saltern.kit.jobs.batch import run_batch
 from saltern.kit.jobs.returns import NO_MATCH, retcode_of
 from saltern.kit.jobs.subset import draw
-from saltern.kit.jobs.watch import Watch
-from saltern.kit.command.output.flags import Printer
-from saltern.kit.process.tracing import (VARIABLE, Span, Tracing, parent_of)
+from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
 
 
 def main() -> int:
@@ -76,7 +76,7 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
     bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
-    watch = Watch(control, bus, outside.clock, outside.user(options), heard=heard)
+    watch = JobWatch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
     returns = _Returns(request, printer, options, outside.terminal, _Memory(control))
     tgt, tgt_type = request.tgt, request.tgt_type

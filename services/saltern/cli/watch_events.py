@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.command.command_line import (CommandError, Exit)
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.links.event_bus import EventSubscriber
 
 #: Seconds of one wait; only how often the loop turns while nothing happens.
 _TURN = 60.0
 
 
 @dataclass(frozen=True)
-class _Watch:
+class _EventWatch:
     """Salt's arguments of state.event, in its order. ``count`` -1 is for ever."""
 
     tagmatch: str = "*"
@@ -32,7 +32,7 @@ class _Watch:
 def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
     """Prints the events whose tags match, until ``count`` of them came. Raises CommandError 64 for other arguments."""
     try:
-        watch = _Watch(*arg, **kwarg)
+        watch = _EventWatch(*arg, **kwarg)
     except TypeError as error:
         problem = str(error).replace("_Watch.__init__()", "state.event")
         raise CommandError(f"{problem}; it takes tagmatch, count, quiet, pretty", Exit.USAGE) from error
@@ -48,7 +48,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
     return Exit.OK
 
 
-def _check(watch: _Watch) -> None:
+def _check(watch: _EventWatch) -> None:
     """Raises CommandError 64 for a value of another kind: a count that is no number would never be reached."""
     rows = (
         ("tagmatch", watch.tagmatch, (str, int), "a glob or a regular expression of tags"),

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from saltern.cli.job_progress import JobProgress
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlTimeout)
-from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
+from saltern.kit.links.event_bus import EventSubscriber
 
 #: Seconds between two looks at a small job, and how many minions make them a second longer.
 _LOOK_EVERY, _MINIONS_A_SECOND = 1.0, 2000

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import zmq
 
 from saltern.kit.links import frames
-from saltern.kit.links.event_bus import (PROBE, QUEUED_EVENTS)
-from saltern.kit.links.curve_auth import Doorkeeper
-from saltern.kit.links.sockets import (LinkKeys, bind)
-from saltern.kit.process.service import (Role, run_role)
+from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
+from saltern.kit.links.sockets import LinkKeys, bind
+from saltern.kit.process.service import Role, run_role
 
 _TICK = 500
 
@@ -32,7 +32,7 @@ _PREFIXES = frozenset(
 
 def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
+    doorkeeper = CurveAuth(context, LinkKeys.load(role.keys))
     pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
     for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
         one.setsockopt(zmq.RCVHWM, size)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masterstore.store import Store
-from saltern.kit.config.master import ConfigError
 from saltern.kit.command.launcher import INTERRUPTED
+from saltern.kit.config.master import ConfigError
 from saltern.lab import files, settings
 from saltern.lab.errors import KeyStuckError, LabError
 from saltern.lab.leftovers import end_all, marked

@@ -9,8 +9,8 @@ from typing import Any
 
 import zmq
 
-from saltern.kit.config.master import (ConfigError, load_master)
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout, connect_control)
+from saltern.kit.config.master import ConfigError, load_master
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.lab.errors import KeyStuckError, LabError
 from saltern.lab.plan import Paths
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from saltern.kit.trees.updates import (Update, fetched)
+from saltern.kit.trees.updates import Update, fetched
 from statecore.model.errors import StatecoreError
 from statecore.sources.fileserver.users import UserFiles
 from statecore.sources.gitrepos.mirror import Mirror

@@ -17,14 +17,14 @@ from masterstore.events import EventKeeper
 from masterstore.keys import SCHEMA_VERSION
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
-from saltern.kit.links.event_bus import EventSender
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
-from saltern.kit.links.sockets import LinkKeys
 from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.event_bus import EventSender
+from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.process.service import Role, run_role, unusable
 from saltern.kit.trees.served_files import file_server
-from saltern.kit.process.service import (Role, run_role, unusable)
-from saltern.kit.trees.updates import (mirrors, roots_changes, tidy)
+from saltern.kit.trees.updates import mirrors, roots_changes, tidy
 from saltern.maintenance.fetches import BackendUpdates, Fetches
 from saltern.maintenance.scheduled import Due, ScheduledRunners
 from saltwire import tags
@@ -61,7 +61,7 @@ _UNCACHED_MS = 300_000
 
 
 @dataclass
-class Chores:
+class MaintenanceContext:
     """What tasks work with."""
 
     role: Role
@@ -82,7 +82,7 @@ class Chores:
     unfetched: dict[str, str] = field(default_factory=dict)
 
 
-Work: TypeAlias = Callable[[Chores], None]
+Work: TypeAlias = Callable[[MaintenanceContext], None]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Task:
     work: Work
 
 
-def rotate_keys(chores: Chores) -> None:
+def rotate_keys(chores: MaintenanceContext) -> None:
     """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
     options, now = chores.role.options, time.time()
     epochs = chores.store.epochs.current()
@@ -110,7 +110,7 @@ def rotate_keys(chores: Chores) -> None:
         chores.role.log.info("session keys were rotated")
 
 
-def expire_jobs(chores: Chores) -> None:
+def expire_jobs(chores: MaintenanceContext) -> None:
     """Trims indexes of jobs whose time to live is over (Redis itself drops the jobs), and holds the cache to its budget."""
     options, log, budget, now_ms = (
         chores.role.options,
@@ -138,7 +138,7 @@ def expire_jobs(chores: Chores) -> None:
         )
 
 
-def look_at_schema(chores: Chores) -> None:
+def look_at_schema(chores: MaintenanceContext) -> None:
     """Says which version of the keys Redis is of, and what to do about another than this."""
     said = chores.store.schema.begin()
     if said < SCHEMA_VERSION:
@@ -150,7 +150,7 @@ def look_at_schema(chores: Chores) -> None:
         )
 
 
-def settle_jobs(chores: Chores) -> None:
+def settle_jobs(chores: MaintenanceContext) -> None:
     """Gives up minions whose time for a job is over, and those that fell silent over one."""
     now_ms = int(time.time() * 1000)
     settled = chores.store.jobs.settle(now_ms, now_ms - _silence_ms(chores.role.options))
@@ -165,7 +165,7 @@ def _silence_ms(options: MasterOptions) -> int:
     return max(_SILENCES * options.presence_window, _SHORTEST_SILENCE) * 1000
 
 
-def end_lost_runners(chores: Chores) -> None:
+def end_lost_runners(chores: MaintenanceContext) -> None:
     """Ends jobs of runners that died with their worker. Twice silent: while Redis was away nobody could give a sign."""
     now = chores.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
     before, chores.silent = chores.silent, now
@@ -177,7 +177,7 @@ def end_lost_runners(chores: Chores) -> None:
             chores.role.log.error("a runner was lost", extra={"jid": jid})
 
 
-def start_scheduled(chores: Chores, due: Sequence[Due]) -> None:
+def start_scheduled(chores: MaintenanceContext, due: Sequence[Due]) -> None:
     """Starts runners whose time has come."""
     for each in due:
         if chores.store.locks.newest(_LOCK) != chores.token:
@@ -192,7 +192,7 @@ def start_scheduled(chores: Chores, due: Sequence[Due]) -> None:
         chores.role.log.info("%s, as the schedule's job %s asks", each.fun, each.name, extra={"jid": job["jid"]})
 
 
-def presence(chores: Chores) -> None:
+def presence(chores: MaintenanceContext) -> None:
     """Fires who is present, and who came or went since the last round (protocol section 10.2)."""
     options = chores.role.options
     now = frozenset(chores.store.presence.present(int((time.time() - options.presence_window) * 1000)))
@@ -205,7 +205,7 @@ def presence(chores: Chores) -> None:
     chores.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
 
 
-def fetch_remotes(chores: Chores) -> None:
+def fetch_remotes(chores: MaintenanceContext) -> None:
     """Tells what came of fetches of Git remotes, and starts those that are due."""
     log = chores.role.log
     updates = chores.fetches.turn(time.monotonic())
@@ -226,7 +226,7 @@ def fetch_remotes(chores: Chores) -> None:
         chores.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
 
 
-def look_at_roots(chores: Chores) -> None:
+def look_at_roots(chores: MaintenanceContext) -> None:
     """Fires what changed in file_roots, where somebody wants to know."""
     options = chores.role.options
     if not options.fileserver_events or "roots" not in options.fileserver_backend:
@@ -237,17 +237,17 @@ def look_at_roots(chores: Chores) -> None:
         chores.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
 
 
-def update_backends(chores: Chores) -> None:
+def update_backends(chores: MaintenanceContext) -> None:
     """Has users' backends of the file server bring themselves up to date."""
     chores.backends.turn()
 
 
-def tidy_mirrors(chores: Chores) -> None:
+def tidy_mirrors(chores: MaintenanceContext) -> None:
     """Removes what mirrors no longer need."""
     tidy(chores.role.options)
 
 
-def count_keys(chores: Chores) -> None:
+def count_keys(chores: MaintenanceContext) -> None:
     """Measures minion keys by state."""
     for state, ids in chores.store.minion_keys.all().items():
         chores.role.metrics.minions.labels(state).set(len(ids))
@@ -269,7 +269,7 @@ TASKS: Mapping[str, Task] = {
 
 
 @dataclass
-class Schedule:
+class TaskSchedule:
     """When each task is due; all times are of one monotonic clock."""
 
     options: MasterOptions
@@ -283,7 +283,7 @@ class Schedule:
         return names
 
 
-def turn(chores: Chores, schedule: Schedule, owner: str) -> None:
+def turn(chores: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
     """One look at the clock: what is due is done by the replica that has the lock. Raises StoreError."""
     store = chores.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
@@ -323,10 +323,10 @@ def _loop(role: Role) -> None:
         )
         return job
 
-    chores = Chores(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
+    chores = MaintenanceContext(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
     chores.fetches = Fetches(mirrors(role.options))
     chores.backends = BackendUpdates(file_server(role.options).users)
-    schedule = Schedule(role.options)
+    schedule = TaskSchedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)

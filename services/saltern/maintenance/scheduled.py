@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from statecore.system.scheduling.due import (Clock, Progress, World, look)
-from statecore.system.scheduling.job import (GLOBAL, Job, arguments_of)
+from statecore.system.scheduling.due import Clock, Progress, World, look
+from statecore.system.scheduling.job import GLOBAL, Job, arguments_of
 
 _LOG = logging.getLogger("saltern.maintenance")
 

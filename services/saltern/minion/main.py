@@ -14,20 +14,20 @@ import sys
 import time
 from collections.abc import Sequence
 
-from saltern.kit.process.logs import configure
-from saltern.kit.config.minion_options import (MinionOptions, load_minion)
+from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError
-from saltern.kit.process.process import (EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments)
+from saltern.kit.process.logs import configure
+from saltern.kit.process.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
 from saltern.kit.process.tracing import checked
-from saltern.minion.master.sign_in import (Ended, NoMaster, Rejected, Turn)
-from saltern.minion.duties.leadership import Affairs
-from saltern.minion.masterless import Alone
+from saltern.minion.duties.leadership import Leadership
 from saltern.minion.master.channel import endpoint
-from saltern.minion.multi_master import run_at_once
-from saltern.minion.master.failover import (Failback, Lookout, MasterLost)
+from saltern.minion.master.failover import Failback, Failover, MasterLost
 from saltern.minion.master.master_function import evaluated
-from saltern.minion.master.masters import (DISABLE, FUNC, Masters, after_loss, at_once, in_order)
+from saltern.minion.master.masters import DISABLE, FUNC, Masters, after_loss, at_once, in_order
+from saltern.minion.master.sign_in import Ended, NoMaster, Rejected, Shutdown
+from saltern.minion.masterless import MasterlessMinion
 from saltern.minion.minion import Minion
+from saltern.minion.multi_master import run_at_once
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with open_probes("minion", options) as (health, _):
             health.check("master", lambda: "not signed in")
             stop = catch_signals()
-            turn = Turn(stop, health)
+            turn = Shutdown(stop, health)
             if options.random_startup_delay:
                 turn.wait(random.randint(0, options.random_startup_delay))
             try:
@@ -78,19 +78,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run_alone(options: MinionOptions, turn: Turn) -> None:
+def _run_alone(options: MinionOptions, turn: Shutdown) -> None:
     """Without a master. Raises Ended."""
-    minion = Alone(options, turn)
+    minion = MasterlessMinion(options, turn)
     try:
         minion.run()
     finally:
         minion.close()
 
 
-def _run_one_by_one(options: MinionOptions, turn: Turn) -> None:
+def _run_one_by_one(options: MinionOptions, turn: Shutdown) -> None:
     """At one master, or at one after the other. Raises Rejected, Ended, ConfigError."""
     order = masters = in_order(options)
-    affairs = Affairs(options, shared=False)
+    affairs = Leadership(options, shared=False)
     pause = float(options.acceptance_wait_time)
     failback = Failback(options.master_failback_interval or options.master_alive_interval)
     try:
@@ -124,14 +124,14 @@ def _note(failback: Failback, first: bool, *, back: bool = False) -> None:
 
 
 def _run_at(
-    options: MinionOptions, masters: Sequence[str], affairs: Affairs, turn: Turn, failback_interval: float
+    options: MinionOptions, masters: Sequence[str], affairs: Leadership, turn: Shutdown, failback_interval: float
 ) -> None:
     """Until the minion is to end, or to leave this master. Raises NoMaster, MasterLost, Rejected, Ended, ConfigError."""
     current = str(options.master)
     lookout = None
     if len(masters) > 1:
         goes_back = options.master_failback and current != masters[0]
-        lookout = Lookout(
+        lookout = Failover(
             current,
             endpoint(options),
             options.master_alive_interval,

@@ -15,12 +15,12 @@ import msgpack
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
-from saltern.minion.master.sign_in import Turn
-from saltern.minion.duties.leadership import Affairs
-from saltern.minion.engine.backends import AtHome
+from saltern.minion.engine.backends import LocalBackend
+from saltern.minion.engine.zygote_client import GONE, ZygoteClient
 from saltern.minion.master.masters import Masters
-from saltern.minion.engine.zygote_client import (GONE, Preloaded)
+from saltern.minion.master.sign_in import Shutdown
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -31,15 +31,15 @@ _TICK = 250
 _DRAIN_SECONDS = 5.0
 
 
-class Alone:
+class MasterlessMinion:
     """The main process of such a minion."""
 
-    def __init__(self, options: MinionOptions, turn: Turn) -> None:
+    def __init__(self, options: MinionOptions, turn: Shutdown) -> None:
         self._options = options
         self._turns = turn
-        self._affairs = Affairs(options, shared=False)
+        self._affairs = Leadership(options, shared=False)
         self._affairs.speak_through(_unheard)
-        self._engine = Preloaded(lambda: zygote.fork(options, Masters(""), AtHome(options)))
+        self._engine = ZygoteClient(lambda: zygote.fork(options, Masters(""), LocalBackend(options)))
         self._ready = False
         turn.health.check("master", lambda: None)
         turn.health.check("pillar", lambda: None if self._ready else "no pillar yet")

@@ -18,25 +18,25 @@ import msgpack
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
-from saltern.minion.master.away_flag import Absence
-from saltern.minion.jobs.targeting import is_for
-from saltern.minion.master.sign_in import (Admission, Turn)
-from saltern.minion.duties.leadership import Affairs
-from saltern.minion.master.channel import (endpoint, session_of)
-from saltern.minion.jobs.job_tracker import JobsInHand
-from saltern.minion.master.identity import Identity
+from saltern.minion.engine.zygote_client import GONE, ZygoteClient
+from saltern.minion.jobs.catch_up import COMMAND as MISSED
+from saltern.minion.jobs.catch_up import CatchUp
+from saltern.minion.jobs.job_tracker import JobTracker
 from saltern.minion.jobs.jobber import SPOOLED
 from saltern.minion.jobs.journal import Journal
-from saltern.minion.master.failover import Lookout
-from saltern.minion.master.masters import (Masters, address)
-from saltern.minion.jobs.catch_up import COMMAND as MISSED
-from saltern.minion.jobs.catch_up import Missed
-from saltern.minion.master.other_masters import OtherMasters
-from saltern.minion.engine.zygote_client import (GONE, Preloaded)
 from saltern.minion.jobs.outbox import Outbox
 from saltern.minion.jobs.spool import Spool
-from saltern.minion.master.start_events import (job_started, start_events)
+from saltern.minion.jobs.targeting import is_for
+from saltern.minion.master.away_flag import AwayFlag
+from saltern.minion.master.channel import endpoint, session_of
+from saltern.minion.master.failover import Failover
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters, address
+from saltern.minion.master.other_masters import OtherMasters
+from saltern.minion.master.sign_in import Shutdown, SignInLoop
+from saltern.minion.master.start_events import job_started, start_events
 from saltwire.busy import Busy
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
@@ -71,9 +71,9 @@ class Minion:
         self,
         options: MinionOptions,
         masters: Masters,
-        affairs: Affairs,
-        turn: Turn,
-        lookout: Lookout | None = None,
+        affairs: Leadership,
+        turn: Shutdown,
+        lookout: Failover | None = None,
     ) -> None:
         """``options`` name the one master. ``lookout`` tells when to leave it for another one."""
         self._options = options
@@ -87,19 +87,19 @@ class Minion:
         self._requests = RequestSocket(self._context, endpoint(options), watched=several)
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool")
-        self._absence = Absence(state, several=several)
+        self._absence = AwayFlag(state, several=several)
         self._others = OtherMasters(masters, options)
-        self._admission = Admission(self._requests, options, self._identity, turn, patient=lookout is None)
+        self._admission = SignInLoop(self._requests, options, self._identity, turn, patient=lookout is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
         self._journal = Journal(state, options.minion_jid_queue_hwm)
-        self._jobs = JobsInHand(options, self._journal, self._spool)
-        self._missed = Missed(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
+        self._jobs = JobTracker(options, self._journal, self._spool)
+        self._missed = CatchUp(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
         self._connection: Connection | None = None
         self._connected = 0
         affairs.speak_through(self._send_events)
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
-        self._engine = Preloaded(lambda: zygote.start(options, masters, self._identity, self._credentials))
+        self._engine = ZygoteClient(lambda: zygote.start(options, masters, self._identity, self._credentials))
         self._nonce = ""
         self._looked = 0.0
         turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")

@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saltern.kit.process.health import Health
-from saltern.kit.process.metrics import new_metrics
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import ConfigError
-from saltern.kit.process.process import (EX_CONFIG, Stop)
-from saltern.minion.master.sign_in import (Ended, Rejected, Turn)
-from saltern.minion.duties.leadership import Affairs
+from saltern.kit.process.health import Health
+from saltern.kit.process.metrics import new_metrics
+from saltern.kit.process.process import EX_CONFIG, Stop
+from saltern.minion.duties.leadership import Leadership
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters
+from saltern.minion.master.sign_in import Ended, Rejected, Shutdown
 from saltern.minion.minion import Minion
 
 _LOG = logging.getLogger("saltern.minion")
@@ -58,7 +58,7 @@ class _Board:
 
 
 @dataclass(frozen=True)
-class _ChildTurn(Turn):
+class _ChildShutdown(Shutdown):
     """Ends with the parent, too."""
 
     parent: int
@@ -80,7 +80,7 @@ class _BoardHealth(Health):
         self._board.put(self._index, 0 if self.unready() else _READY)
 
 
-def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Turn) -> None:
+def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Shutdown) -> None:
     """Until told to end. Raises Rejected when no master wants this minion; ConfigError."""
     # Before there are several that would each make a key pair.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
@@ -149,7 +149,7 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
         # The probes' sockets are the parent's.
         os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65536))
         own = dataclasses.replace(options, master=masters[index])
-        code = _child(own, masters, index, board, parent, Affairs(own, shared=True, start=start))
+        code = _child(own, masters, index, board, parent, Leadership(own, shared=True, start=start))
     except Exception:  # noqa: BLE001 - the process ends here, whatever happened
         _LOG.exception("the process of the master %s failed", masters[index])
     finally:
@@ -158,12 +158,12 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
 
 
 def _child(
-    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, affairs: Affairs
+    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, affairs: Leadership
 ) -> int:
     stop = Stop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop.request)
-    turn = _ChildTurn(stop, _BoardHealth(board, index), parent)
+    turn = _ChildShutdown(stop, _BoardHealth(board, index), parent)
     minion = Minion(options, Masters(masters[index], tuple(masters)), affairs, turn)
     try:
         minion.run()

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from saltern.kit.command.command_line import (CommandError, Exit)
+from saltern.kit.command.command_line import CommandError, Exit
 from statecore.model.named_tuple import NamedTuple
 
 

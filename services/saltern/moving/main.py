@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from saltern.kit.command.command_line import (CommandError, Exit, run_command)
-from saltern.kit.config.master import (ConfigError, load_master)
+from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
+from saltern.kit.config.master import ConfigError, load_master
 from saltern.moving import keys
 from saltern.moving.files import Option, joined, read_options
 from saltern.moving.settings import Fate, fate_of, group_faults, is_salts

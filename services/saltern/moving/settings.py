@@ -7,10 +7,10 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, check_master_option)
+from saltern.kit.config.master import ConfigError, MasterOptions, check_master_option
 from statecore.model.errors import TargetError
-from statecore.targeting.match import compile_target
 from statecore.model.named_tuple import NamedTuple
+from statecore.targeting.match import compile_target
 
 #: Options of ours that mean something else in Salt, or nothing.
 _NOT_SALTS = frozenset(

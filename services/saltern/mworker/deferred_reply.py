@@ -12,7 +12,7 @@ def _nothing(how: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class DeferredReply:
     """What a command answers later."""
 
     #: Makes the value. None: another process answers this request already.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from masterstore.durability import Durability
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 
 #: A connection to Redis waits two seconds for an answer.
 _LONGEST_MS = 1500

@@ -21,25 +21,25 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.events import EventKeeper
 from masterstore.store import Store
-from saltern.kit.links import frames
-from saltern.kit.trees import check
-from saltern.kit.links.event_bus import EventSender
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.deadlines import read_deadlines
-from saltern.kit.links.sockets import (LinkKeys, connect)
-from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.config.worker_pools import own_pool, read_pools, unknown_commands
+from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links import frames
+from saltern.kit.links.deadlines import read_deadlines
+from saltern.kit.links.event_bus import EventSender
+from saltern.kit.links.sockets import LinkKeys, connect
+from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
+from saltern.kit.trees import check
 from saltern.kit.trees.served_files import file_server
-from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role, unusable)
-from saltern.kit.config.worker_pools import (own_pool, read_pools, unknown_commands)
-from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK)
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.request_handler import (UNLISTED, Door, Elsewhere)
-from saltern.mworker.durability import durability
 from saltern.mworker.deferred_reply import LateReply
+from saltern.mworker.durability import durability
 from saltern.mworker.processes import Processes, TooManyRunners
-from saltern.mworker.watchdog import (EX_HUNG, Watch, Wear, arm, disarm)
+from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
+from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
+from saltern.mworker.worker_context import WorkerContext
 
 #: Milliseconds that a late answer has to leave.
 _LATE_LINGER = 10_000
@@ -62,7 +62,7 @@ def _loop(role: Role) -> None:
     pool = own_pool(role.options, pools).encode()
     for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
         role.log.warning("worker_pools: %s", line)
-    watch = Watch(read_deadlines(role.options), role.options.request_deadline)
+    watch = Watchdog(read_deadlines(role.options), role.options.request_deadline)
     wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
     link_keys = LinkKeys.load(role.keys)
     with unusable(StoreError):
@@ -72,7 +72,7 @@ def _loop(role: Role) -> None:
     sender = EventSender(context, role.options, link_keys, keeper)
     processes = Processes()
     desk = _desk(role, store, sender, processes)
-    door = Door(desk, pools, watch)
+    door = RequestHandler(desk, pools, watch)
     name = worker_name()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.ROUTING_ID, name)
@@ -115,7 +115,7 @@ def _loop(role: Role) -> None:
 
 
 def _work(
-    link: zmq.Socket[bytes], message: Sequence[bytes], door: Door, later: Callable[[bytes, LateReply], None]
+    link: zmq.Socket[bytes], message: Sequence[bytes], door: RequestHandler, later: Callable[[bytes, LateReply], None]
 ) -> None:
     kind, *rest = message
     if kind == WORK and len(rest) in (4, 5):
@@ -123,7 +123,7 @@ def _work(
         answer = door.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
         if isinstance(answer, LateReply):
             later(ticket, answer)
-        elif isinstance(answer, Elsewhere):
+        elif isinstance(answer, WrongPool):
             frames.send(link, [ELSEWHERE, ticket, answer.pool.encode()])
         else:
             frames.send(link, [ANSWER, ticket, answer])
@@ -162,9 +162,9 @@ def _send_late(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Call
     context.term()
 
 
-def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -> Desk:
+def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -> WorkerContext:
     options = role.options
-    return Desk(
+    return WorkerContext(
         options=options,
         keys=MasterKeys.load_for(role.keys, options),
         key_dir=role.keys,
@@ -194,7 +194,7 @@ def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
 
 @contextlib.contextmanager
 def _pulse(
-    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watch: Watch
+    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watch: Watchdog
 ) -> Iterator[None]:
     """Says once a second that this worker lives, whatever its loop is busy with, and ends it when that is for too long."""
     ended = threading.Event()
@@ -214,7 +214,7 @@ def _beat(
     role: Role,
     keys: LinkKeys,
     name: bytes,
-    watch: Watch,
+    watch: Watchdog,
     wait: Callable[[float], bool],
 ) -> None:
     beat = context.socket(zmq.DEALER)
@@ -232,7 +232,7 @@ def _beat(
     beat.close()
 
 
-def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watch: Watch) -> None:
+def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watch: Watchdog) -> None:
     """Tells whom it concerns and where the loop is, then ends the process, whatever its other threads do."""
     where = watch.where()
     with contextlib.suppress(zmq.Again):
@@ -244,7 +244,7 @@ def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: 
 
 
 def _longest(options: MasterOptions) -> float:
-    return Watch(read_deadlines(options), options.request_deadline).longest()
+    return Watchdog(read_deadlines(options), options.request_deadline).longest()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from saltern.mworker.peer_acl import (Call, Covers, fits, grants)
+from saltern.mworker.peer_acl import Covers, PeerCall, fits, grants
 
 #: What every operator may publish: `salt` asks with it who works on a job.
 _ALWAYS = frozenset({"saltutil.find_job"})
@@ -46,7 +46,7 @@ def rows_of(
     return "control_acl", control_acl.get("*", ())
 
 
-def barred_functions(option: str, row: Sequence[Any], calls: Sequence[Call], covers: Covers) -> list[str]:
+def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall], covers: Covers) -> list[str]:
     """Functions of a job that a row does not let its client publish, each once."""
     asked = [call for call in calls if call.fun not in _ALWAYS]
     if option == "control_acl":
@@ -57,7 +57,7 @@ def barred_functions(option: str, row: Sequence[Any], calls: Sequence[Call], cov
     return list(dict.fromkeys(barred))
 
 
-def may_use(option: str, row: Sequence[Any], policy: str, call: Call) -> bool:
+def may_use(option: str, row: Sequence[Any], policy: str, call: PeerCall) -> bool:
     """Whether a row lets its client use @runner or @wheel for this function, or @jobs to ask for jobs."""
     if option == "control_acl":
         return policy in row
@@ -65,7 +65,7 @@ def may_use(option: str, row: Sequence[Any], policy: str, call: Call) -> bool:
     return bool(row) if policy == "@jobs" else any(_allows(rule, policy, call) for rule in row)
 
 
-def _allows(rule: Any, policy: str, call: Call) -> bool:
+def _allows(rule: Any, policy: str, call: PeerCall) -> bool:
     module, _, function = call.fun.partition(".")
     whole, of_module = (policy, f"{policy}s"), f"@{module}"
     if isinstance(rule, str):

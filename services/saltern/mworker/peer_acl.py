@@ -22,7 +22,7 @@ Covers = Callable[[str], bool]
 _PUBLISHES = "publish."
 
 
-class Call(NamedTuple):
+class PeerCall(NamedTuple):
     """A function, and what it is called with."""
 
     fun: str
@@ -30,7 +30,7 @@ class Call(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[Call], covers: Covers) -> bool:
+def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[PeerCall], covers: Covers) -> bool:
     """Whether ``peer`` lets the minion publish all of these."""
     granted = list(_granted(rules, minion_id))
     return bool(calls) and all(
@@ -62,7 +62,7 @@ def _granted(rules: Mapping[str, Any], minion_id: str) -> Iterator[Any]:
             yield from granted
 
 
-def grants(rule: Any, call: Call, covers: Covers) -> bool:
+def grants(rule: Any, call: PeerCall, covers: Covers) -> bool:
     """Whether a rule lets somebody publish this call for the minions that ``covers`` knows."""
     if isinstance(rule, str):
         return matches(rule, call.fun)
@@ -75,12 +75,12 @@ def grants(rule: Any, call: Call, covers: Covers) -> bool:
     return fits(functions, call)
 
 
-def fits(functions: Any, call: Call) -> bool:
+def fits(functions: Any, call: PeerCall) -> bool:
     """Whether a call is one of these: expressions, or ``{FUNCTION: arguments}``."""
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 
-def _function_fits(condition: Any, call: Call) -> bool:
+def _function_fits(condition: Any, call: PeerCall) -> bool:
     if isinstance(condition, str):
         return matches(condition, call.fun)
     if not isinstance(condition, Mapping) or len(condition) != 1:
@@ -89,7 +89,7 @@ def _function_fits(condition: Any, call: Call) -> bool:
     return matches(str(pattern), call.fun) and any(_arguments_fit(one, call) for one in _listed(arguments))
 
 
-def _arguments_fit(condition: Any, call: Call) -> bool:
+def _arguments_fit(condition: Any, call: PeerCall) -> bool:
     if not isinstance(condition, Mapping):
         return False
     args, kwargs = condition.get("args") or [], condition.get("kwargs") or {}

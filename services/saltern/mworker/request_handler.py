@@ -11,17 +11,17 @@ from typing import Any
 import msgpack
 
 from masterstore.errors import StoreError, StoreUnavailable
-from saltern.kit.links.control import (ControlError, ok, refused)
+from saltern.kit.config.worker_pools import ONE_POOL, Pools
+from saltern.kit.links.control import ControlError, ok, refused
 from saltern.kit.links.sockets import NAMES
-from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
-from saltern.mworker import (operator_acl, sign_in)
+from saltern.mworker import operator_acl, sign_in
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
 from saltern.mworker.commands.control import Reach, call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.deferred_reply import (Later, LateReply)
+from saltern.mworker.deferred_reply import DeferredReply, LateReply
 from saltern.mworker.peer_acl import nowhere
-from saltern.mworker.watchdog import Watch
+from saltern.mworker.watchdog import Watchdog
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
@@ -38,7 +38,7 @@ _WITHOUT_STORE = frozenset({"ping", "runner"})
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class WrongPool:
     """The request is of another pool; nothing was done about it."""
 
     pool: str
@@ -52,14 +52,14 @@ class _OtherPool(Exception):
         self.pool = pool
 
 
-class Door:
+class RequestHandler:
     """Opens requests, checks who may, calls the handler, seals answers."""
 
-    def __init__(self, desk: Desk, pools: Pools = ONE_POOL, watch: Watch | None = None) -> None:
+    def __init__(self, desk: WorkerContext, pools: Pools = ONE_POOL, watch: Watchdog | None = None) -> None:
         """``watch``: told what is worked on."""
         self._desk = desk
         self._pools = pools
-        self._watch = watch or Watch({}, desk.options.request_deadline)
+        self._watch = watch or Watchdog({}, desk.options.request_deadline)
         #: The pool that looks into the request which is worked on; empty where it is known to be right here.
         self._looking = ""
         #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
@@ -68,7 +68,7 @@ class Door:
         #: What was said last of a key in Redis that cannot be read.
         self._spoiled = ""
 
-    def answer(self, side: bytes, client: str, payload: bytes, pool: str = "") -> bytes | LateReply | Elsewhere:
+    def answer(self, side: bytes, client: str, payload: bytes, pool: str = "") -> bytes | LateReply | WrongPool:
         """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``).
 
         ``pool``: where it may be of another pool than this one, that is said instead.
@@ -83,7 +83,7 @@ class Door:
             else:
                 cmd, outcome, reply = self._minion(payload)
         except _OtherPool as other:
-            return Elsewhere(other.pool)
+            return WrongPool(other.pool)
         finally:
             self._watch.end()
         if self._away and outcome == "ok" and cmd not in _WITHOUT_STORE:
@@ -179,7 +179,7 @@ class Door:
             # What a stock master answers when a handler fails; minions cope with it (protocol section 13.7).
             self._desk.log.exception("a command failed", extra={"cmd": cmd, "minion": opened.id})
             value = ""
-        return _late(opened, value) if isinstance(value, Later) else seal_reply(opened, value)
+        return _late(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
     def _pillar(self, opened: OpenedRequest) -> bytes:
         public = self._desk.public_key_of(opened.id)
@@ -275,7 +275,7 @@ class Door:
         return reach.minions
 
 
-def _late(opened: OpenedRequest, later: Later) -> LateReply:
+def _late(opened: OpenedRequest, later: DeferredReply) -> LateReply:
     work = later.work
     return LateReply(
         work=None if work is None else lambda: seal_reply(opened, work()),

@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.commands.waiting import heard_of, send_waiting
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
 from saltwire.errors import PeerFault
 from saltwire.keys import PublicKey, clean_pem
@@ -24,7 +24,7 @@ _LOG = logging.getLogger("saltern.mworker")
 _UNDECIDED = ("pending", "denied")
 
 
-def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
+def answer(desk: WorkerContext, version: int, load: Mapping[str, Any]) -> bytes:
     """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
@@ -53,7 +53,7 @@ def answer(desk: Desk, version: int, load: Mapping[str, Any]) -> bytes:
 
 
 def _decide(
-    desk: Desk, request: handshake.SignInRequest, stored: tuple[str, str] | None
+    desk: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
 ) -> tuple[handshake.Verdict, PublicKey | None]:
     """The verdict, and the key that the minion brings where it was read."""
     public = None
@@ -84,7 +84,7 @@ def _decide(
     return verdict, public
 
 
-def _full(desk: Desk, minion_id: str) -> bool:
+def _full(desk: WorkerContext, minion_id: str) -> bool:
     limit = desk.options.max_minions
     if not limit:
         return False

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from saltern.mworker.worker_context import Desk
 from saltern.mworker.ranges import expand
+from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
-from statecore.targeting.match import (UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out)
+from statecore.targeting.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
 
 #: Target types that need nothing but ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -33,17 +33,17 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
-def spelled(desk: Desk, tgt: Any, tgt_type: str) -> tuple[Any, str]:
+def spelled(desk: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
     """The target as minions can read it: without the master's node groups and ranges. Raises TargetError."""
     return spelled_out(tgt, tgt_type, desk.options.nodegroups, _ranges(desk))
 
 
-def _ranges(desk: Desk) -> Expand:
+def _ranges(desk: WorkerContext) -> Expand:
     """Asks the range server, once for each expression."""
     return cache(partial(expand, desk.options.range_server))
 
 
-def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
+def resolve(desk: WorkerContext, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
     """Accepted minions that match. Raises statecore.targeting.match.TargetError for an expression that cannot be understood.
 
     Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
@@ -65,7 +65,7 @@ def resolve(desk: Desk, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pil
     return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted, ranges))
 
 
-def _missing(desk: Desk, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand) -> tuple[str, ...]:
+def _missing(desk: WorkerContext, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand) -> tuple[str, ...]:
     """Names in the lists of a compound target without an accepted key."""
     if tgt_type not in _OF_WORDS:
         return ()

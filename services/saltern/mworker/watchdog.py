@@ -28,7 +28,7 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 
 @dataclass
-class Watch:
+class Watchdog:
     """What the loop is busy with: written by the loop's thread, read by the pulse's. Times are of one monotonic clock."""
 
     deadlines: Mapping[str, int]

@@ -11,17 +11,17 @@ from typing import Any
 
 from masterstore.epochs import Epochs
 from masterstore.store import Store
-from saltern.kit.links.event_bus import Prepared
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.tracing import Tracing
 from saltern.mworker.pillar_seal import pillar_seal
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
-from statecore.sources.fileserver import FileServer
 from statecore.pillar.memory import PillarMemory
+from statecore.sources.fileserver import FileServer
 
 #: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. The previous session key
 #: is accepted too; where a lag would count, at a sign-in and for what cannot be opened, the newest epochs are asked for.
@@ -29,7 +29,7 @@ _EPOCH_AGE = 2.0
 
 
 @dataclass
-class Desk:
+class WorkerContext:
     """The tools of one worker process."""
 
     options: MasterOptions

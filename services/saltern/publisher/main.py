@@ -22,9 +22,9 @@ import zmq
 
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
-from saltern.kit.links.sockets import bind
 from saltern.kit.keys.master_keys import MasterKeys
-from saltern.kit.process.service import (Role, run_role, unusable)
+from saltern.kit.links.sockets import bind
+from saltern.kit.process.service import Role, run_role, unusable
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic

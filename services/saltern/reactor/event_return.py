@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from masterstore.errors import StoreError
 from masterstore.store import Store
-from saltern.kit.links.event_bus import unpack
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.event_bus import unpack
 from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
 from masterstore.store import Store
-from saltern.kit.links.event_bus import unpack
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.config.reactor_rows import (JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache)
+from saltern.kit.config.reactor_rows import JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache
+from saltern.kit.links.event_bus import unpack
 from saltwire import tags
 from statecore.model.errors import NotAvailable
 

@@ -21,19 +21,19 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.links.event_bus import EventSender
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
-from saltern.kit.links.sockets import LinkKeys
 from saltern.kit.config.reactor_rows import rows_of
-from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role, unusable)
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.event_bus import EventSender
+from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
 from saltern.reactor import event_return, job_cache
 from saltern.reactor.inbox import Inbox, InHand
 from saltern.reactor.pool import Pool, Worker
 from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from saltern.reactor.table import ReactorTable
-from statecore.model.lazy import (Deferred, loaded)
 from statecore.model.errors import SlsError
+from statecore.model.lazy import Deferred, loaded
 
 if TYPE_CHECKING:
     from saltern.reactor.sls import ReactorSls

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config.master import (MasterOptions, as_opts)
+from saltern.kit.config.master import MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
-from statecore.runtime.calls import Returned
 from statecore.compile import compile_sls
-from statecore.model.errors import SlsError
 from statecore.loader.tables import Table
-from statecore.render import SlsTree, Source
+from statecore.model.errors import SlsError
+from statecore.render import (SlsTree, SlsSource)
+from statecore.runtime.calls import Returned
 from statecore.runtime.runtime import Runtime
 
 _ENVIRONMENT = "base"
@@ -53,7 +53,7 @@ class ReactorSls:
             renderers=renderers,
         )
         name = path.stem
-        tree.add(Source(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8"), str(path)))
+        tree.add(SlsSource(name, _ENVIRONMENT, path.name, str(path), path.read_text("utf-8"), str(path)))
         compiled = compile_sls(tree, {_ENVIRONMENT: [name]}, runtime.opts)
         if compiled.faults:
             raise SlsError(compiled.faults)

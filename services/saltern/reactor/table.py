@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.config.reactor_rows import (Rows, is_files, rows_of)
+from saltern.kit.config.reactor_rows import Rows, is_files, rows_of
 from saltwire import tags
 
 

@@ -22,7 +22,7 @@ _ENTRIES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ClearHeader:
     """What was seen."""
 
     #: Empty where it is sealed.
@@ -32,22 +32,22 @@ class Sight:
     patient: bool = False
 
 
-NOTHING = Sight()
+NOTHING = ClearHeader()
 
 
-def of_minion(payload: bytes) -> Sight:
+def of_minion(payload: bytes) -> ClearHeader:
     """What a request on 4506 shows."""
     outer = _map(payload)
     load = outer.get(b"load")
     patient = outer.get(PATIENT.encode()) is True
     if isinstance(load, dict):
-        return Sight(_text(load.get(b"cmd")), _bytes(load.get(b"id")), patient)
-    return Sight("", _bytes(outer.get(b"id")), patient)
+        return ClearHeader(_text(load.get(b"cmd")), _bytes(load.get(b"id")), patient)
+    return ClearHeader("", _bytes(outer.get(b"id")), patient)
 
 
-def of_operator(payload: bytes) -> Sight:
+def of_operator(payload: bytes) -> ClearHeader:
     """What a request on 4507 shows."""
-    return Sight(_text(_map(payload).get(b"cmd")), b"", True)
+    return ClearHeader(_text(_map(payload).get(b"cmd")), b"", True)
 
 
 def _map(payload: bytes) -> dict[Any, Any]:

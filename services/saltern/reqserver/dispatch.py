@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
-from saltern.reqserver.workers import (Crew, Worker)
-from saltern.reqserver.clear_header import (NOTHING, Sight)
-from saltern.reqserver.queue import (Line, Request, Side, Waiting)
+from saltern.kit.config.worker_pools import ONE_POOL, Pools
+from saltern.reqserver.clear_header import NOTHING, ClearHeader
+from saltern.reqserver.queue import FairQueue, Request, Side, WaitingRequests
+from saltern.reqserver.workers import Worker, Workers
 
 #: A request that ended so many workers is not handed to another one.
 MAX_ATTEMPTS = 3
@@ -108,8 +108,8 @@ class Dispatcher:
     max_bytes: int = 256 * 1024 * 1024
     #: Requests of one minion in work at once in a pool; 0: all its workers but one.
     at_once: int = 0
-    waiting: Waiting = field(default_factory=Waiting)
-    crew: Crew = field(init=False)
+    waiting: WaitingRequests = field(default_factory=WaitingRequests)
+    crew: Workers = field(init=False)
     #: Requests that a process of some worker's answers when it is done: ticket -> when the worker said so, oldest first.
     parked: dict[int, tuple[float, Request]] = field(default_factory=dict)
     #: How often since it was last taken: a request went to another worker, was opened in another pool, was refused and why.
@@ -121,10 +121,10 @@ class Dispatcher:
     #: Whose turn it is among the lines that a pool's workers serve.
     _turns: dict[str, int] = field(init=False)
     #: Pool -> the lines that its workers serve.
-    _serves: Mapping[str, Sequence[tuple[str | None, Side, Line]]] = field(init=False)
+    _serves: Mapping[str, Sequence[tuple[str | None, Side, FairQueue]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.crew = Crew(self.pools, self.at_once)
+        self.crew = Workers(self.pools, self.at_once)
         self._turns = dict.fromkeys(self.pools.names, 0)
         # Its own requests, those that nobody has looked into, those of pools without a worker.
         unopened = [None] if self.pools.several else []
@@ -152,7 +152,7 @@ class Dispatcher:
         payload: bytes,
         now: float,
         *,
-        sight: Sight = NOTHING,
+        sight: ClearHeader = NOTHING,
         address: str = "",
     ) -> list[Instruction]:
         """A request came in; ``sight`` and ``address`` are what it shows and where it comes from."""
@@ -381,7 +381,7 @@ class Dispatcher:
                 return request
         return None
 
-    def _stands_in(self, pool: str, line: Line, now: float) -> bool:
+    def _stands_in(self, pool: str, line: FairQueue, now: float) -> bool:
         """Whether workers of others take this line: its pool has none, and has had none for a while."""
         return not self.crew.size(pool) and now - next(iter(line)).arrived > WORKERLESS
 

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 
 import zmq
 
-from saltern.kit.links import (control, frames)
-from saltern.kit.links.deadlines import read_deadlines
-from saltern.kit.links.curve_auth import Doorkeeper
-from saltern.kit.links.sockets import (LinkKeys, bind)
-from saltern.kit.process.service import (DRAIN_SECONDS, Role, run_role)
 from saltern.kit.config.worker_pools import read_pools
-from saltern.kit.links.worker_link import (ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK)
+from saltern.kit.links import control, frames
+from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.deadlines import read_deadlines
+from saltern.kit.links.sockets import LinkKeys, bind
+from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.queue import (Request, Side)
+from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
 
 #: Milliseconds between looks at the clock when nothing arrives.
@@ -59,7 +59,7 @@ class Server:
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         options = role.options
         self._role = role
-        self._doorkeeper = Doorkeeper(context, LinkKeys.load(role.keys))
+        self._doorkeeper = CurveAuth(context, LinkKeys.load(role.keys))
         self._dispatcher = Dispatcher(
             silence=options.worker_silence,
             deadline=options.request_deadline,
@@ -155,7 +155,9 @@ class Server:
             self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
             return []
         payload = message[3].bytes
-        return self._dispatcher.request(Side.CONTROL, route, client, payload, now, sight=clear_header.of_operator(payload))
+        return self._dispatcher.request(
+            Side.CONTROL, route, client, payload, now, sight=clear_header.of_operator(payload)
+        )
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         name, kind, *rest = [frame.bytes for frame in message]

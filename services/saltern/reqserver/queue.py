@@ -47,10 +47,10 @@ class Request:
     overdue: float
     attempts: int = 0
     #: The line it waits in.
-    line: Line | None = field(default=None, repr=False)
+    line: FairQueue | None = field(default=None, repr=False)
 
 
-class Line:
+class FairQueue:
     """Waiting requests of one pool and one side."""
 
     def __init__(self) -> None:
@@ -104,12 +104,12 @@ class Line:
         requests[requests.index(old)] = new
 
 
-class Waiting:
+class WaitingRequests:
     """All lines. A pool of None holds what no worker has looked into."""
 
     def __init__(self) -> None:
-        self._of_minions: dict[str | None, Line] = {}
-        self._of_operators: dict[str | None, Line] = {}
+        self._of_minions: dict[str | None, FairQueue] = {}
+        self._of_operators: dict[str | None, FairQueue] = {}
         #: Nothing is overdue before.
         self._earliest = math.inf
         self._looked = -math.inf
@@ -126,12 +126,12 @@ class Waiting:
         """How many wait for this pool."""
         return self._counts.get(pool, 0)
 
-    def line(self, pool: str | None, side: Side) -> Line:
+    def line(self, pool: str | None, side: Side) -> FairQueue:
         """Where requests of this kind wait."""
         lines = self._of_operators if side is Side.CONTROL else self._of_minions
         found = lines.get(pool)
         if found is None:
-            found = lines[pool] = Line()
+            found = lines[pool] = FairQueue()
         return found
 
     def add(self, request: Request, *, first: bool = False) -> None:
@@ -148,7 +148,7 @@ class Waiting:
         self._leave(old)
         self._enter(new, line)
 
-    def take(self, line: Line, may: Callable[[Hashable], bool]) -> Request | None:
+    def take(self, line: FairQueue, may: Callable[[Hashable], bool]) -> Request | None:
         """The next of a line, for a worker."""
         request = line.take(may)
         if request is not None:
@@ -172,7 +172,7 @@ class Waiting:
         self._earliest = min((request.overdue for request in self), default=math.inf)
         return gone
 
-    def _enter(self, request: Request, line: Line) -> None:
+    def _enter(self, request: Request, line: FairQueue) -> None:
         request.line = line
         self.count += 1
         self.bytes += len(request.payload)

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from saltern.kit.config.worker_pools import Pools
-from saltern.reqserver.queue import (Request, Side)
+from saltern.reqserver.queue import Request, Side
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class Worker:
     handed: float = 0.0
 
 
-class Crew:
+class Workers:
     """All workers that were heard of lately. All times are seconds of one monotonic clock."""
 
     def __init__(self, pools: Pools, at_once: int) -> None:

@@ -11,9 +11,9 @@ from masterstore.client import Client
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.keys import SCHEMA_VERSION
 from masterstore.schema import Schema
-from saltern.kit.command.command_line import (CommandError, Exit, run_command)
-from saltern.kit.config.master import (MasterOptions, load_master)
+from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
+from saltern.kit.config.master import MasterOptions, load_master
 
 #: Seconds for one answer: a step over a large key takes longer than what roles ask.
 _PATIENCE = 30.0

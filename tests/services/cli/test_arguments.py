@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.command.arguments import (on_the_wire, parse_arguments, value_of)
+from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
 
 WORDS = [
     *("hello", "a b", "/etc/passwd", "web*", "a.b.c", "pkg-name", "1.2.3", "10.0.0.1", "::1", "fe80::1/64", "C:\\x"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from saltern.cli import cp
 from saltern.kit.command.command_line import CommandError
-from saltern.kit.links.control import (ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 

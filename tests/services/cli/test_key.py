@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from saltern.cli import key
-from saltern.kit.links.control import (ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 KEYS = {
     "minions": ["web1", "web2"],

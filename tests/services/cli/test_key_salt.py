@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from masterstore.store import Store
 from saltern.cli import key
 from saltern.cli.pki import LISTS, read_keys, write_keys
-from saltern.kit.links.event_bus import Prepared
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import ControlError
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links.control import ControlError
+from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import new_metrics
 from saltern.mworker.commands import wheel
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.keys import PrivateKey
 from statecore.sources.local_tree import LocalFiles
 from tests.conftest import Oracle
@@ -54,7 +54,7 @@ def pems() -> list[str]:
 class Master:
     """Ours: a desk, and salt-key before it."""
 
-    desk: Desk
+    desk: WorkerContext
     fake: Any
 
     def run(self, *words: str, answer: str | None = None) -> int:
@@ -72,7 +72,7 @@ def ours(
     redis_url: str, role_keys: Path, master_keys: MasterKeys, tmp_path: Path, master: Callable[..., Any]
 ) -> Master:
     options = MasterOptions(redis_url=redis_url, extension_modules=str(tmp_path))
-    desk = Desk(
+    desk = WorkerContext(
         options=options,
         keys=master_keys,
         key_dir=role_keys / "mworker",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from saltern.cli import cp, key, key_options, request, run, salt
-from saltern.kit.command.command_line import (CommandParser, words_of_stdin)
+from saltern.kit.command.command_line import CommandParser, words_of_stdin
 from saltern.minion.call import call
 from tests.conftest import Oracle
 

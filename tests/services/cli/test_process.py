@@ -80,7 +80,10 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_letters_that_the_terminal_does_not_know() -> None:
-    code = "import sys; from saltern.kit.command.command_line import run_command; sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
+    code = (
+        "import sys; from saltern.kit.command.command_line import run_command; "
+        "sys.exit(run_command(lambda: print('ü\\ud800') or 0))"
+    )
     done = python(code, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xfc\\ud800\n", "")
 

@@ -12,8 +12,8 @@ from saltern.cli import run
 from saltern.cli.outside import STOCK_CODES
 from saltern.cli.run import exit_code
 from saltern.cli.watch_events import tag_matches
-from saltern.kit.links.control import (ControlError, ControlTimeout)
 from saltern.kit.jobs.returns import NO_MATCH
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 TAG = f"salt/run/{JID}"

@@ -12,7 +12,7 @@ import pytest
 from saltern.cli import salt
 from saltern.cli.request import parse_request
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.control import (ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 LATER = (

@@ -9,7 +9,7 @@ import pytest
 
 from saltern.cli import run
 from saltern.cli.job_progress import JobProgress, Part
-from saltern.kit.links.control import (ControlError, ControlTimeout)
+from saltern.kit.links.control import ControlError, ControlTimeout
 
 JID = "20260101000000000000"
 #: The master's time when the watch begins: a minute after the job.

@@ -13,11 +13,11 @@ import pytest
 import zmq
 
 from saltern.eventpublisher import main as eventpublisher
-from saltern.kit.links import curve_auth
-from saltern.kit.links.event_bus import (EventSender, EventSubscriber)
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.keys.keygen import make_keys
-from saltern.kit.links.sockets import (LinkKeys, bind, connect)
+from saltern.kit.links import curve_auth
+from saltern.kit.links.event_bus import EventSender, EventSubscriber
+from saltern.kit.links.sockets import LinkKeys, bind, connect
 from saltern.kit.process.service import Role
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import zmq
 
-from saltern.kit.links.zap_handler import (Admittance, verdict)
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.links.zap_handler import ZapHandler, verdict
 
 KEY = bytes(range(32))
 
@@ -52,7 +52,7 @@ def test_verdicts(frames: list[bytes], status: bytes, name: bytes) -> None:
 
 def test_refusals_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    admittance = Admittance(context, admit)
+    admittance = ZapHandler(context, admit)
     asking = context.socket(zmq.REQ)
     asking.connect("inproc://zeromq.zap.01")
     for domain in (b"workers", b"workers", b"control"):
@@ -73,6 +73,6 @@ def test_a_known_key_that_is_none_is_named(tmp_path: Path, role_keys: Path, publ
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     try:
         with pytest.raises(ConfigError, match="the public key of cli: not a CurveZMQ key"):
-            Doorkeeper(context, LinkKeys(whole.secret, whole.public, {**whole.known, "cli": public}))
+            CurveAuth(context, LinkKeys(whole.secret, whole.public, {**whole.known, "cli": public}))
     finally:
         context.term()

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saltern.eventpublisher import main as eventpublisher
-from saltern.kit.links.event_bus import (EventSender, EventSubscriber, pack, unpack)
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.event_bus import EventSender, EventSubscriber, pack, unpack
 from saltern.kit.links.sockets import LinkKeys
 
 _PLAIN = st.recursive(

@@ -9,8 +9,17 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts, config_directory, key_directory, load_client, load_master, shown)
-from saltern.kit.config.minion_options import (MinionOptions, load_minion)
+from saltern.kit.config.master import (
+    ConfigError,
+    MasterOptions,
+    as_opts,
+    config_directory,
+    key_directory,
+    load_client,
+    load_master,
+    shown,
+)
+from saltern.kit.config.minion_options import MinionOptions, load_minion
 
 #: Writes files {name: text} and gives their directory.
 Files: TypeAlias = Callable[[Mapping[str, str]], str]

@@ -14,12 +14,12 @@ import msgpack
 import pytest
 import zmq
 
-from saltern.kit.links import (control, curve_auth)
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout, connect_control, ok, refused)
-from saltern.kit.links.curve_auth import Doorkeeper
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.keys.keygen import make_keys
-from saltern.kit.links.sockets import (LinkKeys, bind)
+from saltern.kit.links import control, curve_auth
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control, ok, refused
+from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.sockets import LinkKeys, bind
 
 #: (the request's id, its fields, how many came before) -> frames after the route.
 Handler: TypeAlias = Callable[[bytes, dict[str, Any], int], list[list[bytes]]]
@@ -45,7 +45,7 @@ def serve(role_keys: Path, new_options: Callable[..., MasterOptions]) -> Serve:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         context.linger = 0
         master = Master(new_options())
-        curve_auth = Doorkeeper(context, LinkKeys.load(role_keys / "reqserver"))
+        curve_auth = CurveAuth(context, LinkKeys.load(role_keys / "reqserver"))
         server = context.socket(zmq.ROUTER)
         curve_auth.serve(server, "control")
         bind(server, "127.0.0.1", master.options.control_port, "control_port")
@@ -176,7 +176,7 @@ def test_a_key_that_is_turned_away_ends_in_words_and_is_tried_again(
     known = keys / "reqserver" / "known" / "ann.pub"
     public = known.read_bytes()
     known.unlink()
-    keeper, server = Doorkeeper(context, LinkKeys.load(keys / "reqserver")), context.socket(zmq.ROUTER)
+    keeper, server = CurveAuth(context, LinkKeys.load(keys / "reqserver")), context.socket(zmq.ROUTER)
     keeper.serve(server, "control")
     bind(server, "127.0.0.1", options.control_port, "control_port")
     client = ControlClient(context, options, LinkKeys.load(keys / "ann"))

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from saltern.kit.links import curve_auth as module
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.curve_auth import Doorkeeper
 from saltern.kit.keys.keygen import make_keys
-from saltern.kit.links.sockets import (LinkKeys, bind, connect)
+from saltern.kit.links import curve_auth as module
+from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.sockets import LinkKeys, bind, connect
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"
@@ -28,7 +28,7 @@ class Door:
 
     def __init__(self, context: Context, keys: Path, options: MasterOptions) -> None:
         self.keys, self.options, self._context = keys, options, context
-        self.doorkeeper = Doorkeeper(context, LinkKeys.load(keys / "reqserver"))
+        self.doorkeeper = CurveAuth(context, LinkKeys.load(keys / "reqserver"))
         self._server = context.socket(zmq.ROUTER)
         self.doorkeeper.serve(self._server, "control")
         bind(self._server, "127.0.0.1", options.control_port, "control_port")
@@ -134,7 +134,7 @@ def test_a_mounted_secret_is_looked_at_behind_its_links(
             (mount / f"known.{name}.pub").symlink_to(Path("..data") / f"known.{name}.pub")
     shutil.copy(keys / "reqserver" / "curve.secret", mount)
     (mount / "..data").symlink_to("..0")
-    keeper = Doorkeeper(context, LinkKeys.load(mount))
+    keeper = CurveAuth(context, LinkKeys.load(mount))
     try:
         (mount / "..new").symlink_to("..1")
         (mount / "..new").replace(mount / "..data")

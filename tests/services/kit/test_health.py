@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.process import health as health_module
-from saltern.kit.config.master import (ConfigError, MasterOptions)
 from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.process.process import open_probes

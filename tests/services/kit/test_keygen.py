@@ -10,9 +10,9 @@ import pytest
 import zmq
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.keys.keygen import (main, make_keys)
-from saltern.kit.links.sockets import (NAMES, LinkKeys)
+from saltern.kit.keys.keygen import main, make_keys
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links.sockets import NAMES, LinkKeys
 from saltwire.keys import PrivateKey
 
 

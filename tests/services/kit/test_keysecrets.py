@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from saltern.kit.keys import secrets
-from saltern.kit.keys.keygen import (main, make_keys)
-from saltern.kit.keys.kubernetes import (Cluster, ClusterError)
-from saltern.kit.links.sockets import (NAMES, LinkKeys)
+from saltern.kit.keys.keygen import main, make_keys
+from saltern.kit.keys.kubernetes import Cluster, ClusterError
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links.sockets import NAMES, LinkKeys
 
 PREFIX = "/api/v1/namespaces/saltern/secrets"
 #: The smallest that is allowed: tests make many.

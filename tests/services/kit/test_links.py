@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pytest
 import zmq
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.links.curve_auth import Doorkeeper
-from saltern.kit.links.sockets import (LINKS, NAMES, LinkKeys, bind, connect)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.sockets import LINKS, NAMES, LinkKeys, bind, connect
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"
@@ -21,9 +21,9 @@ NewOptions: TypeAlias = Callable[..., MasterOptions]
 
 
 @contextmanager
-def serving(context: Context, keys: Path, link: str, options: MasterOptions) -> Iterator[tuple[Socket, Doorkeeper]]:
+def serving(context: Context, keys: Path, link: str, options: MasterOptions) -> Iterator[tuple[Socket, CurveAuth]]:
     row = LINKS[link]
-    doorkeeper = Doorkeeper(context, LinkKeys.load(keys / row.server))
+    doorkeeper = CurveAuth(context, LinkKeys.load(keys / row.server))
     server = context.socket(zmq.ROUTER)
     try:
         doorkeeper.serve(server, link)

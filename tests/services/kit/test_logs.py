@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.process.logs import (LEVELS, configure)
+from saltern.kit.process.logs import LEVELS, configure
 
 
 @pytest.fixture(autouse=True)

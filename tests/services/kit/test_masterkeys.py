@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.keys.master_keys import (SECRET_BYTES, MasterKeys)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.keys.master_keys import SECRET_BYTES, MasterKeys
 from saltwire.keys import SIG_ALGOS, PrivateKey
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from saltern.kit.process.exposition import (Counter, Gauge, Histogram, Registry)
-from saltern.kit.process.metrics import (SERVED_BY, Metrics, new_metrics)
+from saltern.kit.process.exposition import Counter, Gauge, Histogram, Registry
+from saltern.kit.process.metrics import SERVED_BY, Metrics, new_metrics
 
 ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion")
 

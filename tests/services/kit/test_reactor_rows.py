@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.config.reactor_rows import (rows_of, wanted_tags)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.config.reactor_rows import rows_of, wanted_tags
 
 ORDERS = "salt/reactors/manage/*"
 

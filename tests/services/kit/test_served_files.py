@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.trees.served_files import file_server
 from saltern.kit.trees.updates import mirrors
 

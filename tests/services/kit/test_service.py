@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
-from saltern.kit.process.process import (EX_CONFIG, catch_signals, role_arguments)
-from saltern.kit.process.service import (Role, run_role)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.process.process import EX_CONFIG, catch_signals, role_arguments
+from saltern.kit.process.service import Role, run_role
 
 
 @pytest.fixture(autouse=True)

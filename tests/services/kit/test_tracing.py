@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.process.tracing import (Tracing, checked, parent_of)
+from saltern.kit.process.tracing import Tracing, checked, parent_of
 from tests.collector import collecting
 from tests.ports import free_port
 

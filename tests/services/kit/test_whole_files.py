@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.trees.whole_files import (create, put)
+from saltern.kit.trees.whole_files import create, put
 
 
 def test_one_that_is_there_is_replaced_or_stays(tmp_path: Path) -> None:

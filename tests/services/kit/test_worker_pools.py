@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.config.worker_pools import ONE_POOL, own_pool, read_pools, unknown_commands
 from saltern.kit.links.deadlines import read_deadlines
-from saltern.kit.config.worker_pools import (ONE_POOL, own_pool, read_pools, unknown_commands)
 
 GOOD = {"auth": {"worker_count": 1, "commands": ["_auth"]}, "default": {"worker_count": 4, "commands": ["*"]}}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from saltern.kit.links import worker_link
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.links import worker_link
 
 
 def test_kinds_are_told_apart() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.trees.updates import (Update, mirrors, roots_changes, tidy)
+from saltern.kit.trees.updates import Update, mirrors, roots_changes, tidy
 from saltern.maintenance import main as maintenance
 from saltern.maintenance.fetches import Fetches
 from statecore.sources.gitrepos.mirror import Mirror

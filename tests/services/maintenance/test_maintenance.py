@@ -24,7 +24,7 @@ from saltern.kit.process.process import Stop
 from saltern.kit.process.service import Role
 from saltern.kit.process.tracing import Tracing
 from saltern.maintenance import main as maintenance
-from saltern.maintenance.main import Chores, Schedule, Task, rotate_keys, turn
+from saltern.maintenance.main import MaintenanceContext, Task, TaskSchedule, rotate_keys, turn
 from saltern.maintenance.scheduled import Due, ScheduledRunners
 from statecore.system.scheduling.due import Clock
 
@@ -38,7 +38,7 @@ LOAD: dict[str, Any] = {"jid": JID, "fun": "runner.test.sleep", "tgt": "master",
 class Round:
     """Chores, and what they fired."""
 
-    chores: Chores
+    chores: MaintenanceContext
     fired: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     started: list[Due] = field(default_factory=list)
 
@@ -81,7 +81,7 @@ def round_of(url: str, tmp_path: Path, clock: Hands | None = None, **options: An
         return {"jid": str(len(started))}
 
     scheduled = ScheduledRunners(chosen.schedule, clock=lambda: clock.now) if clock else ScheduledRunners({})
-    return Round(Chores(role, Store.open(url, client_name="test"), fire, scheduled, start), fired, started)
+    return Round(MaintenanceContext(role, Store.open(url, client_name="test"), fire, scheduled, start), fired, started)
 
 
 def test_a_runner_that_died_with_its_worker_ends_as_failed(
@@ -175,7 +175,7 @@ def test_minions_are_given_up_by_the_clock(redis_url: str, tmp_path: Path) -> No
 def test_runners_start_by_the_clock(redis_url: str, tmp_path: Path) -> None:
     clock = Hands()
     made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
-    schedule = Schedule(made.chores.role.options)
+    schedule = TaskSchedule(made.chores.role.options)
     turn(made.chores, schedule, "a")
     assert [(due.name, due.fun, due.arg, due.kwarg) for due in made.started] == [("often", "test.arg", [1], {"a": 2})]
     clock.turn(5)
@@ -189,7 +189,7 @@ def test_runners_start_by_the_clock(redis_url: str, tmp_path: Path) -> None:
 def test_a_runner_that_still_works_is_not_started_again(redis_url: str, tmp_path: Path) -> None:
     clock = Hands()
     made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
-    store, schedule = made.chores.store, Schedule(made.chores.role.options)
+    store, schedule = made.chores.store, TaskSchedule(made.chores.role.options)
     turn(made.chores, schedule, "a")
     store.runner_jobs.begin("r", {**LOAD, "jid": "1"}, "master", ttl=60)
     clock.turn(20)
@@ -204,7 +204,7 @@ def test_a_runner_that_still_works_is_not_started_again(redis_url: str, tmp_path
 def test_who_has_not_the_lock_starts_nothing_and_does_not_make_up_for_it(redis_url: str, tmp_path: Path) -> None:
     clock = Hands()
     made = round_of(redis_url, tmp_path, clock, schedule=SCHEDULE)
-    schedule = Schedule(made.chores.role.options)
+    schedule = TaskSchedule(made.chores.role.options)
     assert made.chores.store.locks.acquire("maintenance", "b", 60_000)
     turn(made.chores, schedule, "a")
     clock.turn(301)
@@ -220,7 +220,7 @@ def replica(url: str, tmp_path: Path, owner: str) -> None:
     maintenance._LOCK_MS = 700
     made = round_of(url, tmp_path, aes_rotation_interval=0)
 
-    def slowly(chores: Chores) -> None:
+    def slowly(chores: MaintenanceContext) -> None:
         (tmp_path / f"{owner}-begun").touch()
         while not (tmp_path / f"{owner}-go").exists():
             threading.Event().wait(0.01)
@@ -228,7 +228,7 @@ def replica(url: str, tmp_path: Path, owner: str) -> None:
         (tmp_path / f"{owner}-done").touch()
 
     maintenance.TASKS = {"rotate_keys": Task(lambda options: 1000.0, slowly)}
-    schedule = Schedule(made.chores.role.options)
+    schedule = TaskSchedule(made.chores.role.options)
     while True:
         turn(made.chores, schedule, owner)
         threading.Event().wait(0.02)

@@ -8,11 +8,11 @@ import pytest
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.master.away_flag import (PATIENCE, Absence, long_away)
-from saltern.minion.engine.backends import AtMaster
+from saltern.minion.engine.backends import MasterBackend
+from saltern.minion.master.away_flag import PATIENCE, AwayFlag, long_away
 from saltern.minion.master.identity import Identity
-from saltern.minion.master.masters import Masters
 from saltern.minion.master.master_ports import RemoteFiles
+from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
 from saltwire.zmq.req import NoAnswer, RequestSocket
@@ -20,7 +20,7 @@ from statecore.model.errors import CommandError
 
 
 def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -> None:
-    absence = Absence(tmp_path, several=True)
+    absence = AwayFlag(tmp_path, several=True)
     for hears, now, told in (
         (True, 100.0, False),
         (False, 101.0, False),
@@ -34,19 +34,19 @@ def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -
         absence.look(hears=hears, now=now)
         assert long_away(tmp_path) is told, now
     # The next start knows nothing of it.
-    Absence(tmp_path, several=True)
+    AwayFlag(tmp_path, several=True)
     assert not long_away(tmp_path)
 
 
 def test_the_only_master_is_waited_for(tmp_path: Path) -> None:
-    absence = Absence(tmp_path, several=False)
+    absence = AwayFlag(tmp_path, several=False)
     for now in (0.0, PATIENCE, 2 * PATIENCE):
         absence.look(hears=False, now=now)
         assert not long_away(tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    absence = Absence(tmp_path / "none", several=True)
+    absence = AwayFlag(tmp_path / "none", several=True)
     absence.look(hears=False, now=0.0)
     absence.look(hears=False, now=PATIENCE)
     assert f"{tmp_path / 'none' / 'master-away'}: No such file or directory" in caplog.text
@@ -69,7 +69,7 @@ def test_jobs_of_the_minion_itself_give_up(tmp_path: Path, own: bool) -> None:
     )
     masters = Masters("127.0.0.1:1", ("127.0.0.1:1", "127.0.0.1:2"))
     credentials = Credentials(generate_key_string(), generate_key_string(), 4505, "")
-    home = AtMaster(options, masters, Identity.load("web1", tmp_path / "pki", 2048), credentials)
+    home = MasterBackend(options, masters, Identity.load("web1", tmp_path / "pki", 2048), credentials)
     state = masters.state(options.cachedir)
     state.mkdir(parents=True)
     (state / "master-away").touch()

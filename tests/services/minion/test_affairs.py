@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.duties.leadership import (PATIENCE, Affairs)
+from saltern.minion.duties.leadership import PATIENCE, Leadership
+from saltern.minion.jobs.spool import Spool
 from saltern.minion.master.masters import Masters
 from saltern.minion.master.other_masters import OtherMasters
-from saltern.minion.jobs.spool import Spool
 
 
 def test_one_of_several_has_them(tmp_path: Path, eventually: Any) -> None:
     options = MinionOptions(id="m", cachedir=str(tmp_path))
-    first, second = Affairs(options, shared=True), Affairs(options, shared=True)
+    first, second = Leadership(options, shared=True), Leadership(options, shared=True)
     assert first.duties is second.duties is None
     assert first.claim() is True
     assert first.claim() is False
@@ -36,9 +36,9 @@ def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
     options = MinionOptions(
         id="m", cachedir=str(tmp_path), schedule={"j": every}, schedule_file=str(file), startup_states="highstate"
     )
-    first, second = (Affairs(options, shared=True, start="today") for _ in range(2))
+    first, second = (Leadership(options, shared=True, start="today") for _ in range(2))
 
-    def due(affairs: Affairs) -> list[str]:
+    def due(affairs: Leadership) -> list[str]:
         assert affairs.duties is not None
         affairs.duties.know({}, {})
         return [load["fun"] for load in affairs.duties.due()]
@@ -70,14 +70,14 @@ def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
     assert due(first) == []
     first.close()
     # At the next start all begins anew.
-    third = Affairs(options, shared=True, start="tomorrow")
+    third = Leadership(options, shared=True, start="tomorrow")
     assert third.claim()
     assert due(third) == ["state.highstate", "test.ping"]
     third.close()
 
 
 def test_one_alone_needs_no_lock(tmp_path: Path) -> None:
-    affairs = Affairs(MinionOptions(id="m", cachedir=str(tmp_path)), shared=False)
+    affairs = Leadership(MinionOptions(id="m", cachedir=str(tmp_path)), shared=False)
     assert affairs.duties is not None
     assert affairs.claim() is False
     assert sorted(path.name for path in tmp_path.iterdir()) == ["minion.sock", "proc"]
@@ -85,7 +85,7 @@ def test_one_alone_needs_no_lock(tmp_path: Path) -> None:
 
 
 def test_events_go_to_whomever_is_spoken_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    affairs = Affairs(MinionOptions(id="m", cachedir=str(tmp_path), ping_interval=1), shared=False)
+    affairs = Leadership(MinionOptions(id="m", cachedir=str(tmp_path), ping_interval=1), shared=False)
     duties = affairs.duties
     assert duties is not None
     heard: list[Any] = []
@@ -99,7 +99,7 @@ def test_events_go_to_whomever_is_spoken_to(tmp_path: Path, caplog: pytest.LogCa
 def test_at_the_next_master_beacons_look_and_the_schedule_runs_again(tmp_path: Path) -> None:
     job = {"function": "test.ping", "hours": 1}
     options = MinionOptions(id="m", cachedir=str(tmp_path), beacons={"load": [{"interval": 1}]}, schedule={"j": job})
-    affairs = Affairs(options, shared=False)
+    affairs = Leadership(options, shared=False)
     duties = affairs.duties
     assert duties is not None
     affairs.speak_through(lambda events: None)

@@ -15,7 +15,7 @@ import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties import leadership
-from saltern.minion.ipc.control import (ControlSocket, NobodyThere, ask)
+from saltern.minion.ipc.control import ControlSocket, NobodyThere, ask
 
 
 def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -146,6 +146,6 @@ def test_a_minion_works_where_no_socket_can_be_made(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(leadership, "ControlSocket", refuse)
-    own = leadership.Affairs(MinionOptions(id="web1", cachedir=str(place)), shared=False)
+    own = leadership.Leadership(MinionOptions(id="web1", cachedir=str(place)), shared=False)
     assert own._control is None
     assert "schedule.*, beacons.* and beacons do not work" in caplog.text

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from saltern.minion.engine.forked_call import (ForkedCalls, ForkEnded)
-from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.engine.forked_call import ForkedCalls, ForkEnded
+from saltern.minion.ipc.framed_socket import FramedSocket
 
 PATIENCE = 60.0
 
@@ -31,14 +31,14 @@ class Foreseen(Exception):
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[socket.socket, Pair]]:
+def ends() -> Iterator[tuple[socket.socket, FramedSocket]]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        yield ours, Pair(theirs)
+        yield ours, FramedSocket(theirs)
 
 
 @pytest.fixture
-def calls(ends: tuple[socket.socket, Pair]) -> ForkedCalls:
+def calls(ends: tuple[socket.socket, FramedSocket]) -> ForkedCalls:
     return ForkedCalls(Foreseen, ends[1])
 
 
@@ -97,7 +97,7 @@ def test_a_fork_that_ends_without_a_word_is_told(calls: ForkedCalls, work: Calla
 
 
 def test_when_nobody_waits_any_more_the_fork_is_killed(
-    calls: ForkedCalls, ends: tuple[socket.socket, Pair], tmp_path: Path
+    calls: ForkedCalls, ends: tuple[socket.socket, FramedSocket], tmp_path: Path
 ) -> None:
     def work() -> None:
         (tmp_path / "pid").write_text(str(os.getpid()))
@@ -114,9 +114,9 @@ def test_when_nobody_waits_any_more_the_fork_is_killed(
 
 
 def test_a_message_that_waits_ends_nothing_and_is_still_there(
-    calls: ForkedCalls, ends: tuple[socket.socket, Pair]
+    calls: ForkedCalls, ends: tuple[socket.socket, FramedSocket]
 ) -> None:
-    Pair(ends[0]).put(b"a job")
+    FramedSocket(ends[0]).put(b"a job")
     assert calls.call(lambda: 1) == 1
     assert ends[1].receive() == b"a job"
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.jobs.job_tracker import JobsInHand
-from saltern.minion.jobs.journal import (JobSteps, Journal, Step)
+from saltern.minion.jobs.job_tracker import JobTracker
+from saltern.minion.jobs.journal import JobSteps, Journal, JournalStep
 from saltern.minion.jobs.spool import Spool
 
 JID = "20260101000000000001"
@@ -31,9 +31,9 @@ class Place:
         self.pids: list[int] = []
         self.now = 0.0
 
-    def start(self, **options: Any) -> JobsInHand:
+    def start(self, **options: Any) -> JobTracker:
         made = MinionOptions(id="web1", **options)
-        return JobsInHand(made, Journal(self.path, 10), self.spool)
+        return JobTracker(made, Journal(self.path, 10), self.spool)
 
     def jobber(self, jid: str = JID) -> int:
         """A process that begins the job, and then works for ever."""
@@ -54,7 +54,7 @@ class Place:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
-    def look(self, hand: JobsInHand) -> list[dict[str, Any]]:
+    def look(self, hand: JobTracker) -> list[dict[str, Any]]:
         self.now += 1
         return hand.look(self.now)
 
@@ -169,7 +169,7 @@ def test_a_job_that_runs_for_a_second_is_told_of_once(place: Place) -> None:
     hand.take(JOB)
     place.jobber()
     assert place.look(hand) == [], "it may end in its first second"
-    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is Step.BEGAN]
+    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
     assert place.look(hand) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}]
@@ -183,7 +183,7 @@ def test_a_job_that_goes_on_is_told_of_again(place: Place, monkeypatch: pytest.M
     hand = place.start()
     hand.take(JOB)
     place.jobber()
-    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is Step.BEGAN]
+    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
     sign = {"jid": JID, "sign": "started", "ms": int(began * 1000)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.engine.backends import AtMaster
+from saltern.minion.engine.backends import MasterBackend
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
@@ -17,7 +17,7 @@ def test_after_a_sign_in_with_a_new_pair_jobs_begin_with_that(tmp_path: Path) ->
     Identity.load("web1", tmp_path / "new", 2048)
     identity = Identity.load("web1", tmp_path / "pki", 2048)
     before = Credentials(generate_key_string(), "", 4505, "")
-    home = AtMaster(MinionOptions(id="web1"), Masters("m"), identity, before)
+    home = MasterBackend(MinionOptions(id="web1"), Masters("m"), identity, before)
     (tmp_path / "pki" / "minion.pem").unlink()
     (tmp_path / "new" / "minion.pem").rename(tmp_path / "pki" / "minion.pem")
     home.take(Credentials(generate_key_string(), "", 4505, ""))

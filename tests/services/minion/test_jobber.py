@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from saltern.minion.jobs.jobber import (SPOOLED, run, split_arguments, work)
-from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.ipc.framed_socket import FramedSocket
+from saltern.minion.jobs.jobber import SPOOLED, run, split_arguments, work
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
 from statecore.runtime.calls import Returned
@@ -230,7 +230,7 @@ def test_a_job_may_return_nothing_and_not_be_seen(tmp_path: Path) -> None:
     assert Spool(tmp_path / "spool").waiting() == []
 
 
-def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tuple[int, Pair]:
+def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tuple[int, FramedSocket]:
     """A jobber; its pid, and the main process's end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.settimeout(10)
@@ -239,11 +239,11 @@ def in_jobber(tmp_path: Path, runtime: Functions, job: Mapping[str, Any]) -> tup
     if not pid:
         try:
             ours.close()
-            work(runtime, job, procs, spool, Pair(theirs), Spool(tmp_path / "others").put)  # type: ignore[arg-type]
+            work(runtime, job, procs, spool, FramedSocket(theirs), Spool(tmp_path / "others").put)  # type: ignore[arg-type]
         finally:
             os._exit(0)
     theirs.close()
-    return pid, Pair(ours)
+    return pid, FramedSocket(ours)
 
 
 def test_a_result_is_in_the_spool_before_anybody_hears_of_it(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_where_nothing_can_be_written_the_result_is_sent_at_once(tmp_path: Path)
             # As a full disk: files can be made, and nothing goes into them.
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
             told = [lambda ret: None, None, lambda ret: os.write(write, json.dumps(ret).encode())]
-            work(Functions(test_ping={1, 2}), load(), procs, spool, Pair(theirs), *told)  # type: ignore[arg-type]
+            work(Functions(test_ping={1, 2}), load(), procs, spool, FramedSocket(theirs), *told)  # type: ignore[arg-type]
         finally:
             os._exit(0)
     os.waitpid(pid, 0)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.minion.jobs.journal import (JobSteps, Journal, Step, entry_of, may_still_run)
+from saltern.minion.jobs.journal import JobSteps, Journal, JournalStep, entry_of, may_still_run
 
 JID = "20260101000000000001"
 OTHER = "20260101000000000002"
@@ -33,24 +33,24 @@ def in_child(work: Callable[[], None]) -> int:
     return pid
 
 
-def steps(journal: Journal) -> list[tuple[str, Step]]:
+def steps(journal: Journal) -> list[tuple[str, JournalStep]]:
     return [(entry.jid, entry.step) for entry in journal.look()]
 
 
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        (f"{JID}.received", (JID, Step.RECEIVED, 0, "")),
-        (f"{JID}.began.12.345", (JID, Step.BEGAN, 12, "345")),
-        (f"{JID}.began.12.", (JID, Step.BEGAN, 12, "")),
-        (f"{JID}_a.b.ended", (f"{JID}_a.b", Step.ENDED, 0, "")),
-        (f"{JID}_a.began.7.8", (f"{JID}_a", Step.BEGAN, 7, "8")),
+        (f"{JID}.received", (JID, JournalStep.RECEIVED, 0, "")),
+        (f"{JID}.began.12.345", (JID, JournalStep.BEGAN, 12, "345")),
+        (f"{JID}.began.12.", (JID, JournalStep.BEGAN, 12, "")),
+        (f"{JID}_a.b.ended", (f"{JID}_a.b", JournalStep.ENDED, 0, "")),
+        (f"{JID}_a.began.7.8", (f"{JID}_a", JournalStep.BEGAN, 7, "8")),
         (f".{JID}.12", None),
         (f"{JID}.began.x.1", None),
         ("lost+found", None),
     ],
 )
-def test_a_name_is_a_step(tmp_path: Path, name: str, found: tuple[str, Step, int, str] | None) -> None:
+def test_a_name_is_a_step(tmp_path: Path, name: str, found: tuple[str, JournalStep, int, str] | None) -> None:
     entry = entry_of(tmp_path / name)
     assert (entry and (entry.jid, entry.step, entry.pid, entry.born)) == found
 
@@ -62,12 +62,12 @@ def test_the_life_of_a_job(tmp_path: Path) -> None:
     assert journal.receive(job(arg=[b"\xff", {"a": 1}]))
     assert JID in journal
     (entry,) = journal.look()
-    assert entry.step is Step.RECEIVED
+    assert entry.step is JournalStep.RECEIVED
     assert journal.load(entry) == job(arg=[b"\xff", {"a": 1}])
     begun = jobber.begin(JID)
     assert begun is not None
     (entry,) = journal.look()
-    assert (entry.step, entry.pid, entry.alive()) == (Step.BEGAN, os.getpid(), True)
+    assert (entry.step, entry.pid, entry.alive()) == (JournalStep.BEGAN, os.getpid(), True)
     jobber.end(begun, JID)
     assert journal.look() == []
     assert JID in journal
@@ -79,8 +79,8 @@ def test_the_life_of_a_job(tmp_path: Path) -> None:
     ("done", "left"),
     [
         (lambda place: None, []),
-        (lambda place: Journal(place, 10).receive(job()), [(JID, Step.RECEIVED)]),
-        (lambda place: (Journal(place, 10).receive(job()), JobSteps(place).begin(JID)), [(JID, Step.BEGAN)]),
+        (lambda place: Journal(place, 10).receive(job()), [(JID, JournalStep.RECEIVED)]),
+        (lambda place: (Journal(place, 10).receive(job()), JobSteps(place).begin(JID)), [(JID, JournalStep.BEGAN)]),
         (
             lambda place: (
                 Journal(place, 10).receive(job()),
@@ -92,12 +92,12 @@ def test_the_life_of_a_job(tmp_path: Path) -> None:
     ids=["nothing", "received", "began", "ended"],
 )
 def test_a_killed_process_leaves_the_step_that_it_took(
-    tmp_path: Path, done: Callable[[Path], Any], left: list[tuple[str, Step]]
+    tmp_path: Path, done: Callable[[Path], Any], left: list[tuple[str, JournalStep]]
 ) -> None:
     in_child(lambda: done(tmp_path))
     journal = Journal(tmp_path, 10)
     assert steps(journal) == left
-    assert [entry.alive() for entry in journal.look() if entry.step is Step.BEGAN] in ([], [False])
+    assert [entry.alive() for entry in journal.look() if entry.step is JournalStep.BEGAN] in ([], [False])
     (tmp_path / "jids").touch()
     assert (JID in journal) is (bool(left) or JID in (tmp_path / "jids").read_text())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zmq
 
-from saltern.minion.master.failover import (ANSWER_WITHIN, Failback, Lookout, MasterLost)
+from saltern.minion.master.failover import ANSWER_WITHIN, Failback, Failover, MasterLost
 from saltwire.zmq.connection import Connection
 
 
@@ -28,7 +28,7 @@ def bound(context: zmq.Context[Any], kind: int) -> tuple[zmq.Socket[bytes], str]
     return socket, f"tcp://127.0.0.1:{port}"
 
 
-def lost(lookout: Lookout, now: float | None = None) -> MasterLost | None:
+def lost(lookout: Failover, now: float | None = None) -> MasterLost | None:
     try:
         lookout.look(time.monotonic() if now is None else now)
     except MasterLost as error:
@@ -41,7 +41,7 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     subscription = context.socket(zmq.SUB)
     subscription.setsockopt(zmq.LINGER, 0)
     subscription.setsockopt(zmq.SUBSCRIBE, b"")
-    lookout = Lookout("m", endpoint, 0.01)
+    lookout = Failover("m", endpoint, 0.01)
     connection = Connection(subscription)
     lookout.begin(context, connection, time.monotonic())
     subscription.connect(endpoint)
@@ -78,7 +78,7 @@ def test_a_master_that_owes_an_answer_for_long_is_left(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]]
 ) -> None:
     connection, requests = connected
-    lookout = Lookout("m", requests.last_endpoint.decode(), 1.0)
+    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
     lookout.begin(context, connection, 0.0)
     # It is asked at the first look, which is after one second.
     looks = itertools.takewhile(lambda now: lost(lookout, now) is None, itertools.count(0.0, 0.5))
@@ -96,7 +96,7 @@ def test_a_master_that_answers_late_is_kept_and_asked_again(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]], eventually: Any
 ) -> None:
     connection, requests = connected
-    lookout = Lookout("m", requests.last_endpoint.decode(), 1.0)
+    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
     lookout.begin(context, connection, 0.0)
     for start in (0.0, 100.0):
         for now in range(int(ANSWER_WITHIN)):
@@ -115,7 +115,7 @@ def test_a_minion_that_stood_still_itself_leaves_nobody_for_it(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]]
 ) -> None:
     connection, requests = connected
-    lookout = Lookout("m", requests.last_endpoint.decode(), 1.0)
+    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
     lookout.begin(context, connection, 0.0)
     for now in (1.0, 2.0, 3602.0, 7202.0):
         assert lost(lookout, now) is None
@@ -125,7 +125,7 @@ def test_a_minion_that_stood_still_itself_leaves_nobody_for_it(
 def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], eventually: Any) -> None:
     first, endpoint = bound(context, zmq.ROUTER)
     subscription = context.socket(zmq.SUB)
-    lookout = Lookout("m", "tcp://127.0.0.1:1", 0, endpoint, failback_interval=0.01, ping_timeout=0.05)
+    lookout = Failover("m", "tcp://127.0.0.1:1", 0, endpoint, failback_interval=0.01, ping_timeout=0.05)
     connection = Connection(subscription)
     lookout.begin(context, connection, time.monotonic())
     # Not at once, and again when no answer comes.
@@ -159,7 +159,7 @@ def test_a_first_master_that_does_not_last_is_asked_later_and_later() -> None:
 
 def test_nothing_is_looked_for_unless_it_is_wanted(context: zmq.Context[Any]) -> None:
     subscription = context.socket(zmq.SUB)
-    lookout = Lookout("m", "tcp://127.0.0.1:1", 0)
+    lookout = Failover("m", "tcp://127.0.0.1:1", 0)
     connection = Connection(subscription)
     lookout.begin(context, connection, time.monotonic())
     assert lost(lookout) is None

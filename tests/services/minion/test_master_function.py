@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.master import ConfigError
+from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
-from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.process import Stop
-from saltern.minion.master.sign_in import (Ended, Turn)
 from saltern.minion.master.master_function import evaluated
+from saltern.minion.master.sign_in import Ended, Shutdown
 
 MODULE = """
 import time
@@ -83,6 +83,6 @@ def test_what_is_no_answer(make: Make, function: Any, said: str) -> None:
 
 
 def test_a_minion_that_is_to_end_does_not_wait_for_it(make: Make) -> None:
-    turn = Turn(Stop(requested=True), Health("minion", new_metrics("minion").registry))
+    turn = Shutdown(Stop(requested=True), Health("minion", new_metrics("minion").registry))
     with pytest.raises(Ended):
         evaluated(make("near.slow"), turn)

@@ -9,7 +9,7 @@ import pytest
 
 from saltern.kit.config.master import ConfigError
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.master.masters import (Masters, address, after_loss, at_once, in_order, listed)
+from saltern.minion.master.masters import Masters, address, after_loss, at_once, in_order, listed
 
 THREE = ["a", "b:4600", "c"]
 

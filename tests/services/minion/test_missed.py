@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from saltern.minion.jobs.catch_up import Missed
+from saltern.minion.jobs.catch_up import CatchUp
 
 JID = "20260101000000000001"
 JOB = {"tgt": "*", "jid": JID, "fun": "test.ping", "arg": []}
 
 
 @pytest.fixture
-def missed() -> Missed:
-    return Missed(3.0, draw=lambda low, high: high)
+def missed() -> CatchUp:
+    return CatchUp(3.0, draw=lambda low, high: high)
 
 
-def test_nobody_asks_without_a_reason(missed: Missed) -> None:
+def test_nobody_asks_without_a_reason(missed: CatchUp) -> None:
     assert not missed.wants(1e9)
 
 
-def test_many_reasons_are_one_question(missed: Missed) -> None:
+def test_many_reasons_are_one_question(missed: CatchUp) -> None:
     for now in (10.0, 10.5, 12.0):
         missed.deaf(now)
     assert [missed.wants(now) for now in (13.2, 13.4, 13.5, 99.0)] == [False, True, False, False]
 
 
-def test_a_reason_after_the_question_is_another_one_after_its_answer(missed: Missed) -> None:
+def test_a_reason_after_the_question_is_another_one_after_its_answer(missed: CatchUp) -> None:
     missed.deaf(0.0)
     assert missed.wants(4.0)
     missed.deaf(5.0)
@@ -37,7 +37,7 @@ def test_a_reason_after_the_question_is_another_one_after_its_answer(missed: Mis
 
 
 def test_a_fleet_spreads_its_questions() -> None:
-    fleet = [Missed(10.0) for _ in range(1000)]
+    fleet = [CatchUp(10.0) for _ in range(1000)]
     for one in fleet:
         one.deaf(0.0)
     asked = [sum(one.wants(float(second)) for one in fleet) for second in range(1, 12)]
@@ -57,14 +57,14 @@ def test_a_fleet_spreads_its_questions() -> None:
         (False, []),
     ],
 )
-def test_whatever_the_master_answers(missed: Missed, answer: Any, jobs: list[Any]) -> None:
+def test_whatever_the_master_answers(missed: CatchUp, answer: Any, jobs: list[Any]) -> None:
     missed.deaf(0.0)
     assert missed.wants(9.0)
     assert missed.answered(answer, 9.0) == jobs
     assert not missed.wants(99.0)
 
 
-def asked(missed: Missed, answer: dict[str, Any]) -> int:
+def asked(missed: CatchUp, answer: dict[str, Any]) -> int:
     """From when it asks, and is answered so."""
     missed.deaf(0.0)
     assert missed.wants(9.0)
@@ -74,7 +74,7 @@ def asked(missed: Missed, answer: dict[str, Any]) -> int:
     return int(question["after"])
 
 
-def test_the_rest_of_a_long_answer_is_asked_for_at_once(missed: Missed) -> None:
+def test_the_rest_of_a_long_answer_is_asked_for_at_once(missed: CatchUp) -> None:
     hour = 3_600_000
     assert asked(missed, {"jobs": [JOB], "next": 500, "now": hour}) == 0
     assert missed.wants(9.0), "without a pause"
@@ -87,23 +87,23 @@ def test_the_rest_of_a_long_answer_is_asked_for_at_once(missed: Missed) -> None:
     assert missed.known_until == hour - 60_000, "when the first part was given"
 
 
-def test_an_answer_that_leads_nowhere_is_the_last_one(missed: Missed) -> None:
+def test_an_answer_that_leads_nowhere_is_the_last_one(missed: CatchUp) -> None:
     assert asked(missed, {"next": 500}) == 0
     assert missed.wants(9.0)
     missed.answered({"next": 500}, 9.0)
     assert not missed.wants(99.0)
 
 
-def test_what_an_answer_had_is_not_asked_for_again(missed: Missed) -> None:
+def test_what_an_answer_had_is_not_asked_for_again(missed: CatchUp) -> None:
     assert asked(missed, {"jobs": [], "next": 0, "now": 1_000_000}) == 0
     assert asked(missed, {"jobs": [], "now": "x"}) == 940_000
     assert asked(missed, {"jobs": [], "now": 65_000}) == 940_000, "a clock that was set back"
     assert asked(missed, {"jobs": []}) == 5_000
-    assert Missed(0, known_until=7).question()["after"] == 7, "after a restart"
+    assert CatchUp(0, known_until=7).question()["after"] == 7, "after a restart"
 
 
 def test_it_asks_now_and_then_without_a_reason() -> None:
-    missed = Missed(3.0, every=100.0, draw=lambda low, high: high)
+    missed = CatchUp(3.0, every=100.0, draw=lambda low, high: high)
     assert not missed.wants(1e9), "it has not been connected yet"
     missed.deaf(0.0)
     asked = []

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from saltern.kit.config.minion_options import load_minion
-from saltern.minion.duties.node_labels import (grains_of, main)
+from saltern.minion.duties.node_labels import grains_of, main
 
 NODE = {
     "metadata": {"name": "n1", "labels": {"pool": "edge", "kubernetes.io/arch": "amd64"}},

@@ -19,14 +19,14 @@ import msgpack
 import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.engine.backends import AtMaster
-from saltern.minion.master.identity import Identity
+from saltern.minion.engine.backends import MasterBackend
+from saltern.minion.engine.zygote import DIED, READY, Refreshes, start
+from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.jobs.jobber import SPOOLED
 from saltern.minion.jobs.journal import Journal
-from saltern.minion.master.masters import Masters
-from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
-from saltern.minion.engine.zygote import (DIED, READY, Refreshes, start)
+from saltern.minion.master.identity import Identity
+from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
 from saltwire.keys import PrivateKey, generate_key_string
 from statecore.runtime.runtime import Runtime
@@ -41,7 +41,7 @@ class Live:
     """The main process's side of a zygote."""
 
     pid: int
-    pair: Pair
+    pair: FramedSocket
     cachedir: Path
     spool: Spool
     messages: list[bytes] = field(default_factory=list)
@@ -119,10 +119,10 @@ def pillars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     place = tmp_path / "pillar-text"
     place.write_text("first")
 
-    def pillar(home: AtMaster, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+    def pillar(home: MasterBackend, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
         return {"text": place.read_text()}
 
-    monkeypatch.setattr(AtMaster, "pillar", pillar)
+    monkeypatch.setattr(MasterBackend, "pillar", pillar)
     return place
 
 

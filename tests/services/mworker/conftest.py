@@ -15,13 +15,13 @@ import msgpack
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.links.event_bus import Prepared
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.trees.served_files import file_server
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.request_handler import Door
+from saltern.mworker.request_handler import RequestHandler
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.handshake import Answer, Credentials, SignIn
@@ -41,7 +41,7 @@ class FakeMinion:
 
     id: str
     key: PrivateKey
-    door: Door
+    door: RequestHandler
     #: The master's key, once it is known.
     master: PublicKey | None = None
     credentials: Credentials | None = None
@@ -90,8 +90,8 @@ class FakeMinion:
 class Worker:
     """A desk, its door, what was fired, and which runners were started."""
 
-    desk: Desk
-    door: Door
+    desk: WorkerContext
+    door: RequestHandler
     keys: tuple[PrivateKey, PrivateKey]
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     runners: list[Callable[[], None]] = field(default_factory=list)
@@ -157,7 +157,7 @@ def new_worker(
             events.append((tag, dict(data)))
             return True
 
-        desk = Desk(
+        desk = WorkerContext(
             options=chosen,
             keys=master_keys,
             key_dir=role_keys / "mworker",
@@ -169,7 +169,7 @@ def new_worker(
             log=logging.getLogger("saltern.mworker"),
             start_runner=lambda work, lost: runners.append(work),
         )
-        return Worker(desk, Door(desk), minion_keys, events, runners)
+        return Worker(desk, RequestHandler(desk), minion_keys, events, runners)
 
     return make
 

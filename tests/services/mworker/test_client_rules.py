@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.operator_acl import (barred_by_list, barred_functions, may_use, rows_of)
-from saltern.mworker.peer_acl import Call
+from saltern.mworker.operator_acl import barred_by_list, barred_functions, may_use, rows_of
+from saltern.mworker.peer_acl import PeerCall
 from tests.conftest import Oracle
 
 ROWS: dict[str, list[Any]] = {
@@ -83,13 +83,13 @@ def ours(row: Sequence[Any]) -> list[bool]:
             "publisher_acl", row, calls, lambda target, meant=meant: meant <= set(matching(MINIONS, target))
         )
         said.append(not barred)
-    return [*said, *(may_use("publisher_acl", row, policy, Call(fun)) for policy, fun in CALLS)]
+    return [*said, *(may_use("publisher_acl", row, policy, PeerCall(fun)) for policy, fun in CALLS)]
 
 
-def _call(fun: str, given: list[Any]) -> Call:
+def _call(fun: str, given: list[Any]) -> PeerCall:
     named = [one for one in given if isinstance(one, dict)]
     kwargs = {name: value for one in named for name, value in one.items() if name != "__kwarg__"}
-    return Call(fun, [one for one in given if not isinstance(one, dict)], kwargs)
+    return PeerCall(fun, [one for one in given if not isinstance(one, dict)], kwargs)
 
 
 @pytest.mark.oracle
@@ -100,9 +100,9 @@ def test_publisher_acl_as_salt(oracle: Oracle) -> None:
 
 def test_who_is_asked_who_works_may_be_asked_by_anyone() -> None:
     for option in ("control_acl", "publisher_acl"):
-        assert barred_functions(option, (), [Call("saltutil.find_job"), Call("cmd.run")], lambda target: True) == [
-            "cmd.run"
-        ]
+        assert barred_functions(
+            option, (), [PeerCall("saltutil.find_job"), PeerCall("cmd.run")], lambda target: True
+        ) == ["cmd.run"]
 
 
 @pytest.mark.parametrize(

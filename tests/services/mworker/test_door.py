@@ -24,7 +24,7 @@ from saltern.mworker.commands import (
     MinionCommand,
     MinionPolicy,
 )
-from saltern.mworker.request_handler import (Door, Elsewhere)
+from saltern.mworker.request_handler import RequestHandler, WrongPool
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession, clear_request
 from saltwire.errors import AuthenticationError
@@ -413,7 +413,7 @@ def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
     worker = new_worker()
     minion = worker.minion()
     pools = Pools({"returns": 1, "rest": 1}, {"_return": "returns", "publish": "returns", "_auth": "returns"}, "rest")
-    door = Door(worker.desk, pools)
+    door = RequestHandler(worker.desk, pools)
     jid = "20261121120000000000"
     payload, nonce = minion.session.seal(
         {"cmd": "_return", "jid": jid, "fun": "test.ping", "return": True}, time.time()
@@ -421,7 +421,7 @@ def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
     order = msgpack.packb({"cmd": "publish", "fun": "test.ping", "tgt": "*"})
     sign_in = SignIn("new", worker.keys[1], None).request()
     for side, client, message in ((b"minion", "", payload), (b"control", "cli", order), (b"minion", "", sign_in)):
-        assert door.answer(side, client, message, "rest") == Elsewhere("returns")
+        assert door.answer(side, client, message, "rest") == WrongPool("returns")
     assert worker.store.jobs.returns(jid) == {}
     assert worker.tags() == []
     assert worker.store.minion_keys.state_of("new") is None
@@ -433,5 +433,5 @@ def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
 
 
 def test_what_cannot_be_opened_is_refused_in_any_pool(worker: Worker) -> None:
-    door = Door(worker.desk, Pools({"returns": 1, "rest": 1}, {"_return": "returns"}, "rest"))
+    door = RequestHandler(worker.desk, Pools({"returns": 1, "rest": 1}, {"_return": "returns"}, "rest"))
     assert door.answer(b"minion", "", b"garbage", "returns") == BAD_LOAD

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from masterstore.job_filter import JobFilter
-from saltern.mworker.job_queries.filters import (MOST_MINIONS, NAMES, FilterFault, filter_of)
+from saltern.mworker.job_queries.filters import MOST_MINIONS, NAMES, FilterFault, filter_of
 
 #: 2026-01-02 00:00:00 UTC.
 NOW = 1767312000000

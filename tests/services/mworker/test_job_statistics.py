@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saltern.mworker.job_queries.statistics import (Durations, Statistics, most_used)
+from saltern.mworker.job_queries.statistics import Durations, Statistics, most_used
 
 
 @given(st.lists(st.floats(1, 1e8), min_size=1, max_size=300), st.sampled_from([50, 95, 100]))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.peer_acl import (Call, may_publish, may_run)
+from saltern.mworker.peer_acl import PeerCall, may_publish, may_run
 from tests.conftest import Oracle
 
 #: Compound target -> minions that it means. Jobs are for web1 and web2.
@@ -52,7 +52,7 @@ CASES: tuple[tuple[str, Any, str, list[Any], dict[str, Any], bool], ...] = (
 )
 def test_rules(peer: Any, fun: str, args: list[Any], kwargs: dict[str, Any], allowed: bool) -> None:
     assert (
-        may_publish(peer, "web1", [Call(fun, args, kwargs)], lambda target: {"web1", "web2"} <= MEANT[target])
+        may_publish(peer, "web1", [PeerCall(fun, args, kwargs)], lambda target: {"web1", "web2"} <= MEANT[target])
         is allowed
     )
 
@@ -78,15 +78,15 @@ def test_salt_decides_the_same(oracle: Oracle) -> None:
 
 
 def test_of_several_functions_each_must_be_granted() -> None:
-    calls = [Call("test.ping"), Call("cmd.run", ["id"])]
+    calls = [PeerCall("test.ping"), PeerCall("cmd.run", ["id"])]
     assert may_publish({".*": ["test.ping"]}, "web1", calls, lambda target: True) is False
     assert may_publish({".*": ["test.ping", "cmd.run"]}, "web1", calls, lambda target: True) is True
-    assert may_publish({".*": [".*"]}, "web1", [*calls, Call("publish.runner")], lambda target: True) is False
+    assert may_publish({".*": [".*"]}, "web1", [*calls, PeerCall("publish.runner")], lambda target: True) is False
     assert may_publish({".*": [".*"]}, "web1", [], lambda target: True) is False
 
 
 def test_an_expression_that_is_none_grants_nothing() -> None:
-    assert may_publish({"(": [".*"], ".*": ["("]}, "web1", [Call("test.ping")], lambda target: True) is False
+    assert may_publish({"(": [".*"], ".*": ["("]}, "web1", [PeerCall("test.ping")], lambda target: True) is False
 
 
 @pytest.mark.parametrize(

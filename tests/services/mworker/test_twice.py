@@ -18,8 +18,8 @@ import redis
 from masterstore import keys as store_keys
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.commands.keys import WHEELS
-from saltern.mworker.request_handler import UNLISTED
 from saltern.mworker.deferred_reply import LateReply
+from saltern.mworker.request_handler import UNLISTED
 from saltwire.handshake import SignIn
 
 pytestmark = pytest.mark.redis

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from saltern.mworker import watchdog
-from saltern.mworker.watchdog import (Watch, Wear)
+from saltern.mworker.watchdog import Watchdog, Wear
 
 
 def test_a_request_is_overdue_after_its_commands_deadline() -> None:
-    one = Watch({"_pillar": 180, "_auth": 10}, 60.0)
+    one = Watchdog({"_pillar": 180, "_auth": 10}, 60.0)
     assert one.overdue(1e9) == ""
     one.begin()
     began = one.since
@@ -33,7 +33,7 @@ def test_a_request_is_overdue_after_its_commands_deadline() -> None:
 
 
 def test_where_the_loop_is() -> None:
-    one = Watch({}, 60.0)
+    one = Watchdog({}, 60.0)
     told: list[str] = []
     thread = threading.Thread(target=lambda: told.append(one.where()))
     thread.start()

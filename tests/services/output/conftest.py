@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from saltern.kit.command.output import OutputOptions, render
+from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import StateOptions
-from saltern.kit.command.output import (OutputOptions, render)
-from saltern.kit.command.output.flags import (Printer, add_output_flags)
 
 
 @dataclass(frozen=True)

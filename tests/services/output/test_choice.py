@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.command.output import (OUTPUTTERS, OutputOptions, auto, render)
+from saltern.kit.command.output import OUTPUTTERS, OutputOptions, auto, render
 from tests.services.output import plain_cases, run_cases
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from saltern.kit.command.command_line import CommandError
+from saltern.kit.command.output import color_wanted
+from saltern.kit.command.output.color import OFF, Palette, fit_for_terminal, palette
 from saltern.kit.config.master import ConfigError
 from saltern.kit.config.minion_options import load_minion
-from saltern.kit.command.output import color_wanted
-from saltern.kit.command.output.color import (OFF, Palette, fit_for_terminal, palette)
 
 PALETTE = Palette()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.command.output import (OUTPUTTERS, OutputOptions, render)
+from saltern.kit.command.output import OUTPUTTERS, OutputOptions, render
 from saltern.kit.command.output.color import palette
 
 _QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from saltern.kit.command.output import render
+from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.kit.command.output import render
-from saltern.kit.command.output.flags import (Printer, add_output_flags)
 
 FILES = {
     "shout.py": """

@@ -15,7 +15,7 @@ import redis
 import zmq
 
 from masterstore.store import Store
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.process.service import Role
 from saltern.publisher import main as publisher_module

@@ -11,9 +11,9 @@ import pytest
 import redis
 
 from masterstore.store import Store
-from saltern.kit.links.event_bus import pack
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import rows_of
+from saltern.kit.links.event_bus import pack
 from saltern.kit.process.service import Role
 from saltern.reactor import inbox as inbox_module
 from saltern.reactor.inbox import GROUP, Inbox, InHand

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from masterstore.store import Store
-from saltern.kit.links.event_bus import pack
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.event_bus import pack
 from saltern.reactor.job_cache import GROUP, LOADS_GROUP, PAUSES, TRIES, JobCache, followers
 from saltern.reactor.sls import runtime_of
 

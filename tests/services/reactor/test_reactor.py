@@ -11,8 +11,8 @@ import pytest
 
 from masterstore.events import KeptEvent
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import (ControlClient, ControlError)
 from saltern.kit.config.reactor_rows import rows_of
+from saltern.kit.links.control import ControlClient, ControlError
 from saltern.kit.process.service import Role
 from saltern.reactor.inbox import InHand
 from saltern.reactor.main import Reactor, asker

@@ -7,8 +7,8 @@ import pytest
 
 from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver import clear_header
+from saltern.reqserver.clear_header import ClearHeader
 from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.clear_header import Sight
 from saltern.reqserver.queue import Side
 
 POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "slow"}, "rest")
@@ -17,12 +17,12 @@ POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "s
 def ask(
     dispatcher: Dispatcher, sender: str, payload: bytes = b"x", cmd: str = "", now: float = 0.0
 ) -> list[Instruction]:
-    sight = Sight(cmd, sender.encode())
+    sight = ClearHeader(cmd, sender.encode())
     return dispatcher.request(Side.MINION, (sender.encode(), b""), "", payload, now, sight=sight, address="10.0.0.1")
 
 
 def order(dispatcher: Dispatcher, payload: bytes = b"x", now: float = 0.0) -> list[Instruction]:
-    return dispatcher.request(Side.CONTROL, (payload, b"", b"1"), "cli", payload, now, sight=Sight("publish"))
+    return dispatcher.request(Side.CONTROL, (payload, b"", b"1"), "cli", payload, now, sight=ClearHeader("publish"))
 
 
 def refusals(dispatcher: Dispatcher) -> dict[str, int]:
@@ -61,7 +61,7 @@ def test_a_flood_of_one_minion_leaves_room_for_the_others(payload: bytes, most: 
     assert set(refusals(dispatcher)) == {"sender"}
     assert ask(dispatcher, "web1") == []
     # Under its name from elsewhere is somebody else.
-    sight = Sight("", b"flood")
+    sight = ClearHeader("", b"flood")
     assert dispatcher.request(Side.MINION, (b"other", b""), "", b"x", 0.0, sight=sight, address="10.0.0.2") == []
 
 
@@ -212,26 +212,26 @@ def packed(value: object) -> bytes:
 @pytest.mark.parametrize(
     ("payload", "seen"),
     [
-        (packed({"enc": "clear", "load": {"cmd": "_auth", "id": "web1"}, "version": 3}), Sight("_auth", b"web1")),
-        (packed({"enc": "aes", "load": b"\xff" * 99, "version": 3, "id": "web1"}), Sight("", b"web1")),
-        (packed({"enc": "aes", "load": b"\xff" * 99, "id": "web1", "patient": True}), Sight("", b"web1", True)),
-        (packed({"enc": "aes", "load": b"\xff" * 9999, "id": "web1", "patient": True}), Sight("", b"web1", True)),
-        (packed({"enc": "aes", "load": "x" * 99999, "id": "web1"}), Sight("", b"web1")),
-        (packed({"load": {"cmd": "x" * 5000}, "id": "web1"}), Sight()),
-        (packed({"id": ["web1"], "load": 7}), Sight()),
-        (packed([1, 2]), Sight()),
-        (packed({1: 2, None: 3}), Sight()),
-        (b"", Sight()),
-        (b"\xde", Sight()),
-        (b"\x81\xa2id", Sight()),
-        (b"\xdf" + b"\xff" * 9000, Sight()),
-        (b"\x8f" + b"\xdb\xff\xff\xff\xff" * 2000, Sight()),
-        (b"\x91" * 3000, Sight()),
-        (b"\x91" * 90000, Sight()),
-        (b"\xc1" * 10, Sight()),
+        (packed({"enc": "clear", "load": {"cmd": "_auth", "id": "web1"}, "version": 3}), ClearHeader("_auth", b"web1")),
+        (packed({"enc": "aes", "load": b"\xff" * 99, "version": 3, "id": "web1"}), ClearHeader("", b"web1")),
+        (packed({"enc": "aes", "load": b"\xff" * 99, "id": "web1", "patient": True}), ClearHeader("", b"web1", True)),
+        (packed({"enc": "aes", "load": b"\xff" * 9999, "id": "web1", "patient": True}), ClearHeader("", b"web1", True)),
+        (packed({"enc": "aes", "load": "x" * 99999, "id": "web1"}), ClearHeader("", b"web1")),
+        (packed({"load": {"cmd": "x" * 5000}, "id": "web1"}), ClearHeader()),
+        (packed({"id": ["web1"], "load": 7}), ClearHeader()),
+        (packed([1, 2]), ClearHeader()),
+        (packed({1: 2, None: 3}), ClearHeader()),
+        (b"", ClearHeader()),
+        (b"\xde", ClearHeader()),
+        (b"\x81\xa2id", ClearHeader()),
+        (b"\xdf" + b"\xff" * 9000, ClearHeader()),
+        (b"\x8f" + b"\xdb\xff\xff\xff\xff" * 2000, ClearHeader()),
+        (b"\x91" * 3000, ClearHeader()),
+        (b"\x91" * 90000, ClearHeader()),
+        (b"\xc1" * 10, ClearHeader()),
     ],
 )
-def test_what_a_request_shows(payload: bytes, seen: Sight) -> None:
+def test_what_a_request_shows(payload: bytes, seen: ClearHeader) -> None:
     assert clear_header.of_minion(payload) == seen
 
 

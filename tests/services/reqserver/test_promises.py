@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltern.kit.config.worker_pools import (ONE_POOL, Pools)
+from saltern.kit.config.worker_pools import ONE_POOL, Pools
+from saltern.reqserver.clear_header import ClearHeader
 from saltern.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
-from saltern.reqserver.clear_header import Sight
-from saltern.reqserver.queue import (Request, Side)
+from saltern.reqserver.queue import Request, Side
 
 THREE = Pools({"fast": 2, "slow": 1, "rest": 1}, {"_return": "fast", "_pillar": "slow", "_auth": "fast"}, "rest")
 
@@ -64,7 +64,7 @@ class World:
         seen = cmd if operator or cmd == "_auth" else ""
         side = Side.CONTROL if operator else Side.MINION
         before = {one.payload for one in self.dispatcher.waiting}
-        told = self.dispatcher.request(side, (sender, b""), "", payload, self.now, sight=Sight(seen, sender))
+        told = self.dispatcher.request(side, (sender, b""), "", payload, self.now, sight=ClearHeader(seen, sender))
         self.replaced |= before - {one.payload for one in self.dispatcher.waiting}
         self.carry_out(told)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.beacon_runs import (BeaconRuns, problem)
+from statecore.runtime.beacon_runs import BeaconRuns, problem
 
 #: As users write them for Salt.
 USERS = '''

@@ -16,8 +16,8 @@ import pytest
 
 from statecore.builtin.beacons import load as load_beacon
 from statecore.builtin.beacons import sh as sh_beacon
-from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.ports import CommandResult
 from tests.conftest import Oracle
 

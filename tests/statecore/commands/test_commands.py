@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.analysis.commands.main import (VERBS, main)
+from statecore.analysis.commands.main import VERBS, main
 
 ROOT = Path(__file__).parents[3]
 

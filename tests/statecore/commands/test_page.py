@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from statecore.analysis.rules import RULES
 from statecore.analysis.commands.ending import Exit
-from statecore.analysis.commands.main import (VERBS, main)
+from statecore.analysis.commands.main import VERBS, main
+from statecore.analysis.rules import RULES
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "statecore.md"

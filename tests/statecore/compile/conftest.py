@@ -10,8 +10,8 @@ import pytest
 
 from statecore.compile import Compiled, compile_sls
 from statecore.model.errors import SlsFault
-from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
+from statecore.sources.local_tree import LocalFiles
 
 #: compiled(files, **options): the SLS ``a`` of a tree of these files; ``sls`` and ``dev`` (files of dev) may be given.
 Compile = Callable[..., Compiled]

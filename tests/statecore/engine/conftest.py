@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from statecore.compile import compile_chunks
-from statecore.model.context import Context
-from statecore.engine import Options, run
+from statecore.engine import EngineOptions, run
 from statecore.engine.call import finish
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.model.types import (Low, Running)
+from statecore.model.context import Context
+from statecore.model.types import Low, Running
 
 COMMANDS = """
 calls = []
@@ -92,7 +92,7 @@ class Bench:
         ctx = self.context(test)
         compiled = compile_chunks(chunks, reacts=lambda state: self.loader.has("states", f"{state}.mod_watch", ctx))
         assert not compiled.faults, compiled.faults
-        return run(compiled.graph, ctx, self.loader, Options(**options))
+        return run(compiled.graph, ctx, self.loader, EngineOptions(**options))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from statecore.compile import compile_chunks
 from statecore.compile.graph import link
-from statecore.engine.machine import Adopt, Call, LeaveOut, Machine, Wait
+from statecore.engine.machine import Adopt, CallState, LeaveOut, Machine, Wait
 
 FINE = {"result": True, "changes": {}}
 CHANGED = {"result": True, "changes": {"a": 1}}
@@ -34,7 +34,7 @@ def walk(machine, outcomes=None, checks=None, *, assure=True):
             machine.check()
         id_ = instruction.low["__id__"]
         match instruction:
-            case Call(node=node, watch=watch):
+            case CallState(node=node, watch=watch):
                 story.append(("check" if node.check else "watch" if watch else "run", id_))
                 entry = dict((checks if node.check else outcomes or {}).get(id_, FINE))
             case LeaveOut(result=result, comment=comment):

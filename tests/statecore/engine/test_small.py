@@ -11,9 +11,9 @@ from statecore.engine import retry
 from statecore.engine.apply import settle
 from statecore.engine.arguments import bind, complaint
 from statecore.engine.report import milliseconds, text
-from statecore.model.errors import (CommandError, StateFailure)
 from statecore.loader.arguments import Parameters
-from statecore.model.types import (ChunkId, Outcome, Plan, Step, tag, untag)
+from statecore.model.errors import CommandError, StateFailure
+from statecore.model.types import ChunkId, Outcome, Plan, Step, tag, untag
 
 
 def step(**outcome):

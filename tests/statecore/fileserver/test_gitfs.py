@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from statecore.sources.fileserver import (FileServer, UnknownBackend)
+from statecore.sources.fileserver import FileServer, UnknownBackend
 from statecore.sources.gitrepos import mirror as mirror_module
-from statecore.sources.gitrepos.git import (GitFault, git_environment)
-from statecore.sources.gitrepos.mirror import (Mirror, UpdateLocked)
-from statecore.sources.gitrepos.remotes import (GitConfigError, gitfs_remotes)
+from statecore.sources.gitrepos.git import GitFault, git_environment
+from statecore.sources.gitrepos.mirror import Mirror, UpdateLocked
+from statecore.sources.gitrepos.remotes import GitConfigError, gitfs_remotes
 from tests.statecore.fileserver.conftest import Repository, git, updated, write
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from statecore.runtime.runtime import Runtime, local_runtime
 from statecore.sources.fileserver.masterless import OwnFetches
-from statecore.runtime.runtime import (Runtime, local_runtime)
 from tests.statecore.fileserver.conftest import Repository, write
 
 

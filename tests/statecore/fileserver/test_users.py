@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from statecore.sources.fileserver import (FileServer, UnknownBackend)
-from statecore.sources.fileserver.users import (BackendError, UserFiles)
+from statecore.sources.fileserver import FileServer, UnknownBackend
+from statecore.sources.fileserver.users import BackendError, UserFiles
 from tests.statecore.fileserver.conftest import write
 
 OWN = Path(__file__).parent / "own_backend.py"

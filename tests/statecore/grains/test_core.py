@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.builtin.grains import (core, network)
+from statecore.builtin.grains import core, network
 from statecore.host.host import Host
 from statecore.runtime.runtime import gather_grains
 

@@ -8,7 +8,7 @@ import pytest
 
 from statecore.builtin.grains import network
 from statecore.host.host import Host
-from statecore.system.hostfiles.kernel_network import (Address4, Interface)
+from statecore.system.hostfiles.kernel_network import Address4, KernelInterface
 
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 
@@ -25,7 +25,7 @@ def test_names_of_the_hosts_file(tmp_path: Path) -> None:
 
 def test_further_names_of_own_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {
-        name: Interface(four=[Address4(address, "255.0.0.0", None)])
+        name: KernelInterface(four=[Address4(address, "255.0.0.0", None)])
         for name, address in {"lo": "127.0.0.1", "eth0": "10.0.0.1"}.items()
     }
     monkeypatch.setattr(network.kernel_network, "interfaces", lambda _: found)

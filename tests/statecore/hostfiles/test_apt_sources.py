@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from statecore.system.hostfiles import apt_sources
-from statecore.system.hostfiles.apt_sources import Source
+from statecore.system.hostfiles.apt_sources import AptSource
 
 STANZAS = """\
 # Debian's own.
@@ -35,16 +35,16 @@ X-Repolib-Name: theirs
 @pytest.mark.parametrize(
     ("line", "source"),
     [
-        ("deb http://d bookworm main contrib", Source("deb", "http://d", "bookworm", ("main", "contrib"))),
-        ("deb http://d ./", Source("deb", "http://d", "./")),
+        ("deb http://d bookworm main contrib", AptSource("deb", "http://d", "bookworm", ("main", "contrib"))),
+        ("deb http://d ./", AptSource("deb", "http://d", "./")),
         (
             "# deb-src http://d bookworm main # why",
-            Source("deb-src", "http://d", "bookworm", ("main",), disabled=True, comment=" why"),
+            AptSource("deb-src", "http://d", "bookworm", ("main",), disabled=True, comment=" why"),
         ),
-        ("#deb http://d bookworm", Source("deb", "http://d", "bookworm", disabled=True)),
+        ("#deb http://d bookworm", AptSource("deb", "http://d", "bookworm", disabled=True)),
         (
             "deb [ arch=amd64,arm64 signed-by=/k.gpg trusted=yes lang=de ] http://d bookworm main",
-            Source(
+            AptSource(
                 "deb",
                 "http://d",
                 "bookworm",
@@ -57,7 +57,7 @@ X-Repolib-Name: theirs
         ),
         (
             "deb cdrom:[Debian 12 _Bookworm_]/ bookworm main",
-            Source("deb", "cdrom:[Debian 12 _Bookworm_]/", "bookworm", ("main",)),
+            AptSource("deb", "cdrom:[Debian 12 _Bookworm_]/", "bookworm", ("main",)),
         ),
         ("# a comment about deb packages", None),
         ("deb http://d", None),
@@ -105,13 +105,13 @@ def test_a_stanza_keeps_what_is_not_to_change():
     )
     assert text.endswith("Enabled: no\nX-Repolib-Name: theirs\n")
     new = apt_sources.placed(
-        "Types: deb", Source("deb", "http://d", "s", ("main",)), None, stanzas=True, comments=["why"]
+        "Types: deb", AptSource("deb", "http://d", "s", ("main",)), None, stanzas=True, comments=["why"]
     )
     assert new == "Types: deb\n\n# why\nTypes: deb\nURIs: http://d\nSuites: s\nComponents: main\n"
 
 
 def test_removing_from_a_stanza():
-    source = Source("deb", "http://deb.debian.org/debian", "bookworm-updates", ("main",))
+    source = AptSource("deb", "http://deb.debian.org/debian", "bookworm-updates", ("main",))
     left = apt_sources.without(STANZAS, source, stanzas=True)
     assert "Suites: bookworm\n" in left
     assert (
@@ -120,7 +120,7 @@ def test_removing_from_a_stanza():
     )
     assert apt_sources.without(STANZAS, apt_sources.replace(source, comps=("no",)), stanzas=True) == STANZAS
     only = "Types: deb\nURIs: http://d\nSuites: s\n"
-    assert apt_sources.without(only, Source("deb", "http://d/", "s"), stanzas=True) == ""
+    assert apt_sources.without(only, AptSource("deb", "http://d/", "s"), stanzas=True) == ""
 
 
 def test_placing_and_removing_lines():
@@ -128,12 +128,12 @@ def test_placing_and_removing_lines():
     found = apt_sources.sources(text, stanzas=False)[0]
     changed = apt_sources.placed(text, apt_sources.replace(found, comps=("main", "x")), found, stanzas=False)
     assert changed == "# top\ndeb http://d s main x\ndeb http://e s main\n\nnonsense"
-    assert apt_sources.without(changed, Source("deb", "http://d", "s", ("main",)), stanzas=False) == (
+    assert apt_sources.without(changed, AptSource("deb", "http://d", "s", ("main",)), stanzas=False) == (
         "# top\ndeb http://d s x\ndeb http://e s main\n\nnonsense"
     )
-    assert apt_sources.placed(text, Source("deb", "http://f", "s"), None, stanzas=False, comments=["a", "b"]).endswith(
-        "nonsense\ndeb http://f s # a b\n"
-    )
+    assert apt_sources.placed(
+        text, AptSource("deb", "http://f", "s"), None, stanzas=False, comments=["a", "b"]
+    ).endswith("nonsense\ndeb http://f s # a b\n")
 
 
 _WORD = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)
@@ -141,7 +141,7 @@ _WORD = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)
 
 @given(
     st.builds(
-        Source,
+        AptSource,
         type=st.sampled_from(apt_sources.TYPES),
         uri=_WORD.map(lambda word: f"http://{word}"),
         dist=_WORD,
@@ -154,7 +154,7 @@ _WORD = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)
     st.text(alphabet="deb #[]htp:/\n", max_size=40),
     st.booleans(),
 )
-@example(Source(type="deb", uri="http://a", dist="a"), " ", True)
+@example(AptSource(type="deb", uri="http://a", dist="a"), " ", True)
 def test_what_is_placed_is_there_and_what_is_removed_is_not(source, text, stanzas):
     def bare(each):
         return apt_sources.replace(each, options={}, written="", trusted=bool(each.trusted))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model.errors import InvocationError
-from statecore.system.hostfiles import (ifcfg, ifupdown, kernel_network, netplan)
+from statecore.system.hostfiles import ifcfg, ifupdown, kernel_network, netplan
 from statecore.system.hostfiles import interface_options as options
 from tests import case_files
 
@@ -82,7 +82,7 @@ def test_a_difference_is_still_one(name, salts):
 
 def one_interface(monkeypatch) -> None:
     """This machine has eth0, whose hardware address is known."""
-    found = {"eth0": kernel_network.Interface(hardware="02:00:00:00:00:01")}
+    found = {"eth0": kernel_network.KernelInterface(hardware="02:00:00:00:00:01")}
     monkeypatch.setattr(kernel_network, "interfaces", lambda host: found)
 
 

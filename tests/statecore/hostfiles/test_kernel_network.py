@@ -9,7 +9,7 @@ import pytest
 
 from statecore.host.host import Host
 from statecore.system.hostfiles import kernel_network
-from statecore.system.hostfiles.kernel_network import (Address4, Address6, Interface)
+from statecore.system.hostfiles.kernel_network import Address4, Address6, KernelInterface
 
 TRIE = """Main:
   +-- 0.0.0.0/0 3 0 4
@@ -60,14 +60,14 @@ def test_a_mounted_host(tmp_path: Path) -> None:
     (tmp_path / "sys/class/net").mkdir(parents=True)
     (tmp_path / "sys/class/net/eth1").symlink_to("../../devices/virtual/net/eth1")
     assert kernel_network.interfaces(host) == {
-        "eth0": Interface(four=[Address4("192.0.2.9", "255.255.255.255", None)]),
-        "eth1": Interface(
+        "eth0": KernelInterface(four=[Address4("192.0.2.9", "255.255.255.255", None)]),
+        "eth1": KernelInterface(
             up=False,
             hardware="02:00:00:00:00:01",
             four=[Address4("10.1.2.3", "255.255.0.0", "10.1.255.255")],
             six=[Address6("fe80::1a", "64", "link")],
         ),
-        "lo": Interface(four=[Address4("127.0.0.1", "255.0.0.0", None)], six=[Address6("::1", "128", "host")]),
+        "lo": KernelInterface(four=[Address4("127.0.0.1", "255.0.0.0", None)], six=[Address6("::1", "128", "host")]),
     }
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.model.errors import CommandError
 from statecore.host.host import _below
-from statecore.system.hostfiles import (fstab, mount_table)
-from statecore.system.hostfiles.fstab import Entry
+from statecore.model.errors import CommandError
+from statecore.system.hostfiles import fstab, mount_table
+from statecore.system.hostfiles.fstab import FstabEntry
 from statecore.system.hostfiles.mount_table import Leniency
 
 FSTAB = """\
@@ -27,21 +27,21 @@ broken line
 @pytest.mark.parametrize(
     ("entry", "known_by", "status", "line"),
     [
-        (Entry("/dev/sdb1", "/srv", "xfs", "noatime", "0", "2"), ["device"], "present", None),
+        (FstabEntry("/dev/sdb1", "/srv", "xfs", "noatime", "0", "2"), ["device"], "present", None),
         (
-            Entry("/dev/sdb1", "/srv", "xfs", "noatime,nosuid,nodev", "0", "2"),
+            FstabEntry("/dev/sdb1", "/srv", "xfs", "noatime,nosuid,nodev", "0", "2"),
             ["device"],
             "change",
             "/dev/sdb1       /srv      xfs     noatime,nosuid,nodev 0      2  # the large one",
         ),
         (
-            Entry("/dev/sdb1", "/srv", "xfs", "ro", "1", "2"),
+            FstabEntry("/dev/sdb1", "/srv", "xfs", "ro", "1", "2"),
             ["device"],
             "change",
             "/dev/sdb1       /srv      xfs     ro         1      2  # the large one",
         ),
-        (Entry("UUID=1-2", "/boot", "vfat", "ro", "0", "2"), ["name"], "change", "UUID=1-2\t/boot\tvfat\tro 0 2"),
-        (Entry("/dev/sdc1", "/new", "xfs"), ["device"], "new", "/dev/sdc1\t\t/new\txfs\tdefaults\t0 0"),
+        (FstabEntry("UUID=1-2", "/boot", "vfat", "ro", "0", "2"), ["name"], "change", "UUID=1-2\t/boot\tvfat\tro 0 2"),
+        (FstabEntry("/dev/sdc1", "/new", "xfs"), ["device"], "new", "/dev/sdc1\t\t/new\txfs\tdefaults\t0 0"),
     ],
 )
 def test_an_entry_is_put_in_its_columns(entry, known_by, status, line):
@@ -53,7 +53,9 @@ def test_an_entry_is_put_in_its_columns(entry, known_by, status, line):
 
 
 def test_a_last_line_without_an_end_is_not_joined():
-    assert fstab.put("/dev/a / ext4 ro", Entry("b", "/b", "xfs"), ["name"])[1].splitlines()[0] == "/dev/a / ext4 ro"
+    assert (
+        fstab.put("/dev/a / ext4 ro", FstabEntry("b", "/b", "xfs"), ["name"])[1].splitlines()[0] == "/dev/a / ext4 ro"
+    )
 
 
 def test_entries_go_and_all_else_stays():
@@ -63,17 +65,17 @@ def test_entries_go_and_all_else_stays():
 
 def test_what_an_entry_is_known_by():
     two = "/dev/a /one ext4 ro\n/dev/a /two ext4 ro\n"
-    assert fstab.criteria(two, Entry("/dev/a", "/two", "ext4"), "auto") == ("device", "name")
-    assert fstab.criteria(two, Entry("/dev/a", "/three", "ext4"), "auto") == ("device",)
-    assert fstab.criteria(two, Entry("x", "/two", "tmpfs"), "auto") == ("name",)
+    assert fstab.criteria(two, FstabEntry("/dev/a", "/two", "ext4"), "auto") == ("device", "name")
+    assert fstab.criteria(two, FstabEntry("/dev/a", "/three", "ext4"), "auto") == ("device",)
+    assert fstab.criteria(two, FstabEntry("x", "/two", "tmpfs"), "auto") == ("name",)
     with pytest.raises(CommandError, match="colour; there are device, name"):
-        fstab.criteria(two, Entry("x", "/two", "tmpfs"), ["colour"])
+        fstab.criteria(two, FstabEntry("x", "/two", "tmpfs"), ["colour"])
 
 
 @given(
     st.lists(st.sampled_from(["# a\n", "/dev/a  /a  ext4  ro  0 0\n", "\n", "b\t/b\txfs\trw\n", "x y\n"]), max_size=6),
     st.builds(
-        Entry,
+        FstabEntry,
         st.sampled_from(["/dev/a", "b"]),
         st.sampled_from(["/a", "/b c"]),
         st.just("ext4"),
@@ -84,7 +86,7 @@ def test_what_an_entry_is_known_by():
 )
 def test_an_entry_is_there_once_it_was_put(lines, entry):
     text = "".join(lines)
-    entry = Entry(*(fstab.written(each) for each in entry))
+    entry = FstabEntry(*(fstab.written(each) for each in entry))
     _, new = fstab.put(text, entry, ["name"])
     assert entry in fstab.parse(new)
     assert fstab.put(new, entry, ["name"]) == ("present", new)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.runtime import (Runtime, local_runtime)
-from statecore.runtime.state_runs import Bench
+from statecore.runtime.runtime import Runtime, local_runtime
+from statecore.runtime.state_runs import RunParts
 
 GRAINS = {"os": "Debian", "os_family": "Debian", "kernel": "Linux"}
 
@@ -46,7 +46,7 @@ class Minion:
         }
         return local_runtime(whole, grains=self.grains, pillar=self.pillar)
 
-    def bench(self, **options: Any) -> Bench:
+    def bench(self, **options: Any) -> RunParts:
         """The parts of a run, in test mode unless told otherwise."""
         return self.runtime().bench({"test": True, **options})
 

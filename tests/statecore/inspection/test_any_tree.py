@@ -12,12 +12,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.analysis.rules import RULES
-from statecore.model.errors import SlsError
 from statecore.analysis.inspection import check as checking
 from statecore.analysis.inspection.explain import explain
-from statecore.analysis.inspection.graph import (FORMATS, drawn)
-from statecore.analysis.inspection.plan import (plan, report)
+from statecore.analysis.inspection.graph import FORMATS, drawn
+from statecore.analysis.inspection.plan import plan, report
+from statecore.analysis.rules import RULES
+from statecore.model.errors import SlsError
 
 from .conftest import Minion
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from statecore.analysis.finding import Finding, merged
+from statecore.analysis.inspection.check import check
 from statecore.analysis.rules import RULES
 from statecore.model.errors import Mark
-from statecore.analysis.inspection.check import check
 from tests import case_files
 
 from .conftest import MakeMinion

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import SlsError
 from statecore.analysis.inspection.explain import explain
+from statecore.model.errors import SlsError
 
 from .conftest import MakeMinion, Minion
 

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from statecore.analysis.inspection.plan import apply, plan
 from statecore.model.errors import SlsError
-from statecore.analysis.inspection.plan import (apply, plan)
 
 from .conftest import Minion
 

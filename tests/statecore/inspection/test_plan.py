@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from statecore.analysis.inspection.plan import Planned, apply, plan, report
 from statecore.analysis.planfile import PlanFault, drift, opened, sealed
 from statecore.model.errors import SlsError
-from statecore.analysis.inspection.plan import (Planned, apply, plan, report)
 
 from .conftest import MakeMinion, Minion
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from statecore.model.context import Context
 from statecore.engine.call import finish
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
+from statecore.model.context import Context
 
 
 class Shelf:

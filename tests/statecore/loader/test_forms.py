@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 
 #: One that calls others, and imports of ``salt`` and of itself.
 TEXT = """

@@ -8,9 +8,9 @@ import types
 
 import pytest
 
-from statecore.model.errors import NotAvailable
-from statecore.loader.find import _VIRTUAL, Source
+from statecore.loader.find import _VIRTUAL, ModuleFile
 from statecore.loader.served import Unusable, serve_native
+from statecore.model.errors import NotAvailable
 
 
 def module(text):
@@ -20,7 +20,7 @@ def module(text):
 
 
 def source(tmp_path):
-    return Source("modules", "pkg_apt", tmp_path / "pkg_apt.py", native=True)
+    return ModuleFile("modules", "pkg_apt", tmp_path / "pkg_apt.py", native=True)
 
 
 def test_the_protocol(tmp_path, shelf):

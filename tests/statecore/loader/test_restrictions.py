@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from statecore.loader.restrictions import disabled
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 from tests.conftest import Oracle
 
 #: States that call functions by every way that an SLS has; ``grains`` and ``cmd`` are not whitelisted.

@@ -8,7 +8,7 @@ import pytest
 
 from statecore.compile.graph import link
 from statecore.engine import run
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 
 #: The example of the seed "State Modules", as printed.
 MY_CUSTOM_STATE = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.runtime.runtime import local_runtime
 
 

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 
 HOSTS = "# mine\n127.0.0.1 localhost loop\n\n10.0.0.1\ta b # two\n10.0.0.1 c\n::1 ip6\n"
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from statecore.model.errors import InvocationError
 from statecore.builtin.modules import environ
+from statecore.model.errors import InvocationError
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 HAVE = {
     "d/a.txt": "alpha\nbeta\n",

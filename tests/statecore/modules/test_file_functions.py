@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 from tests.statecore.conftest import PlainMinion
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices and gives files away")

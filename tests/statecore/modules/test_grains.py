@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 
 @pytest.fixture

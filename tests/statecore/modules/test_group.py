@@ -6,8 +6,8 @@ import grp
 
 import pytest
 
-from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, NotAvailable
 
 WEB = {"name": "web", "passwd": "x", "gid": 33, "members": []}
 ADM = {"name": "adm", "passwd": "x", "gid": 4, "members": ["web"]}

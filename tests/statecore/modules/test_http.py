@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from tests.statecore.loopback_server import serve
 
 #: Arguments beside the URL's path -> what comes back.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from statecore.builtin.modules.mine import MineFunction
 from statecore.model.errors import InvocationError
-from statecore.builtin.modules.mine import Offer
 from tests.conftest import Oracle
 
 #: Entries of mine_functions, in Salt's forms.
@@ -38,13 +38,13 @@ def test_salt_reads_definitions_the_same(oracle: Oracle) -> None:
         "print(json.dumps(told))"
     )
     told = json.loads(oracle.run("python", "-c", program, stdin=json.dumps(DEFINITIONS)))
-    ours = [Offer.of(one) for one in DEFINITIONS]
+    ours = [MineFunction.of(one) for one in DEFINITIONS]
     assert [[one.function, list(one.args), dict(one.kwargs), one.guarded(7)] for one in ours] == told
 
 
 def test_what_is_no_definition_is_refused() -> None:
     with pytest.raises(InvocationError, match="an entry of mine_functions is a list or a map of arguments, not 5"):
-        Offer.of(5)
+        MineFunction.of(5)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.system.databases import mysql
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.ports import CommandResult
+from statecore.system.databases import mysql
 from tests.statecore import database_servers
 
 AWKWARD = "o'br`ien\\ \"; DROP TABLE x; -- \n\t%_ü"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host.host import Host
 from statecore.builtin.modules import network
+from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 
 

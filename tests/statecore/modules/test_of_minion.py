@@ -8,11 +8,11 @@ from datetime import datetime
 
 import pytest
 
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult
 from statecore.render import SlsTree
+from statecore.sources.local_tree import LocalFiles
 
 #: One after the other, on what the one before has left.
 DATA = [

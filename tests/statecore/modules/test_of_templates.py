@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 
 CALLS = [
     ("hashutil.digest", ("get salted",), "md5"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.host.host import Host
 from statecore.builtin.modules.pkg_apk import apk
+from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.ports import CommandResult
 
 ALL = "All specified packages are already installed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from tests.statecore.loopback_server import serve
 
 OPTIONS = "-q -y -o DPkg::Lock::Timeout=120 -o DPkg::Options::=--force-confold -o DPkg::Options::=--force-confdef"

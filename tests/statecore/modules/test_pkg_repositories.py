@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 KEY = bytes([0x99]) + b"a key, as far as its first byte tells"
 ARMOURED = (

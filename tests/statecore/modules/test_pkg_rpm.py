@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
+from statecore.builtin.modules.pkg_rpm import dnf, groups, locks
 from statecore.host.host import Host
-from statecore.builtin.modules.pkg_rpm import (dnf, groups, locks)
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.ports import CommandResult
 
 INSTALLED = (
@@ -203,9 +203,9 @@ def test_listings_whose_lines_were_broken():
         "                      1:2.0-1     updates\na.noarch 1.0- @main\nb.i686 3-1 main\n"
     )
     assert dnf.parse_listing(text, "x86_64") == [
-        dnf.Offer("a-very-long-name-of-a-package", "x86_64", "1:2.0-1", "updates"),
-        dnf.Offer("b.i686", "i686", "3-1", "main"),
-        dnf.Offer("a", "noarch", "1.0", "main"),
+        dnf.AvailablePackage("a-very-long-name-of-a-package", "x86_64", "1:2.0-1", "updates"),
+        dnf.AvailablePackage("b.i686", "i686", "3-1", "main"),
+        dnf.AvailablePackage("a", "noarch", "1.0", "main"),
     ]
 
 

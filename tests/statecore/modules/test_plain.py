@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError, TargetError)
+from statecore.model.errors import CommandError, InvocationError, TargetError
 
 CALLS = [
     ("test.ping", (), {}, True),

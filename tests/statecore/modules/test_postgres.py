@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.system.databases import postgres
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.ports import CommandResult
+from statecore.system.databases import postgres
 from tests.statecore import database_servers
 
 AWKWARD = "o'brien\\ \"; DROP TABLE x; -- %_ü"

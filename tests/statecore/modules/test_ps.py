@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 
 #: Calls whose answers have to be the same, and those of which names alone can be compared.
 SAME = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 PING = {"function": "test.ping", "seconds": 60, "args": [1], "kwargs": {"a": 2}}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from statecore.host.content import kept_files
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 JOB = {"jid": "20260101000000000001", "fun": "state.apply", "pid": 7}
 

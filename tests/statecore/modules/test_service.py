@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.model.errors import (CommandError, NotAvailable)
+from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.ports import CommandResult
 
 #: An init script that keeps a file beside it for as long as its service "runs".

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.host.host import Host
 from statecore.loader.providers import OURS
+from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.ports import CommandResult
 
 UNITS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 RUN = {"test_|-a_|-a_|-nop": {"result": True, "changes": {}}}
 JID = "20260102030405678901"

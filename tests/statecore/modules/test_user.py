@@ -7,8 +7,8 @@ import pwd
 
 import pytest
 
-from statecore.model.errors import (CommandError, HostError, NotAvailable)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, HostError, NotAvailable
 
 WEB = {
     "name": "web",

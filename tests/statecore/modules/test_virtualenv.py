@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.host import Host
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 
 

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statecore.system.certificates import (extensions, names)
-from statecore.model.errors import (CommandError, InvocationError, StatecoreError)
 from statecore.loader import Loader
+from statecore.model.errors import CommandError, InvocationError, StatecoreError
+from statecore.system.certificates import extensions, names
 
 #: A certificate that is the same whenever it is made.
 FIXED = {"serial_number": "0A:BC", "not_before": "2024-01-02 03:04:05", "not_after": "2099-01-02 03:04:05", "CN": "one"}

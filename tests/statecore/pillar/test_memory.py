@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.sources.fileserver import FileServer
-from statecore.runtime.master_data import (Wanted, pillar_of, pillar_top_of)
 from statecore.pillar.memory import PillarMemory
 from statecore.render.memory import RenderMemory
+from statecore.runtime.master_data import MinionDataRequest, pillar_of, pillar_top_of
 from statecore.runtime.runtime import Runtime
+from statecore.sources.fileserver import FileServer
 
 _TOP = "base:\n  '*': [a, b]\n  'os:Debian':\n    - match: grain\n    - c\n"
 
@@ -56,7 +56,7 @@ def compiled(directory: Path, minion: str, system: str, memory: PillarMemory | N
     }
     live: dict[str, Any] = {}
     runtime = Runtime(opts, files=FileServer.of(opts), grains={"id": minion, "os": system}, pillar=live)
-    result = pillar_of(runtime.context, runtime.loader, Wanted(minion), live, memory=memory)
+    result = pillar_of(runtime.context, runtime.loader, MinionDataRequest(minion), live, memory=memory)
     return result.data, result.errors
 
 
@@ -149,7 +149,7 @@ def test_the_top_of_all_environments(tmp_path: Path) -> None:
     roots = {env: [str(tmp_path / env)] for env in ("base", "dev")}
     opts = {"pillar_roots": roots, "file_roots": {}, "id": "web1", "cachedir": "", "ext_pillar": []}
     runtime = Runtime(opts, files=FileServer.of(opts), grains={"id": "web1", "os": "Debian"}, pillar={})
-    found = pillar_top_of(runtime.context, runtime.loader, Wanted("web1"))
+    found = pillar_top_of(runtime.context, runtime.loader, MinionDataRequest("web1"))
     assert [(env, list(targets.items())) for env, targets in found.items()] == [
         ("base", [("*", ["a", "b"]), ("G@os:Debian", [{"match": "compound"}, "c"]), ("x*", ["d"])]),
         ("dev", [("web*", ["e"]), ("*", ["f"])]),

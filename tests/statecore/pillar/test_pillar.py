@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from statecore.sources.local_tree import LocalFiles
 from statecore.pillar import PillarResult, compile_pillar
+from statecore.sources.local_tree import LocalFiles
 
 Compile = Callable[..., PillarResult]
 

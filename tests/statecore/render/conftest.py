@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import (NotAvailable, SlsError)
-from statecore.sources.local_tree import LocalFiles
+from statecore.model.errors import NotAvailable, SlsError
 from statecore.render import SlsTree
 from statecore.runtime.runtime import Runtime
+from statecore.sources.local_tree import LocalFiles
 
 #: planted(files, **more): a tree of these files; ``dev``, ``opts``, ``grains``, ``pillar`` may be given.
 Plant = Callable[..., SlsTree]

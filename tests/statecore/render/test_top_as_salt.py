@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import SlsError
-from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
+from statecore.sources.local_tree import LocalFiles
 from tests import case_files
 
 from .conftest import GRAINS, PILLAR, Functions, write_tree

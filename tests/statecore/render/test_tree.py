@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from statecore.sources.local_tree import LocalFiles
 from statecore.render import SlsTree
+from statecore.sources.local_tree import LocalFiles
 
 from .conftest import Plant, fault_of
 

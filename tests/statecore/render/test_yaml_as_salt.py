@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.render import yaml
-from statecore.render.yaml_values import Loader
+from statecore.render.yaml_values import YamlLoader
 
 #: Plain scalars, one a line.
 SCALARS = (Path(__file__).parent / "scalars.txt").read_text("utf-8").splitlines()
@@ -150,7 +150,7 @@ def test_what_is_written_is_read(data: Any, flow: bool) -> None:
 def test_the_quick_way_is_the_usual_way(text: str) -> None:
     """What is built here is what PyYAML builds by the same rules, and refused where that refuses."""
     try:
-        usual = ("value", pyyaml.load(text, Loader=Loader))
+        usual = ("value", pyyaml.load(text, Loader=YamlLoader))
     except (pyyaml.YAMLError, ValueError, TypeError, LookupError):
         usual = ("error", None)
     try:

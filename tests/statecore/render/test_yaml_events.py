@@ -21,11 +21,13 @@ _DATA = st.recursive(
 
 
 def from_events(text: str) -> Any:
-    return yaml_events.build(yaml_values.Loader(text), yaml_values._PLAIN, yaml_values.Loader.yaml_implicit_resolvers)
+    return yaml_events.build(
+        yaml_values.YamlLoader(text), yaml_values._PLAIN, yaml_values.YamlLoader.yaml_implicit_resolvers
+    )
 
 
 def from_nodes(text: str) -> Any:
-    loader = yaml_values.Loader(text)
+    loader = yaml_values.YamlLoader(text)
     node = loader.get_single_node()
     return None if node is None else yaml_values._Builder(loader, aliases=True).value(node)
 

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from statecore.model.errors import CommandError
 from statecore.loader.compat.returners import get_returner_options
-from statecore.runtime.return_delivery import (deliver, named)
+from statecore.model.errors import CommandError
+from statecore.runtime.return_delivery import deliver, named
 from statecore.runtime.returner_settings import settings_of
 from tests.conftest import Oracle
 

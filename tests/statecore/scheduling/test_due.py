@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statecore.system.scheduling.due import (Clock, Progress, World, look, skipped)
+from statecore.system.scheduling.due import Clock, Progress, World, look, skipped
 from statecore.system.scheduling.job import Job
 
 #: A Saturday.

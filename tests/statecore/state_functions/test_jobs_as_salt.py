@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs import pauses
 from statecore.sources.local_tree import LocalFiles
-from statecore.runtime.runtime import Runtime
 
 from .conftest import GRAINS, Jobs, plainly
 

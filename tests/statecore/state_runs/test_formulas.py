@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.sources.local_tree import LocalFiles
 from statecore.model.ports import CommandResult
 from statecore.runtime.runtime import Runtime
+from statecore.sources.local_tree import LocalFiles
 from tests.statecore.conftest import Debian
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="files get owners, which needs root")

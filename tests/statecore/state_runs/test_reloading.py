@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 
 #: A module that can only be used once a library is there, as many of a fleet's are.
 NEEDING = """

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.state_runs import pauses
 from statecore.runtime.calls import Returned
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
+from statecore.runtime.state_runs import pauses
 
 JID = "20260102030405678901"
 

@@ -27,16 +27,16 @@ from typing import Any
 import pytest
 
 from statecore.compile import compile_chunks
-from statecore.model.context import Context
-from statecore.engine import Options, run
+from statecore.engine import EngineOptions, run
 from statecore.engine.call import finish
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.runtime.local import (LocalMinion, NoEvents, NoJobs)
+from statecore.model.context import Context
 from statecore.render import SlsTree
+from statecore.runtime.local import LocalMinion, NoEvents, NoJobs
 from statecore.runtime.runtime import local_runtime
+from statecore.sources.local_tree import LocalFiles
 from tests import case_files
 
 #: Name of each run of a case, and whether it is in test mode.
@@ -161,7 +161,9 @@ class Ours:
         lay_out(case, self.place, self.root)
         told: dict[str, Any] = {}
         for phase, test in PHASES.items():
-            running = run(compile_chunks(chunks(case, self.root)).graph, self._context(test), self._loader, Options())
+            running = run(
+                compile_chunks(chunks(case, self.root)).graph, self._context(test), self._loader, EngineOptions()
+            )
             own = next(entry for entry in running.values() if entry["__id__"] == case.id)
             told[phase] = shown(own, self.root, self.tree)
         return told | {"left": tree(self.place, self.root)}

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from statecore.host.content import (diffs, managed_file)
-from statecore.host.host import Host
+from statecore.host.content import diffs, managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.host.host import Host
 from tests.statecore.conftest import PlainMinion
 
 #: Bytes of the source, and by how many the process may grow over it: by less than half of it.

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from statecore.host import file_attributes
-from statecore.sources import openpgp_signatures
 from statecore.compile import compile_chunks
+from statecore.engine import EngineOptions, run
+from statecore.host import file_attributes
 from statecore.host.content.diffs import Ignored
-from statecore.engine import Options, run
 from statecore.host.host import Host
 from statecore.model.ports import CommandResult
+from statecore.sources import openpgp_signatures
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.states.conftest import _SALT, write_tree
 
@@ -236,7 +236,7 @@ def test_a_watching_state_is_not_started(plain: PlainMinion) -> None:
         "onchanges": [{"file": "f"}],
     }
     chunks = [{"__sls__": "s", "__env__": "base", "order": number, **each} for number, each in enumerate((low, ran))]
-    running = run(compile_chunks(chunks).graph, plain.context(), plain.loader, Options())
+    running = run(compile_chunks(chunks).graph, plain.context(), plain.loader, EngineOptions())
     assert [entry["comment"] for entry in running.values()][-1].startswith(
         "State was not run because requisites were skipped"
     )

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from statecore.sources import downloads
 from statecore.model.errors import CommandError
+from statecore.sources import downloads
 from tests.statecore.states.conftest import Case
 
 DATA = b"from afar\n"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from statecore.sources import downloads
 from statecore.model.errors import CommandError
+from statecore.sources import downloads
 from tests.statecore.conftest import PlainMinion
 from tests.statecore.loopback_server import Asked, Web, serve
 

@@ -19,12 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.host.content import managed_file
-from statecore.host import rooted_path
-from statecore.model.errors import StatecoreError
-from statecore.host.content.managed_file import Attributes
-from statecore.builtin.modules import (archive, cron, ini, ssh)
+from statecore.builtin.modules import archive, cron, ini, ssh
 from statecore.builtin.states import file as file_states
+from statecore.host import rooted_path
+from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.model.errors import StatecoreError
 from tests.statecore.conftest import PlainMinion
 
 SECRET = "the secret of the world outside"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from statecore.system.packages import package_requests
 from statecore.model.ports import CommandResult
+from statecore.system.packages import package_requests
 from tests.statecore.conftest import Debian, PlainMinion
 
 _INTERRUPTED = "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. \n"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import CommandError
-from statecore.model.ports import (MasterCall, MinionJob)
 from statecore.builtin.states.saltmod.verdicts import succeeded
+from statecore.model.errors import CommandError
+from statecore.model.ports import MasterCall, MinionJob
 from tests import case_files
 
 _HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statecore.compile import compile_chunks
-from statecore.engine import Options, run
+from statecore.engine import EngineOptions, run
 
 OFFLINE = "Running in OFFLINE mode. Nothing to do"
 UNIT = "[Install]\nWantedBy=multi-user.target\n"
@@ -102,5 +102,5 @@ def test_a_provider_where_there_is_no_other(plain):
 def _told(plain, providers, *, test):
     chunk = {"state": "service", "fun": "enabled", "name": "old", "__sls__": "s", "__env__": "base"}
     chunks = [{**chunk, "__id__": str(at), "order": at, **each} for at, each in enumerate(providers)]
-    running = run(compile_chunks(chunks).graph, plain.context(test=test), plain.loader, Options())
+    running = run(compile_chunks(chunks).graph, plain.context(test=test), plain.loader, EngineOptions())
     return [(entry["result"], entry["changes"], entry["comment"]) for entry in running.values()]

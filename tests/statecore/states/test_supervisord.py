@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from statecore.model.errors import CommandError
 from statecore.host.host import Host
+from statecore.model.errors import CommandError
 from tests.statecore.conftest import PlainMinion
 
 CONFIGURATION = """[unix_http_server]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from statecore.model.context import Context
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.call import call_state
 from statecore.loader.served import Served
+from statecore.model.context import Context
 from tests.statecore.conftest import PlainMinion
 
 #: What no argument but those that take anything can be.

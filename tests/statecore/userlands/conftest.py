@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from statecore.model.context import Context
 from statecore.engine.call import finish
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.runtime.local import (LocalMinion, NoEvents, NoJobs)
+from statecore.model.context import Context
 from statecore.render import SlsTree
+from statecore.runtime.local import LocalMinion, NoEvents, NoJobs
+from statecore.sources.local_tree import LocalFiles
 
 #: Seconds that the packages may take to come and to be unpacked.
 TIMEOUT = 1200

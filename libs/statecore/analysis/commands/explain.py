@@ -7,9 +7,9 @@ import json
 import re
 from pathlib import Path
 
-from statecore.analysis.explain_text import explain_text
 from statecore.analysis.commands.ending import Exit
-from statecore.analysis.commands.setting import (add_options, runtime_of, setting_of)
+from statecore.analysis.commands.setting import add_options, runtime_of, setting_of
+from statecore.analysis.explain_text import explain_text
 from statecore.analysis.inspection.explain import explain
 
 

@@ -6,8 +6,8 @@ import argparse
 import json
 
 from statecore.analysis.commands.ending import Exit
-from statecore.analysis.commands.setting import (add_options, runtime_of, setting_of)
-from statecore.analysis.inspection.graph import (FORMATS, drawn)
+from statecore.analysis.commands.setting import add_options, runtime_of, setting_of
+from statecore.analysis.inspection.graph import FORMATS, drawn
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

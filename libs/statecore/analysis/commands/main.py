@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from statecore.analysis.commands import (check, explain, graph, plan)
-from statecore.analysis.commands.ending import (CommandFault, Exit)
+from statecore.analysis.commands import check, explain, graph, plan
+from statecore.analysis.commands.ending import CommandFault, Exit
 from statecore.model.errors import StatecoreError
 from statecore.model.named_tuple import NamedTuple
 
@@ -33,7 +33,7 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
@@ -64,8 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="statecore", description="Salt's state system without a master.", allow_abbrev=False)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    parser = _ArgumentParser(prog="statecore", description="Salt's state system without a master.", allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_ArgumentParser)
     for name, verb in VERBS.items():
         own = verbs.add_parser(name, help=verb.what, description=f"statecore {name} {verb.what}.", allow_abbrev=False)
         own.add_argument("-v", "--verbose", action="store_true", help="log to stderr")

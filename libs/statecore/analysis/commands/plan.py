@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from statecore.analysis.commands.ending import CommandFault, Exit
+from statecore.analysis.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
+from statecore.analysis.commands.turn import job, turn
+from statecore.analysis.inspection.plan import Planned, apply, plan
 from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
-from statecore.analysis.prediction import Verdict
-from statecore.analysis.commands.ending import (CommandFault, Exit)
-from statecore.analysis.commands.setting import (Setting, add_options, cachedir_of, runtime_of, setting_of)
-from statecore.analysis.commands.turn import (job, turn)
-from statecore.analysis.inspection.plan import (Planned, apply, plan)
-from statecore.runtime.runtime import Runtime
+from statecore.analysis.prediction import PredictedOutcome
 from statecore.model.types import Running
+from statecore.runtime.runtime import Runtime
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +52,9 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
         else plan_text(data, everything=given.all, shorten=_relative)
     )
     verdicts = {each.verdict for each in planned.predictions}
-    if Verdict.FAIL in verdicts:
+    if PredictedOutcome.FAIL in verdicts:
         return Exit.FAILED, text
-    changing = given.exit_code and verdicts & {Verdict.CHANGE, Verdict.UNKNOWN}
+    changing = given.exit_code and verdicts & {PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN}
     return (Exit.CHANGES if changing else Exit.OK), text
 
 

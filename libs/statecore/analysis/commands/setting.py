@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from statecore.analysis.commands.ending import CommandFault
-from statecore.model.option_types import (OPTIONS, wrong)
+from statecore.model.option_types import OPTIONS, wrong
 from statecore.model.ports import Jobs
 from statecore.render import yaml
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 
 _DEFAULT_ROOT = "/srv/salt"
 

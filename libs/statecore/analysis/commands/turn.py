@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from statecore.analysis.commands.ending import (CommandFault, Exit)
-from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.analysis.commands.ending import CommandFault, Exit
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 from statecore.runtime.state_runs.state_queue import taken
 
 

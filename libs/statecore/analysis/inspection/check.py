@@ -15,17 +15,26 @@ from typing import Any
 
 from statecore.analysis import forms, functions, requisites
 from statecore.analysis.finding import Finding, Remark, count, merged
-from statecore.compile.draft import Draft, arguments, states
-from statecore.model.errors import (Mark, SlsError)
-from statecore.analysis.inspection.compilation import (Compilation, Told, compiled)
-from statecore.analysis.inspection.known import (reacts, state_function)
-from statecore.analysis.inspection.places import (ACROSS, LACKING, keys_of, mark_of, pinpointed, remarked, source_line, told)
-from statecore.analysis.inspection.templates import (of_others, of_sls)
+from statecore.analysis.inspection.compilation import Compilation, Told, compiled
+from statecore.analysis.inspection.known import reacts, state_function
+from statecore.analysis.inspection.places import (
+    ACROSS,
+    LACKING,
+    keys_of,
+    mark_of,
+    pinpointed,
+    remarked,
+    source_line,
+    told,
+)
+from statecore.analysis.inspection.templates import of_others, of_sls
 from statecore.analysis.inspection.topfile import of_top
+from statecore.compile.draft import Draft, arguments, states
+from statecore.model.errors import Mark, SlsError
 from statecore.model.nearest import close_matches
-from statecore.render import SlsTree
-from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low
+from statecore.render import SlsTree
+from statecore.runtime.state_runs import RunParts
 
 #: Rules about words of an SLS that do not depend on what else is in it.
 _OF_WORDS = frozenset({"unknown-function", "unknown-argument", "old-form", "unquoted-mode", "unquoted-version"})
@@ -37,7 +46,7 @@ _IN_TEMPLATES = frozenset({"undefined-name", "unknown-salt-function", "undefined
 _PLACE = re.compile(r"\s*\((\S+?)(?::(\d+))?\)$")
 
 
-def check(bench: Bench, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
+def check(bench: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
     """What there is to be found, unsorted, some of it twice. ``slses`` limits it to these SLS, globs among them.
 
     ``pillar_known``: the pillar is the minion's own, so that a key that it lacks is worth a word.
@@ -56,7 +65,7 @@ def report(findings: Sequence[Finding]) -> dict[str, Any]:
 class _Checker:
     """One look through a tree."""
 
-    bench: Bench
+    bench: RunParts
     pillar_known: bool
     #: ID -> SLS that declare it, of all that could be rendered.
     _declared: dict[str, list[str]] = field(default_factory=dict)
@@ -242,7 +251,7 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _is_top(sls: str, bench: Bench) -> bool:
+def _is_top(sls: str, bench: RunParts) -> bool:
     return sls == str(bench.stage.opts.get("state_top") or "top.sls").removesuffix(".sls")
 
 

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.analysis.inspection.plan import run_matches
 from statecore.analysis.provenance import Argument, History, Origin, Override, include_chain, watched
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph
 from statecore.engine.requisite import REQUISITES
-from statecore.model.errors import (SlsError, SlsFault)
-from statecore.analysis.inspection.plan import run_matches
+from statecore.model.errors import SlsError, SlsFault
 from statecore.model.nearest import close_matches
-from statecore.runtime.state_runs import Bench
 from statecore.model.types import Low
 from statecore.model.values import redacted
+from statecore.runtime.state_runs import RunParts
 
 #: Arguments that tell the compiler something and are told of elsewhere.
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
 
 
-def explain(bench: Bench, slses: Sequence[str] | None, wanted: str) -> dict[str, Any]:
+def explain(bench: RunParts, slses: Sequence[str] | None, wanted: str) -> dict[str, Any]:
     """Everything about an ID (or a name) of the run of these SLS; of the top file for None. Raises SlsError."""
     matches = run_matches(bench, slses)
     draft = Draft(opts=bench.stage.opts, tree=bench.stage.tree, matches=matches)
@@ -42,7 +42,7 @@ def explain(bench: Bench, slses: Sequence[str] | None, wanted: str) -> dict[str,
 class _Telling:
     """One state, told of."""
 
-    bench: Bench
+    bench: RunParts
     draft: Draft
     history: History
     #: Whether the run is that of the top file.

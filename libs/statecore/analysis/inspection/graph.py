@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.analysis.diagram import Diagram, as_data, diagram, dot, mermaid
-from statecore.analysis.svg import svg
 from statecore.analysis.inspection.plan import run_draft
-from statecore.runtime.state_runs import Bench
+from statecore.analysis.svg import svg
 from statecore.model.types import Low
+from statecore.runtime.state_runs import RunParts
 
 #: Format -> text of a diagram, or plain data.
 FORMATS: Mapping[str, Callable[[Diagram], Any]] = {"mermaid": mermaid, "dot": dot, "json": as_data, "svg": svg}
 
 
-def drawn(bench: Bench, slses: Sequence[str] | None) -> Diagram:
+def drawn(bench: RunParts, slses: Sequence[str] | None) -> Diagram:
     """The diagram of SLS references; of the top file for None. Raises SlsError."""
     return diagram(run_draft(bench, slses).graph, lambda low: declared_at(bench, low))
 
 
-def declared_at(bench: Bench, low: Low) -> str:
+def declared_at(bench: RunParts, low: Low) -> str:
     """``file:line`` of a chunk's state, "" when it is not known."""
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     return str(bench.stage.tree.locate(sls, saltenv, str(low["__id__"]), str(low["state"])) or "")

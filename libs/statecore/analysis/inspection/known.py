@@ -5,10 +5,10 @@ from __future__ import annotations
 from statecore.analysis import functions
 from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
-from statecore.runtime.state_runs import Bench
+from statecore.runtime.state_runs import RunParts
 
 
-def state_function(bench: Bench, full: str) -> functions.Known:
+def state_function(bench: RunParts, full: str) -> functions.Known:
     """What is known of a state function on this minion, or on one where its module is usable."""
     loader, ctx = bench.loader, bench.stage.ctx
     try:
@@ -26,13 +26,13 @@ def state_function(bench: Bench, full: str) -> functions.Known:
     return functions.Known(exists=False, nearest=near[0] if near else loader.nearest("states", full, ctx))
 
 
-def reacts(bench: Bench, state: str) -> bool:
+def reacts(bench: RunParts, state: str) -> bool:
     """Whether a state module has a mod_watch, usable here or not."""
     loader, name = bench.loader, f"{state}.mod_watch"
     return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.blueprints("states", state)
 
 
-def salt_function(bench: Bench, name: str) -> bool:
+def salt_function(bench: RunParts, name: str) -> bool:
     """Whether there is an execution function of this name. A module that is there and not usable here is another host's."""
     loader, module = bench.loader, name.partition(".")[0]
     return loader.has("modules", name, bench.stage.ctx) or (
@@ -40,12 +40,12 @@ def salt_function(bench: Bench, name: str) -> bool:
     )
 
 
-def nearest_function(bench: Bench, name: str) -> str:
+def nearest_function(bench: RunParts, name: str) -> str:
     """The execution function whose name is the most like it, "" when none is."""
     return bench.loader.nearest("modules", name, bench.stage.ctx)
 
 
-def _usable(bench: Bench, module: str) -> bool:
+def _usable(bench: RunParts, module: str) -> bool:
     try:
         bench.loader.serve("modules", module, bench.stage.ctx)
     except NotAvailable:

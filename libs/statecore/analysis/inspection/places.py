@@ -8,9 +8,9 @@ from typing import Any
 
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding, Remark
+from statecore.analysis.inspection.compilation import Told
 from statecore.compile.draft import Draft
 from statecore.model.errors import Mark
-from statecore.analysis.inspection.compilation import Told
 from statecore.render import SlsTree
 
 #: Rules that an SLS by itself may break without harm, when something else of its run brings what it lacks.

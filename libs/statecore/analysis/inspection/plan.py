@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from statecore import engine
+from statecore.analysis.inspection.compilation import compiled
 from statecore.analysis.planfile import plan_data
 from statecore.analysis.prediction import Prediction, predicted
 from statecore.compile.draft import Draft, anything
 from statecore.compile.graph import Graph
-from statecore.model.context import Context
-from statecore.model.errors import (SlsError, SlsFault)
-from statecore.analysis.inspection.compilation import compiled
 from statecore.loader import Loader, Served
+from statecore.model.context import Context
+from statecore.model.errors import SlsError, SlsFault
 from statecore.model.ports import Function
-from statecore.runtime.state_runs import Bench
-from statecore.model.types import (Low, Plan, Running, tag)
+from statecore.model.types import Low, Plan, Running, tag
+from statecore.runtime.state_runs import RunParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Planned:
     graph: Graph
 
 
-def run_draft(bench: Bench, slses: Sequence[str] | None, reacts: Callable[[str], bool] = anything) -> Draft:
+def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = anything) -> Draft:
     """The compiled run of SLS references; of the top file for None. Raises SlsError with every fault, of the pillar too.
 
     ``reacts`` as for ``compile_sls``.
@@ -44,7 +44,7 @@ def run_draft(bench: Bench, slses: Sequence[str] | None, reacts: Callable[[str],
     return compilation.draft
 
 
-def run_matches(bench: Bench, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
+def run_matches(bench: RunParts, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
     """saltenv -> SLS references of a run; users' modules are there after it. Raises SlsError where no run could begin."""
     errors = bench.stage.ctx.pillar.get("_errors")
     if errors:
@@ -58,7 +58,7 @@ def run_matches(bench: Bench, slses: Sequence[str] | None) -> Mapping[str, Seque
     return matches
 
 
-def plan(bench: Bench, slses: Sequence[str] | None) -> Planned:
+def plan(bench: RunParts, slses: Sequence[str] | None) -> Planned:
     """What a run would do. ``bench`` is one in test mode. Raises SlsError."""
     graph = run_draft(
         bench, slses, lambda state: bench.loader.has("states", f"{state}.mod_watch", bench.stage.ctx)
@@ -77,7 +77,7 @@ def report(planned: Planned) -> dict[str, Any]:
     return plan_data(planned.predictions, planned.places)
 
 
-def apply(bench: Bench, planned: Planned) -> Running:
+def apply(bench: RunParts, planned: Planned) -> Running:
     """Does what was planned: the very chunks, not rendered again. ``bench`` is one that is not in test mode."""
     return engine.run(_copied(planned.graph), bench.stage.ctx, bench.loader, bench.options)
 

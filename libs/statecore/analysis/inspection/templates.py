@@ -8,16 +8,16 @@ import jinja2
 
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding
-from statecore.model.errors import SlsError
-from statecore.analysis.inspection.known import (nearest_function, salt_function)
+from statecore.analysis.inspection.known import nearest_function, salt_function
 from statecore.analysis.inspection.places import spotted
+from statecore.model.errors import SlsError
 from statecore.render.jinja.engine import environment
-from statecore.runtime.state_runs import Bench
+from statecore.runtime.state_runs import RunParts
 
 _TEMPLATES = (".jinja", ".j2", ".jinja2")
 
 
-def of_sls(bench: Bench, sls: str, saltenv: str, *, pillar: bool) -> Iterator[Finding]:
+def of_sls(bench: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator[Finding]:
     """Of one SLS. ``pillar``: the minion runs it and the pillar is its own, so that the keys that it names are to be there."""
     stage = bench.stage
     try:
@@ -41,7 +41,7 @@ def of_sls(bench: Bench, sls: str, saltenv: str, *, pillar: bool) -> Iterator[Fi
         yield spotted(spot, source.shown, source.text, sls)
 
 
-def of_others(bench: Bench) -> Iterator[Finding]:
+def of_others(bench: RunParts) -> Iterator[Finding]:
     """Of templates that are no SLS: their names come from whoever imports them, the functions that they call do not."""
     files = bench.stage.tree.files
     for saltenv in files.envs():
@@ -66,7 +66,7 @@ def of_others(bench: Bench) -> Iterator[Finding]:
                 yield spotted(spot, files.shown(fetched), text, "")
 
 
-def _salt_calls(bench: Bench, tree: jinja2.nodes.Template) -> Iterator[templates.Spot]:
+def _salt_calls(bench: RunParts, tree: jinja2.nodes.Template) -> Iterator[templates.Spot]:
     return templates.unknown_functions(
         tree, lambda name: salt_function(bench, name), lambda name: nearest_function(bench, name)
     )

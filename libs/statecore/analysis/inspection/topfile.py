@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from statecore.analysis.finding import Finding
-from statecore.model.errors import (SlsError, SlsFault)
-from statecore.analysis.inspection.compilation import (Told, rule_of)
+from statecore.analysis.inspection.compilation import Told, rule_of
 from statecore.analysis.inspection.places import told
+from statecore.model.errors import SlsError, SlsFault
 from statecore.render.top import INCLUDE
-from statecore.runtime.state_runs import Bench
+from statecore.runtime.state_runs import RunParts
 
 
-def of_top(bench: Bench) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
+def of_top(bench: RunParts) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
     """Findings, and saltenv -> SLS references for this minion, without those that are not there."""
     try:
         refs = bench.top()
@@ -22,7 +22,7 @@ def of_top(bench: Bench) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
     return list(_unfound(bench)), {env: [ref for ref in each if tree.find(ref, env)] for env, each in refs.items()}
 
 
-def _unfound(bench: Bench) -> Iterator[Finding]:
+def _unfound(bench: RunParts) -> Iterator[Finding]:
     """References of the top files that name no SLS."""
     tree = bench.stage.tree
     for own in tree.files.envs():

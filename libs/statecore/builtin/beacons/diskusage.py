@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, own, percent)
+from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.system.hostfiles import mount_table
-from statecore.host.rooted_path import file_system
+from statecore.system.scheduling.beacon_config import listed, own, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

@@ -8,9 +8,9 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
+from statecore.host.inotify import MASKS, Change, Watcher
 from statecore.model.context import Context
-from statecore.host.inotify import (MASKS, Change, Watcher)
+from statecore.system.scheduling.beacon_config import listed, merged
 
 #: What is told where no mask says.
 _DEFAULT = ("create", "delete", "modify")

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.system.scheduling.beacon_config import listed, merged
 
 #: What journalctl ends its output with when asked for a cursor.
 _CURSOR = "-- cursor: "

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
+from statecore.system.scheduling.beacon_config import listed, merged
 
 _AVERAGES = ("1m", "5m", "15m")
 _VALID = (True, "Valid beacon configuration")

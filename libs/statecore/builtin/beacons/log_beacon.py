@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
+from statecore.system.scheduling.beacon_config import listed, merged
 
 VIRTUAL = "log"
 

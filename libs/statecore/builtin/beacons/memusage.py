@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged, percent)
 from statecore.model.context import Context
+from statecore.system.scheduling.beacon_config import listed, merged, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

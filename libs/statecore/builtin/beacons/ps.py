@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
 from statecore.model.context import Context
 from statecore.system.hostfiles import processes
+from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import (listed, merged)
+from statecore.host.rooted_path import remove_tree
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import (plain_text, processes)
-from statecore.host.rooted_path import remove_tree
+from statecore.system.hostfiles import plain_text, processes
+from statecore.system.scheduling.beacon_config import listed, merged
 
 #: What strace says of a process that has ended.
 _GONE = "No such process"

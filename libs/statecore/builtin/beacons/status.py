@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import own
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.system.scheduling.beacon_config import own
 
 _ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", "time")}
 

@@ -6,9 +6,9 @@ import json
 import shlex
 from typing import Any
 
+from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.plugin_commands import (checked_id, output_of)
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:

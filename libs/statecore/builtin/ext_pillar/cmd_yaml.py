@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.plugin_commands import (checked_id, output_of)
 from statecore.render import yaml
 
 

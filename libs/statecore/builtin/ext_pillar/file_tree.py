@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, SlsError, TargetError)
-from statecore.targeting.match import (Subject, matches)
+from statecore.model.errors import CommandError, SlsError, TargetError
 from statecore.model.values import update
+from statecore.targeting.match import Subject, matches
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.values import traverse
 from statecore.render import yaml
 from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja.tags import SerializerExtension
-from statecore.model.values import traverse
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.errors import HostError
-from statecore.system.hostfiles.plain_text import (first_line, host_text, text, there)
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles.plain_text import first_line, host_text, text, there
 
 #: The version of Salt whose wire protocol and state semantics this is; trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"

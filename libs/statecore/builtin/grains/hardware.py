@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.system.hostfiles.plain_text import (host_text, text)
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles.plain_text import host_text, text
 
 _SYS, _PROC = Path("/sys"), Path("/proc")
 

@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.system.hostfiles import (kernel_network, processes)
-from statecore.system.hostfiles.plain_text import (first_line, host_text, there)
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles import kernel_network, processes
+from statecore.system.hostfiles.plain_text import first_line, host_text, there
 
 _GATEWAY = 0x2
 

@@ -7,11 +7,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import downloads
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError)
+from statecore.model.errors import CommandError, HostError
+from statecore.sources import downloads
+from statecore.sources.file_source import FileVerification, find
 from statecore.system.hostfiles import archives
-from statecore.sources.file_source import (Verification, find)
 
 ALIASES = {"list": "list_", "zip": "zip_"}
 
@@ -194,7 +194,7 @@ def _archive(
     form = form or archives.guess(name)
     if form not in ("tar", "zip"):
         raise CommandError(f"Unable to guess archive format of {name}, or it is not supported: tar and zip are")
-    wanted = Verification(str(source_hash or ""), skip_verify=not source_hash, use_etag=use_etag)
+    wanted = FileVerification(str(source_hash or ""), skip_verify=not source_hash, use_etag=use_etag)
     try:
         return form, find(ctx, name, saltenv, name, wanted).path
     except (CommandError, HostError) as error:

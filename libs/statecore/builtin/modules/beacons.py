@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from statecore.system.scheduling.beacon_config import merged
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
+from statecore.system.scheduling.beacon_config import merged
 
 
 def list(

@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.model.ports import CommandResult
 from statecore.host.rooted_path import located
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.ports import CommandResult
 
 #: What a command that ran out of time counts as.
 _TIMED_OUT = 1

@@ -8,7 +8,7 @@ from fnmatch import filter as matching
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import merge as merged
 
 #: What modules and formulas expect to be there when nobody set it.

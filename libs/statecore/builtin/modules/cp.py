@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import (downloads, sent_files, file_source)
-from statecore.host.content import (digests, managed_file)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError)
+from statecore.host.content import digests, managed_file
 from statecore.host.content.managed_file import Attributes
-from statecore.sources.file_source import Verification
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError
+from statecore.sources import downloads, file_source, sent_files
+from statecore.sources.file_source import FileVerification
 
 _SCHEME = "salt://"
 _FOREIGN = ("ftp://", "s3://", "swift://")
@@ -106,7 +106,7 @@ def get_url(
 
     False where the tree or the host has none; CommandError says what a server answered.
     """
-    found = _fetched(ctx, path, saltenv, Verification(source_hash or "", skip_verify=not source_hash))
+    found = _fetched(ctx, path, saltenv, FileVerification(source_hash or "", skip_verify=not source_hash))
     if found is None:
         return False
     if dest is None:
@@ -138,7 +138,7 @@ def cache_file(
     source_hash, use_etag
         of a server's file: the copy that is at hand serves while it has this digest; while the server says that it does
     """
-    wanted = Verification(source_hash or "", skip_verify=not source_hash, verify_ssl=verify_ssl, use_etag=use_etag)
+    wanted = FileVerification(source_hash or "", skip_verify=not source_hash, verify_ssl=verify_ssl, use_etag=use_etag)
     found = _fetched(ctx, path, saltenv, wanted)
     return str(found) if found else False
 
@@ -255,11 +255,11 @@ def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str
     return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
 
 
-def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: Verification | None = None) -> Path | None:
+def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerification | None = None) -> Path | None:
     if path.startswith(_FOREIGN):
         raise CommandError(f"not supported: the source {path}; use salt://, http(s)://, file:// or a path of the host")
     if path.startswith(downloads.SCHEMES):
-        unverified = Verification(skip_verify=True)
+        unverified = FileVerification(skip_verify=True)
         return file_source.fetched(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
     if path.startswith(_SCHEME):
         relative, environment = _environment(ctx, path, saltenv)

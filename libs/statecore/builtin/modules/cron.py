@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.system.hostfiles import (cron_spool, cron_table)
+from statecore.system.hostfiles import cron_spool, cron_table
 
 
 def available(ctx: Context) -> str | None:

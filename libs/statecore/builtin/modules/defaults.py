@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.model.values import (DELIMITER, traverse)
+from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import update as _update
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import mount_table
-from statecore.host.rooted_path import file_system
 
 #: ``UUID="6f…"`` as blkid tells it.
 _TAG = re.compile(r'(\w+)="([^"]*)"')

@@ -11,9 +11,9 @@ import time
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 _NO_DIG = "This function requires dig, which is not currently available"
 

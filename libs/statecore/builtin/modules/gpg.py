@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import openpgp_signatures
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.sources import openpgp_signatures
 
 
 def verify(

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.content.managed_file import Attributes
 
 
 def list_hosts(ctx: Context) -> dict[str, Any]:

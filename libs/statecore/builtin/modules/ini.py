@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import ini
-from statecore.host.content.managed_file import Attributes
 
 
 def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:

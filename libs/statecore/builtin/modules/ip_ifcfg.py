@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.system.hostfiles import (ifcfg, network_files)
+from statecore.system.hostfiles import ifcfg, network_files
 from statecore.system.hostfiles import interface_options as options
 
 VIRTUAL = "ip"

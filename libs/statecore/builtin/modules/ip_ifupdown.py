@@ -11,7 +11,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.system.hostfiles import (ifupdown, ifupdown_arguments, network_files)
+from statecore.system.hostfiles import ifupdown, ifupdown_arguments, network_files
 from statecore.system.hostfiles import interface_options as options
 
 VIRTUAL = "ip"
@@ -208,7 +208,7 @@ def _has_carrier(ctx: Context) -> bool:
     return not (ctx.grains.get("os") == "Ubuntu" and int(str(ctx.grains.get("osrelease") or "0").split(".")[0]) >= 16)
 
 
-def _find(ctx: Context, iface: str) -> tuple[str | None, ifupdown.Interface | None]:
+def _find(ctx: Context, iface: str) -> tuple[str | None, ifupdown.IfupdownInterface | None]:
     for file in _files(ctx):
         if (found := ifupdown.find(network_files.text(ctx.host, file), iface)) is not None:
             return file, found

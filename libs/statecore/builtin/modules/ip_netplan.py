@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.system.hostfiles import interface_options as options
-from statecore.system.hostfiles import (netplan, network_files)
+from statecore.system.hostfiles import netplan, network_files
 
 VIRTUAL = "ip"
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.system.hostfiles import (iptables_rules, network_files)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
+from statecore.system.hostfiles import iptables_rules, network_files
 
 _PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}
 

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 
 def finger(ctx: Context, hash_type: str | None = None) -> str:

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
 
 ALIASES = {"available": "available_"}
 

@@ -10,9 +10,9 @@ import re
 from typing import Any
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.content.managed_file import Attributes
 
 VIRTUAL = "locale"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.targeting.match import (Subject, matches, users_matcher)
 from statecore.model.values import DELIMITER
+from statecore.targeting.match import Subject, matches, users_matcher
 
 ALIASES = {"list": "list_"}
 

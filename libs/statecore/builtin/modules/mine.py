@@ -13,7 +13,7 @@ from typing import Any
 
 from statecore.host.content import kept_files
 from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, NotAvailable)
+from statecore.model.errors import InvocationError, NotAvailable
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _GUARD, _GUARD_VERSION, _VALUE = "__saltmine_acl__", 1, "__data__"
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class MineFunction:
     """One entry of ``mine_functions``."""
 
     #: Empty: the entry's name is the function's.
@@ -33,7 +33,7 @@ class Offer:
     allow_tgt_type: Any = None
 
     @classmethod
-    def of(cls, definition: Any) -> Offer:
+    def of(cls, definition: Any) -> MineFunction:
         """A map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
         entries = [definition] if isinstance(definition, Mapping) else definition
         if entries is None or entries == "":
@@ -94,7 +94,7 @@ def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
         salt '*' mine.send eth0_ips mine_function=network.ip_addrs interface=eth0 allow_tgt='G@role:web' allow_tgt_type=compound
     """
     own = {key: value for key, value in kwargs.items() if not key.startswith("__")}
-    offer = Offer.of([*args, own])
+    offer = MineFunction.of([*args, own])
     function = offer.function or name
     try:
         value = ctx.call(function, *offer.args, **offer.kwargs)
@@ -189,9 +189,9 @@ def _by_name(functions: Any) -> Mapping[str, Any]:
     raise InvocationError(f"mine_functions is a map of functions, or a list of their names, not {functions!r}")
 
 
-def _offers(ctx: Context, given: Any) -> dict[str, Offer]:
+def _offers(ctx: Context, given: Any) -> dict[str, MineFunction]:
     functions = _by_name(given) if given else _configured(ctx)
-    return {str(name): Offer.of(definition) for name, definition in functions.items()}
+    return {str(name): MineFunction.of(definition) for name, definition in functions.items()}
 
 
 def _store(ctx: Context, data: Mapping[str, Any], *, clear: bool = False) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.system.hostfiles import fstab as fstab_form
 from statecore.system.hostfiles import mount_table
-from statecore.host.content.managed_file import Attributes
 
 #: Where the table of block devices of this run is kept; blkid may have to wake discs.
 _BLKID = "disk.blkid"
@@ -136,7 +136,7 @@ def set_fstab(
     """
     options = opts if isinstance(opts, str) else ",".join(str(each) for each in opts)
     words = (fstab_form.written(str(each)) for each in (device, name, fstype, options, dump, pass_num))
-    entry = fstab_form.Entry(*words)
+    entry = fstab_form.FstabEntry(*words)
     if empty := [key for key, value in zip(entry._fields, entry, strict=True) if not value]:
         raise InvocationError(f"mount.set_fstab: {', '.join(empty)} must not be empty")
     old = _text(ctx, config)

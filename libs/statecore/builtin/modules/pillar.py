@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.model.values import (DELIMITER, redacted, traverse, update)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.values import DELIMITER, redacted, traverse, update
 from statecore.model.values import filter_by as _filter_by
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
+from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
 log = logging.getLogger(__name__)

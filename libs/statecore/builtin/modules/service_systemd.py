@@ -10,9 +10,9 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import systemd_units
-from statecore.system.hostfiles.systemd_units import (TYPES, full_name)
 from statecore.model.ports import CommandResult
+from statecore.system.hostfiles import systemd_units
+from statecore.system.hostfiles.systemd_units import TYPES, full_name
 
 VIRTUAL = "service"
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import systemd_units
-from statecore.system.hostfiles.systemd_units import (NOTHING, Unit)
+from statecore.system.hostfiles.systemd_units import NOTHING, Unit
 
 VIRTUAL = "service"
 

@@ -11,8 +11,8 @@ import os
 import re
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
+from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import processes
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.system.hostfiles import (password_hashes, plain_text)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
 

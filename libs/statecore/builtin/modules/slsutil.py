@@ -14,7 +14,7 @@ import msgpack
 import yaml
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.values import STRATEGIES
 from statecore.model.values import merge as _merge
 from statecore.model.values import update as _update

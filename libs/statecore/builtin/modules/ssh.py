@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import (accounts, ssh_keys)
-from statecore.host.content.managed_file import Attributes
+from statecore.system.hostfiles import accounts, ssh_keys
 
 _AUTHORIZED = ".ssh/authorized_keys"
 _KNOWN = ".ssh/known_hosts"

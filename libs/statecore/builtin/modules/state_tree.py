@@ -13,13 +13,13 @@ from typing import Any
 from statecore.analysis.check_text import check_text
 from statecore.analysis.explain_text import explain_text
 from statecore.analysis.finding import merged
-from statecore.analysis.plan_text import plan_text
-from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, SlsError)
 from statecore.analysis.inspection import check as checking
 from statecore.analysis.inspection import explain as explaining
 from statecore.analysis.inspection import graph as drawing
 from statecore.analysis.inspection import plan as planning
+from statecore.analysis.plan_text import plan_text
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError, SlsError
 
 OUTPUTTERS = dict.fromkeys(("check", "plan", "graph", "explain"), "nested")
 

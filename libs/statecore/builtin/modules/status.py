@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import (mount_table, processes)
-from statecore.host.rooted_path import file_system
+from statecore.system.hostfiles import mount_table, processes
 
 ALIASES = {"time": "time_"}
 

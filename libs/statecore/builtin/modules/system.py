@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
 
 _OFFSET = re.compile(r"([+-])?(\d\d)(\d\d)")
 

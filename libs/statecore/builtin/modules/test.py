@@ -13,7 +13,7 @@ from typing import Any
 
 from statecore.model import errors
 from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, NotAvailable, StatecoreError)
+from statecore.model.errors import InvocationError, NotAvailable, StatecoreError
 
 ALIASES = {
     "true": "true_",

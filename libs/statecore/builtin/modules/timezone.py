@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from statecore.host import copies
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 _LOCALTIME = "/etc/localtime"
 _ZONES = "/usr/share/zoneinfo"

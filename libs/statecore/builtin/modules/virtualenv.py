@@ -8,9 +8,9 @@ import re
 import sys
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.rooted_path import remove_tree
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 #: Programs that are looked for, in this order; where there is none the module venv of Python is used.
 _PROGRAMS = (f"virtualenv-{sys.version_info[0]}.{sys.version_info[1]}", "virtualenv3", "virtualenv")

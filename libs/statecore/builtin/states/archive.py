@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import (downloads, file_source)
-from statecore.host.content import (digests, managed_file)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.system.hostfiles import archives
+from statecore.host.content import digests, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
-from statecore.sources.file_source import (Missing, Signers, Source, Verification, WrongDigest)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
+from statecore.sources import downloads, file_source
+from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest
+from statecore.system.hostfiles import archives
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
 
@@ -130,7 +130,7 @@ def extracted(
         return Plan.unchanged(f"Path {if_missing} exists")
     try:
         signers = Signers.of(signed_by_any, signed_by_all, keyring, gnupghome, sig_backend)
-        wanted = Verification(
+        wanted = FileVerification(
             str(source_hash or ""),
             source_hash_name,
             skip_verify,
@@ -193,7 +193,7 @@ def _form(given: str | None, address: str) -> str:
     return form
 
 
-def _check_signature(ctx: Context, signers: Signers, found: Source, signature: Any) -> None:
+def _check_signature(ctx: Context, signers: Signers, found: FileSource, signature: Any) -> None:
     try:
         signers.check(ctx, found.path, signature, ctx.saltenv)
     except CommandError as error:
@@ -371,7 +371,7 @@ def _remember(memory: Path, archive: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _source(ctx: Context, source: Any, wanted: Verification) -> Source:
+def _source(ctx: Context, source: Any, wanted: FileVerification) -> FileSource:
     given = source if isinstance(source, list) else [source]
     addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.scheduling.beacon_config import merged
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.scheduling.beacon_config import merged
 
 
 def present(ctx: Context, name: str, save: bool = False, **kwargs: Any) -> Plan:

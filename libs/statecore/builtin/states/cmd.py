@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (StatecoreError, StateFailure)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import StatecoreError, StateFailure
+from statecore.model.types import Outcome, Plan, Step
 
 
 def run(

@@ -7,10 +7,10 @@ from typing import Any
 
 from statecore.host.content import diffs
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, SlsError, StateFailure)
-from statecore.system.hostfiles import (accounts, cron_spool, cron_table)
-from statecore.sources.file_source import (Missing, Verification, find)
-from statecore.model.types import (FileChange, Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError, SlsError, StateFailure
+from statecore.model.types import FileChange, Outcome, Plan, Step
+from statecore.sources.file_source import FileVerification, Missing, find
+from statecore.system.hostfiles import accounts, cron_spool, cron_table
 
 
 def present(
@@ -153,7 +153,7 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
 
 def _source(ctx: Context, name: Any, source_hash: str, template: str | None, values: Mapping[str, Any]) -> bytes:
     """The bytes of the first source that exists, verified and rendered. Raises CommandError, InvocationError, SlsError."""
-    wanted = Verification(source_hash, skip_verify=not source_hash)
+    wanted = FileVerification(source_hash, skip_verify=not source_hash)
     try:
         address, place, _ = find(ctx, name, ctx.saltenv, str(name), wanted)
     except Missing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def send(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _DELIMITER = ":"
 

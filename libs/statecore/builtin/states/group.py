@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 #: Why the argument of this name is refused.
 _LOCAL = "it needs lgroupadd; groups are made by groupadd, which knows no global ones"

@@ -6,7 +6,7 @@ import ipaddress
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = False) -> Plan:

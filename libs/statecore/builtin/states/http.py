@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _TYPES: Mapping[str, Sequence[str]] = {"match_type": ("string", "pcre"), "status_type": ("string", "pcre", "list")}
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError)
+from statecore.model.errors import CommandError, HostError
+from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import ini
-from statecore.model.types import (Outcome, Plan, Step)
 
 _SAME = "No anomaly detected"
 _DONE = "Changes take effect"

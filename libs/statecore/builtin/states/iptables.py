@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.model.types import (Low, Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Low, Outcome, Plan, Step
 
 #: Functions whose rules may be gathered into one call.
 _GATHERED = ("append", "insert")

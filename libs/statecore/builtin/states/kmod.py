@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, persist: bool = False, mods: Sequence[str] | None = None) -> Plan:

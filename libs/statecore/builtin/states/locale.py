@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str) -> Plan:

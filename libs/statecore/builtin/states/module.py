@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (NotAvailable, StatecoreError)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import NotAvailable, StatecoreError
+from statecore.model.types import Outcome, Plan, Step
 
 ALIASES = {"wait": "wait", "watch": "wait"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:

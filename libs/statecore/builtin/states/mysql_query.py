@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError, NotAvailable)
 from statecore.host.content.managed_file import Attributes
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
+from statecore.model.types import Outcome, Plan, Step
 
 _GRAIN = "grain"
 
@@ -56,7 +56,7 @@ def run(
         ctx,
         database,
         lambda: ctx.call("mysql.query", database, query, **connection),
-        _Kept(output, grain, key, overwrite),
+        _SavedResult(output, grain, key, overwrite),
         connection,
         checked=check_db_exists,
     )
@@ -92,7 +92,7 @@ def run_file(
         ctx,
         database,
         lambda: ctx.call("mysql.file_query", database, query_file, saltenv=saltenv, **connection),
-        _Kept(output, grain, key, overwrite),
+        _SavedResult(output, grain, key, overwrite),
         connection,
         checked=check_db_exists,
     )
@@ -102,7 +102,7 @@ def run_file(
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _SavedResult:
     """Where what comes back goes."""
 
     output: str | None
@@ -129,7 +129,7 @@ def _plan(
     ctx: Context,
     database: str,
     ask: Callable[[], dict[str, Any]],
-    kept: _Kept,
+    kept: _SavedResult,
     connection: Mapping[str, Any],
     *,
     checked: bool,
@@ -165,7 +165,7 @@ def _plan(
     )
 
 
-def _is_known(ctx: Context, kept: _Kept) -> bool:
+def _is_known(ctx: Context, kept: _SavedResult) -> bool:
     if kept.output is None:
         return False
     if kept.output != _GRAIN:
@@ -185,7 +185,7 @@ def _mapped(told: dict[str, Any]) -> dict[str, Any]:
     return {**told, "results": rows}
 
 
-def _keep(ctx: Context, kept: _Kept, told: dict[str, Any]) -> None:
+def _keep(ctx: Context, kept: _SavedResult, told: dict[str, Any]) -> None:
     if kept.output == _GRAIN:
         value: Any = told
         if kept.key is not None:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, StatecoreError)
+from statecore.model.errors import InvocationError, StatecoreError
+from statecore.model.nearest import close_matches
+from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles import network_files
-from statecore.model.nearest import close_matches
-from statecore.model.types import (Outcome, Plan, Step)
 
 _SYSTEM = (
     "enabled hostname apply_hostname require_reboot retain_settings search gateway gatewaydev nisdomain nozeroconf"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.types import Outcome, Plan, Step
 
 #: What a state says in test mode of what it would do.
 _LATER = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.databases import roles
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.databases import roles
 from statecore.model.context import Context
 from statecore.model.types import Plan
+from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:

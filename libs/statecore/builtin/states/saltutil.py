@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _ARGUMENTS = ("saltenv", "refresh", "extmod_whitelist", "extmod_blacklist")
 

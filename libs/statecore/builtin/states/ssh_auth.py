@@ -9,8 +9,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import ssh_keys
-from statecore.model.types import (Outcome, Plan, Step)
 
 _CONFIG = ".ssh/authorized_keys"
 _FULL_KEY = re.compile(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$")

@@ -6,7 +6,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _NO_FILE = 'If not specifying a "user", specify an absolute "config".'
 

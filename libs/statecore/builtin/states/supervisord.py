@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 #: States in which a program does not run and is not about to.
 _STOPPED = ("STOPPED", "STOPPING", "EXITED", "FATAL")

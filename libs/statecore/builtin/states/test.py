@@ -12,7 +12,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _PRETENDED: Mapping[str, Any] = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 

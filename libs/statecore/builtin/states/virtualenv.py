@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.packages import python_versions
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.packages import python_versions
 
 #: Arguments that pip.install is given, by its own names.
 _OF_PIP: Mapping[str, str] = {

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
 
 #: Answers after which it is worth while to ask again: what is busy, or broken for now. 0 and 599: there was no answer.
 _AGAIN = frozenset({0, 408, 425, 429, 500, 502, 503, 504, 599})

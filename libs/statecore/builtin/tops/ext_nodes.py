@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.plugin_commands import (checked_id, output_of)
 from statecore.render import yaml
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from statecore.host import copies
-from statecore.model.errors import (HostError, InvocationError)
+from statecore.host.rooted_path import lexists, located, remove_tree, walk
+from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
-from statecore.host.rooted_path import (lexists, located, remove_tree, walk)
 
 #: Bytes that are copied at a time.
 _BLOCK = 1024 * 1024

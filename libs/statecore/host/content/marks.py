@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host import (file_attributes, selinux_contexts)
+from statecore.host import file_attributes, selinux_contexts
 from statecore.host.file_attributes import Difference
-from statecore.model.ports import ManagedHost
 from statecore.host.selinux_contexts import SecurityContext
+from statecore.model.ports import ManagedHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,9 @@ class Marks:
         """Takes off, for the work at hand, what would keep the file from being changed; ``put`` brings it back."""
         if self.flags is None:
             return
-        seals = "".join(letter for letter in file_attributes.read(self.host, self.name) if letter in file_attributes.SEALS)
+        seals = "".join(
+            letter for letter in file_attributes.read(self.host, self.name) if letter in file_attributes.SEALS
+        )
         file_attributes.change(self.host, self.name, Difference("", seals))
 
     def put(self) -> dict[str, Any]:

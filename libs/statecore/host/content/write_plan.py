@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (diffs, backups, digests, managed_file)
+from statecore.host.content import backups, diffs, digests, managed_file
 from statecore.host.content.diffs import Ignored
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, StateFailure)
-from statecore.host.content.marks import Marks
 from statecore.host.content.managed_file import Attributes
-from statecore.model.types import (FileChange, Outcome, Plan, Step)
+from statecore.host.content.marks import Marks
+from statecore.model.context import Context
+from statecore.model.errors import HostError, StateFailure
+from statecore.model.types import FileChange, Outcome, Plan, Step
 
 #: What test mode adds to every managed file's comment.
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.loader.dunders import Options
+from statecore.loader.dunders import ModuleOpts
 from statecore.loader.entered import context_of
 
 
 def minion_config(path: Any = None, *_: Any, **__: Any) -> dict[str, Any]:
     """The options of the running minion, wherever its files are."""
-    return Options(context_of("salt.config.minion_config"))
+    return ModuleOpts(context_of("salt.config.minion_config"))
 
 
 def get_id(opts: Any = None, *_: Any, **__: Any) -> tuple[str, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.errors import (CommandError, InvocationError, SlsError, StatecoreError, StateFailure)
+from statecore.model.errors import CommandError, InvocationError, SlsError, StatecoreError, StateFailure
 
 SaltException = StatecoreError
 SaltInvocationError = InvocationError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.loader.dunders import Options
+from statecore.loader.dunders import ModuleOpts
 from statecore.loader.entered import context_of
 from statecore.loader.file_client import FileClient
 
@@ -13,4 +13,4 @@ Client = LocalClient = RemoteClient = FSClient = FileClient
 
 def get_file_client(opts: Any, pillar: bool = False) -> FileClient:
     """The client of the minion that the module runs in."""
-    return FileClient(opts.ctx if isinstance(opts, Options) else context_of("salt.fileclient.get_file_client"))
+    return FileClient(opts.ctx if isinstance(opts, ModuleOpts) else context_of("salt.fileclient.get_file_client"))

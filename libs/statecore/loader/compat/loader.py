@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.loader.dunders import Options, SaltTable
+from statecore.loader.dunders import ModuleOpts, SaltTable
 from statecore.loader.entered import context_of
+from statecore.model.context import Context
 
 
 def _context(opts: Any, name: str) -> Context:
-    return opts.ctx if isinstance(opts, Options) else context_of(f"salt.loader.{name}")
+    return opts.ctx if isinstance(opts, ModuleOpts) else context_of(f"salt.loader.{name}")
 
 
 def minion_mods(opts: Any, *_: Any, **__: Any) -> Mapping[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.model.errors import CommandError
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
+from statecore.model.errors import CommandError
 
 
 class RunnerClient:

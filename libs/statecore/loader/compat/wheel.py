@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.loader.entered import context_of
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import MasterCall
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.lazy import (Deferred, loaded)
+from statecore.model.lazy import Deferred, loaded
 from statecore.model.ports import Files
 from statecore.render.jinja.functions import SaltFunctions
 from statecore.render.jinja.header import has_header

@@ -17,15 +17,15 @@ import jinja2
 import jinja2.defaults
 import jinja2.parser
 
-from statecore.model.errors import (Mark, SlsError, StatecoreError)
+from statecore.model.errors import Mark, SlsError, StatecoreError
 from statecore.model.ports import Files
+from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch, computing_limit
 from statecore.render.faults import TemplateFault
 from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
 from statecore.render.limit import seconds_of, told
 from statecore.render.memory import RenderMemory
-from statecore.model.time_limit import (ComputedTooLarge, ComputedTooMuch, computing_limit)
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from statecore.model.lazy import loaded
 from statecore.model.errors import NotAvailable
+from statecore.model.lazy import loaded
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):
@@ -27,7 +27,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
     def __getattr__(self, module: str) -> Any:
         if module.startswith("__"):
             raise AttributeError(module)
-        return _Module(self, module)
+        return _TemplateModule(self, module)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -54,7 +54,7 @@ def _undefined(hint: str, name: str) -> Callable[..., Any]:
     return undefined
 
 
-class _Module:
+class _TemplateModule:
     def __init__(self, functions: SaltFunctions, module: str) -> None:
         self._functions = functions
         self._module = module

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.render.faults import DataFault
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _BEGIN = "-----BEGIN PGP MESSAGE-----"
 _PATIENCE = 60
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """The data with every message in it decrypted, in texts, maps and lists.
 
     Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays, and

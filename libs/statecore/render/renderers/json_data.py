@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from statecore.render.faults import DataFault
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """The value; {} of nothing."""
     text = str(data)
     if text.startswith("#!"):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from statecore.model.errors import Mark
 from statecore.model.ports import Files
+from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
-from statecore.render.stage import Stage
-from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
+from statecore.render.stage import RenderContext
 
 if TYPE_CHECKING:
     from mako.template import Template
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NAMED = re.compile("'(\\w+)' is not defined")
 
 
-def render(data: Any, stage: Stage) -> str:
+def render(data: Any, stage: RenderContext) -> str:
     """The rendered text."""
     source = stage.source
     return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names, seconds_of(stage.opts))

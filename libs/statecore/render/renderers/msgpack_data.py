@@ -7,10 +7,10 @@ from typing import Any
 import msgpack
 
 from statecore.render.faults import DataFault
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """The value; {} of nothing."""
     packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
     if packed.startswith(b"#!"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """The data as it is."""
     return data

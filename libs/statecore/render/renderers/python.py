@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.errors import Mark
+from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
-from statecore.render.stage import Stage
-from statecore.model.time_limit import (ComputedTooMuch, computing_limit)
+from statecore.render.stage import RenderContext
 
 #: Names as Salt's modules know them -> names of templates.
 _DUNDERS: Mapping[str, str] = {
@@ -23,7 +23,7 @@ _DUNDERS: Mapping[str, str] = {
 }
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """What ``run()`` of the file returns."""
     return run(str(data), stage.source.file, stage.names, seconds_of(stage.opts))
 

@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from statecore.render.faults import DataFault
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 _LINE = re.compile(r"\(at line (\d+)")
 
 
-def render(data: Any, stage: Stage) -> dict[str, Any]:
+def render(data: Any, stage: RenderContext) -> dict[str, Any]:
     """The document."""
     import tomllib  # few trees use it
 

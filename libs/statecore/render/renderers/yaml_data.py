@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.render import yaml
-from statecore.render.stage import Stage
+from statecore.render.stage import RenderContext
 
 
-def render(data: Any, stage: Stage) -> Any:
+def render(data: Any, stage: RenderContext) -> Any:
     """The document; data that is a map already stays."""
     if isinstance(data, Mapping):
         return data

@@ -13,21 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from statecore import engine
-from statecore.runtime.state_runs import pauses
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
+from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import SlsError
-from statecore.loader import Loader
-from statecore.render import Source
-from statecore.runtime.state_runs import (disabled, single_template)
+from statecore.model.types import High, Low, Running, tag
+from statecore.render import SlsSource
+from statecore.runtime.state_runs import disabled, pauses, single_template
 from statecore.runtime.state_runs.high_cache import HighCache
 from statecore.runtime.state_runs.literal_chunk import faults_of_chunk
-from statecore.runtime.state_runs.refusals import (COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors)
-from statecore.runtime.state_runs.stage import (Bench, Stage)
+from statecore.runtime.state_runs.refusals import COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors
+from statecore.runtime.state_runs.stage import RunContext, RunParts
 from statecore.runtime.state_runs.usage import usage
 from statecore.runtime.state_runs.verdict import failed
-from statecore.model.types import (High, Low, Running, tag)
 
 
 class StateRuns:
@@ -36,7 +35,7 @@ class StateRuns:
     def __init__(
         self,
         loader: Loader,
-        stage: Callable[[Mapping[str, Any]], Stage],
+        stage: Callable[[Mapping[str, Any]], RunContext],
         reload: Callable[[Context, frozenset[str], Mapping[str, Any]], Context],
         jid: Callable[[], str],
     ) -> None:
@@ -85,14 +84,14 @@ class StateRuns:
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
             reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
             return [f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"]
-        stage.tree.add(Source(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
+        stage.tree.add(SlsSource(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
         return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
 
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of what a template in the call itself renders to."""
         stage = self._stage(options)
         name, saltenv = single_template.NAME, stage.ctx.saltenv
-        stage.tree.add(Source(name, saltenv, "", name, text, name))
+        stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
         try:
             data = stage.tree.data(name, saltenv)
             errors = single_template.faults(data)
@@ -155,10 +154,10 @@ class StateRuns:
         """Forgets the high data of earlier runs; names of the files. Raises CommandError when one cannot be removed."""
         return HighCache(str(self._stage({}).opts.get("cachedir") or "")).clear()
 
-    def bench(self, options: Mapping[str, Any]) -> Bench:
+    def bench(self, options: Mapping[str, Any]) -> RunParts:
         """The parts of a run with these options; pillar is compiled, nothing else is done."""
         stage = self._stage(options)
-        return Bench(
+        return RunParts(
             stage,
             self._loader,
             self._engine_options(stage, options),
@@ -170,7 +169,7 @@ class StateRuns:
         self,
         mods: Sequence[str] | None,
         options: Mapping[str, Any],
-        make: Callable[[Stage, Mapping[str, Sequence[str]]], Compiled],
+        make: Callable[[RunContext, Mapping[str, Sequence[str]]], Compiled],
     ) -> Compiled | list[str]:
         stage = self._stage(options)
         if errors := pillar_errors(stage, options):
@@ -182,7 +181,7 @@ class StateRuns:
             return error.lines()
         return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
-    def _matches(self, stage: Stage) -> dict[str, list[str]]:
+    def _matches(self, stage: RunContext) -> dict[str, list[str]]:
         """What the top file and the master's tops give this minion. Raises SlsError."""
         matches = {env: list(refs) for env, refs in stage.tree.top().items()}
         for env, refs in stage.ctx.minion.master_tops().items():
@@ -191,11 +190,11 @@ class StateRuns:
             matches[env] = [*first, *(ref for ref in second if ref not in first)]
         return {env: refs for env, refs in matches.items() if refs}
 
-    def _cached(self, stage: Stage, options: Mapping[str, Any]) -> High | None:
+    def _cached(self, stage: RunContext, options: Mapping[str, Any]) -> High | None:
         """The high data of an earlier run, where this one may use it."""
         return _cache(stage).load(_cache_name(options)) if options.get("cache") else None
 
-    def _compiled_high(self, stage: Stage, high: High, options: Mapping[str, Any]) -> Compiled:
+    def _compiled_high(self, stage: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
         return compile_high(
             high,
             stage.opts,
@@ -205,7 +204,7 @@ class StateRuns:
         )
 
     def _apply(
-        self, stage: Stage, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
+        self, stage: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
         """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
         if errors := pillar_errors(stage, options):
@@ -222,7 +221,7 @@ class StateRuns:
             _cache(stage).store(_cache_name(options), compiled.high)
         return self._run(stage, compiled, options)
 
-    def _run(self, stage: Stage, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def _run(self, stage: RunContext, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         compiled, left_out = self._switched(stage, compiled)
         if compiled.faults:
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
@@ -244,7 +243,7 @@ class StateRuns:
             stage.ctx.scratch["retcode"] = STATE_FAILED
         return running
 
-    def _switched(self, stage: Stage, compiled: Compiled) -> tuple[Compiled, Running]:
+    def _switched(self, stage: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
         """Without the state functions that were switched off, and the entries of these."""
         switched_off = disabled.patterns(stage.ctx.grains)
         if not switched_off or compiled.faults:
@@ -254,10 +253,10 @@ class StateRuns:
             return compiled, {}
         return compile_chunks(kept, reacts=partial(self._reacts, stage.ctx))._replace(high=compiled.high), left_out
 
-    def _engine_options(self, stage: Stage, options: Mapping[str, Any]) -> engine.Options:
+    def _engine_options(self, stage: RunContext, options: Mapping[str, Any]) -> engine.EngineOptions:
         only = options.get("only_id")
         jid = self._jid()
-        return engine.Options(
+        return engine.EngineOptions(
             failhard=bool(options.get("failhard", stage.opts.get("failhard", False))),
             aggregate=stage.opts.get("state_aggregate", False),
             max_parallel=int(stage.opts.get("state_max_parallel") or 0),
@@ -268,7 +267,7 @@ class StateRuns:
             reload=lambda ctx, wanted: self._reload(ctx, wanted, options),
         )
 
-    def _fetch_modules(self, stage: Stage, envs: Sequence[str], options: Mapping[str, Any]) -> Stage:
+    def _fetch_modules(self, stage: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
         """Users' modules are distributed with a state run (seed 002); free where the tree has none and none are here.
 
         Where custom grains came, the stage is set anew: the run sees them, and the pillar that is made of them.
@@ -288,7 +287,9 @@ class StateRuns:
         stage.ctx.minion.refresh_pillar()
         return self._stage(options)
 
-    def _compiled(self, stage: Stage, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()) -> Compiled:
+    def _compiled(
+        self, stage: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()
+    ) -> Compiled:
         reacts = partial(self._reacts, stage.ctx)
         return compile_sls(stage.tree, matches, stage.opts, reacts=reacts, excludes=excludes)
 
@@ -307,11 +308,11 @@ def _excluded(exclude: Any) -> list[Any]:
     return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
 
 
-def _gathered(stage: Stage, matches: Mapping[str, Sequence[str]]) -> Compiled:
+def _gathered(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
     return gather_sls(stage.tree, matches, stage.opts)
 
 
-def _verified(stage: Stage, matches: Mapping[str, Sequence[str]]) -> Compiled:
+def _verified(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
     """What is gathered, with its faults of shape."""
     compiled = _gathered(stage, matches)
     high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
@@ -329,7 +330,7 @@ def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -
     return {env: refs for env, refs in limited.items() if refs}
 
 
-def _cache(stage: Stage) -> HighCache:
+def _cache(stage: RunContext) -> HighCache:
     return HighCache(str(stage.opts.get("cachedir") or ""))
 
 
@@ -337,7 +338,7 @@ def _cache_name(options: Mapping[str, Any]) -> str:
     return str(options.get("cache_name") or "highstate")
 
 
-def _gate(stage: Stage, jid: str) -> pauses.Gate | None:
+def _gate(stage: RunContext, jid: str) -> pauses.Gate | None:
     """What this run asks before each state; None where nobody could tell it anything."""
     if stage.ctx.master is not None:
         return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
@@ -345,4 +346,4 @@ def _gate(stage: Stage, jid: str) -> pauses.Gate | None:
     return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
 
 
-__all__ = ["Bench", "Stage", "StateRuns"]
+__all__ = ["RunContext", "RunParts", "StateRuns"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from statecore.model.types import (Low, Running, tag)
+from statecore.model.types import Low, Running, tag
 
 
 def patterns(grains: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import kept_files
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import High
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.loader import Loader
 
 _NEEDED = ("state", "fun", "name")
 

@@ -9,8 +9,8 @@ from statecore.compile import Compiled
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
-from statecore.runtime.state_runs.stage import Stage
 from statecore.model.types import Running
+from statecore.runtime.state_runs.stage import RunContext
 
 #: Exit codes, Salt's.
 COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5
@@ -19,7 +19,7 @@ COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5
 _NO_STATES = "no_|-states_|-states_|-None"
 
 
-def pillar_errors(stage: Stage, options: Mapping[str, Any]) -> list[str]:
+def pillar_errors(stage: RunContext, options: Mapping[str, Any]) -> list[str]:
     """The errors that stop a run, [] when there are none or ``force`` says to go on."""
     errors = stage.ctx.pillar.get("_errors")
     if not errors or options.get("force"):

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore import engine
-from statecore.model.context import Context
 from statecore.loader import Loader
+from statecore.model.context import Context
 from statecore.model.named_tuple import NamedTuple
 from statecore.render import SlsTree
 
 
-class Stage(NamedTuple):
+class RunContext(NamedTuple):
     """Everything one run stands on."""
 
     ctx: Context
@@ -20,12 +20,12 @@ class Stage(NamedTuple):
     opts: Mapping[str, Any]
 
 
-class Bench(NamedTuple):
+class RunParts(NamedTuple):
     """The parts of a run that has not begun, for who looks at them one by one (``statecore.analysis.inspection``)."""
 
-    stage: Stage
+    stage: RunContext
     loader: Loader
-    options: engine.Options
+    options: engine.EngineOptions
     #: saltenv -> SLS references of the top file and the master's tops. Raises SlsError.
     top: Callable[[], dict[str, list[str]]]
     #: Fetches users' modules of these environments, as a run does.

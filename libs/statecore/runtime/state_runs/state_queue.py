@@ -32,7 +32,7 @@ _PATIENCE = 0.2
 _REFUSED = 1
 
 
-class Mark(NamedTuple):
+class QueueEntry(NamedTuple):
     """One run, as it is written down."""
 
     jid: str
@@ -56,7 +56,7 @@ class Turn(Enum):
     REFUSED = auto()
 
 
-def judge(others: Sequence[Mark], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
+def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
     """Whose turn it is. ``queue``: False refuses, True waits, a number waits if fewer than so many are before it (0: any).
 
     Without a queue every other run is in the way, with one those that run and those that wait with an earlier job id.
@@ -70,7 +70,7 @@ def judge(others: Sequence[Mark], jid: str, queue: bool | int, *, waiting: bool 
     return Turn.REFUSED if full and not waiting else Turn.WAIT
 
 
-def _ahead(others: Sequence[Mark], jid: str) -> list[Mark]:
+def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
     return [mark for mark in others if not mark.waits or not jid or mark.jid < jid]
 
 
@@ -120,7 +120,7 @@ def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[
         place.clear()
 
 
-def others(ctx: Context) -> list[Mark]:
+def others(ctx: Context) -> list[QueueEntry]:
     """The state runs of this minion but this one, those that wait for their turn too, by job id."""
     return _Place.of(ctx).others()
 
@@ -155,7 +155,7 @@ class _Place:
                     fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def others(self) -> list[Mark]:
+    def others(self) -> list[QueueEntry]:
         """Marks of processes that live, ours left out."""
         marks = {path: _read(path) for path in sorted(self.directory.glob("[0-9]*"))} if self.directory else {}
         # Asked after the marks are read: who left one is known until it has ended.
@@ -177,7 +177,7 @@ class _Place:
         path = self.directory / self.jid
         temporary = self.directory / f".{self.jid}.{os.getpid()}"
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(Mark(self.jid, os.getpid(), self.fun, waits)._asdict()))
+            temporary.write_text(json.dumps(QueueEntry(self.jid, os.getpid(), self.fun, waits)._asdict()))
             temporary.replace(path)
 
     def clear(self) -> None:
@@ -186,9 +186,9 @@ class _Place:
                 (self.directory / self.jid).unlink()
 
 
-def _read(path: Path) -> Mark | None:
+def _read(path: Path) -> QueueEntry | None:
     try:
-        return Mark(**json.loads(path.read_text()))
+        return QueueEntry(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None
 

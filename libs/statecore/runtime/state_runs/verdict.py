@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.model.types import (High, Running, untag)
+from statecore.model.types import High, Running, untag
 
 #: ID and state module.
 _Named = tuple[str, str]

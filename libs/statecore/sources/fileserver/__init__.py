@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from statecore.model.errors import StatecoreError
-from statecore.sources.local_tree import LocalFiles
+from statecore.model.nearest import close_matches
+from statecore.model.ports import FileHash, Files
 from statecore.sources.fileserver.gitfs import GitFiles
 from statecore.sources.fileserver.minionfs import MinionFiles
-from statecore.sources.fileserver.users import (UserFiles, claimed)
-from statecore.model.nearest import close_matches
-from statecore.model.ports import (FileHash, Files)
+from statecore.sources.fileserver.users import UserFiles, claimed
+from statecore.sources.local_tree import LocalFiles
 
 #: Salt's other names of backends.
 ALIASES: Mapping[str, str] = {"git": "gitfs", "minion": "minionfs"}

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.sources.gitrepos.files import (View, ViewedFiles)
-from statecore.sources.gitrepos.mirror import (Mirror, NotFetched, home_of)
-from statecore.sources.gitrepos.refs import (COMMIT, commit_of, environments)
-from statecore.sources.gitrepos.remotes import (GITFS, GitRemote, gitfs_remotes)
+from statecore.sources.gitrepos.files import View, ViewedFiles
+from statecore.sources.gitrepos.mirror import Mirror, NotFetched, home_of
+from statecore.sources.gitrepos.refs import COMMIT, commit_of, environments
+from statecore.sources.gitrepos.remotes import GITFS, GitRemote, gitfs_remotes
 
 log = logging.getLogger(__name__)
 

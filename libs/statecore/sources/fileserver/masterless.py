@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from statecore.model.lazy import Deferred
 from statecore.model.errors import StatecoreError
-from statecore.sources.local_tree import LocalFiles
-from statecore.sources.fileserver import FileServer
-from statecore.sources.gitrepos.mirror import (Mirror, home_of)
-from statecore.sources.gitrepos.remotes import (GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes)
+from statecore.model.lazy import Deferred
 from statecore.model.ports import Files
+from statecore.sources.fileserver import FileServer
+from statecore.sources.gitrepos.mirror import Mirror, home_of
+from statecore.sources.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
+from statecore.sources.local_tree import LocalFiles
 
 log = logging.getLogger(__name__)
 

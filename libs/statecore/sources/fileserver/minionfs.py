@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.sources.local_tree import (LocalFiles, tree_options)
 from statecore.model.ports import FileHash
+from statecore.sources.local_tree import LocalFiles, tree_options
 
 _TOP = "top.sls"
 

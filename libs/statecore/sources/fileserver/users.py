@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from statecore.model.errors import NotAvailable, StatecoreError
 from statecore.model.lazy import loaded
-from statecore.model.errors import (NotAvailable, StatecoreError)
 from statecore.model.ports import FileHash
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from statecore.sources.local_tree import LocalFiles
-from statecore.sources.gitrepos.mirror import Mirror
-from statecore.sources.gitrepos.remotes import place_in_url
-from statecore.sources.gitrepos.tree import (Entry, GitTree)
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import FileHash
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import place_in_url
+from statecore.sources.gitrepos.tree import GitTree, GitTreeEntry
+from statecore.sources.local_tree import LocalFiles
 
 
 class View(NamedTuple):
@@ -41,7 +41,7 @@ class View(NamedTuple):
         """Path -> target."""
         return {self._mounted(path): target for path, target in self.tree.links.items() if self._below(path)}
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> GitTreeEntry | None:
         """The file at a path of the served tree."""
         if self.mountpoint and not path.startswith(f"{self.mountpoint}/"):
             return None
@@ -115,7 +115,7 @@ class ViewedFiles(ABC):
         """The URL and the remote: nobody edits the mirror."""
         return self._shown.get(fetched, str(fetched))
 
-    def _entry(self, path: str, saltenv: str) -> tuple[Mirror, Entry] | None:
+    def _entry(self, path: str, saltenv: str) -> tuple[Mirror, GitTreeEntry] | None:
         path = posixpath.normpath(path) if path else ""
         if not path or path.startswith(("/", "..")) or "\0" in path:
             return None

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from statecore.model.errors import StatecoreError
-from statecore.sources.gitrepos.remotes import (GitRemote, authority, without_password)
+from statecore.sources.gitrepos.remotes import GitRemote, authority, without_password
 
 #: Seconds for a command that reads the mirror.
 _READ_SECONDS = 60.0

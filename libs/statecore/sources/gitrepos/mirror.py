@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.errors import StatecoreError
-from statecore.sources.gitrepos.git import (GitFault, git_environment, run_git)
+from statecore.sources.gitrepos.git import GitFault, git_environment, run_git
 from statecore.sources.gitrepos.remotes import GitRemote
-from statecore.sources.gitrepos.tree import (Entry, GitTree, is_link, read_tree)
+from statecore.sources.gitrepos.tree import GitTree, GitTreeEntry, is_link, read_tree
 
 #: Seconds for one fetch: a clone of a big tree over a slow line, and no more than a server that says nothing.
 _FETCH_SECONDS = 600.0
@@ -110,7 +110,7 @@ class Mirror:
             del self._trees[next(iter(self._trees))]
         return known
 
-    def exported(self, entry: Entry, name: str) -> Path:
+    def exported(self, entry: GitTreeEntry, name: str) -> Path:
         """A file with the bytes of a blob, which never change; ``name`` is what it is called. Raises GitFault, OSError."""
         place = self._blobs / entry.blob[:2] / entry.blob[2:] / name
         try:
@@ -134,7 +134,7 @@ class Mirror:
             temporary.unlink(missing_ok=True)
         return place
 
-    def _targets(self, links: Mapping[str, Entry]) -> dict[str, str]:
+    def _targets(self, links: Mapping[str, GitTreeEntry]) -> dict[str, str]:
         if not links:
             return {}
         wanted = list(links.items())

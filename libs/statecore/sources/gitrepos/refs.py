@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from statecore.sources.gitrepos.remotes import (ANY_ENV, EnvPlace, GitRemote)
+from statecore.sources.gitrepos.remotes import ANY_ENV, EnvPlace, GitRemote
 
 _BRANCHES = "refs/remotes/origin/"
 _TAGS = "refs/tags/"

@@ -14,7 +14,7 @@ _LINK = 0o120000
 _MAX_LINKS = 100
 
 
-class Entry(NamedTuple):
+class GitTreeEntry(NamedTuple):
     """A file or a link."""
 
     mode: int
@@ -25,12 +25,12 @@ class Entry(NamedTuple):
 class GitTree:
     """The files of one commit."""
 
-    files: Mapping[str, Entry]
+    files: Mapping[str, GitTreeEntry]
     dirs: frozenset[str]
     #: Path of a link -> where it leads, relative to its directory.
     links: Mapping[str, str]
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> GitTreeEntry | None:
         """The file at a path, links followed inside of the repository; None where there is none."""
         for _ in range(_MAX_LINKS):
             linked = self._linked(path)
@@ -56,9 +56,9 @@ class GitTree:
             end = path.find("/", end + 1)
 
 
-def read_tree(listing: bytes) -> tuple[dict[str, Entry], frozenset[str]]:
+def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
     """Files and directories of ``git ls-tree -r -t -z``. Submodules are neither."""
-    files: dict[str, Entry] = {}
+    files: dict[str, GitTreeEntry] = {}
     dirs: set[str] = set()
     for line in listing.split(b"\0"):
         head, _, name = line.partition(b"\t")
@@ -69,10 +69,10 @@ def read_tree(listing: bytes) -> tuple[dict[str, Entry], frozenset[str]]:
         if kind == b"tree":
             dirs.add(path)
         elif kind == b"blob":
-            files[path] = Entry(int(mode, 8), blob.decode())
+            files[path] = GitTreeEntry(int(mode, 8), blob.decode())
     return files, frozenset(dirs)
 
 
-def is_link(entry: Entry) -> bool:
+def is_link(entry: GitTreeEntry) -> bool:
     """Whether an entry is a symbolic link: its blob is where it leads."""
     return entry.mode & 0o170000 == _LINK

@@ -15,9 +15,9 @@ from typing import Any
 from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID, SubjectInformationAccessOID
 
-from statecore.system.certificates import (forms, names, purposes)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates import forms, names, purposes
 from statecore.system.certificates.loading import PublicKey
-from statecore.model.errors import (CommandError, InvocationError)
 
 Built = tuple[x509.ExtensionType, bool]
 

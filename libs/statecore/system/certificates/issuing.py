@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs7, pkcs12
 
-from statecore.system.certificates.loading import (PrivateKey, PublicKey)
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates.loading import PrivateKey, PublicKey
 
 #: Encodings of each kind of thing.
 CERTIFICATES: tuple[str, ...] = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")

@@ -12,7 +12,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 #: How dates are written, in UTC.
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"

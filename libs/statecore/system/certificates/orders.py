@@ -9,9 +9,9 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.system.certificates import (extensions, issuing, loading, names, wanted)
-from statecore.system.certificates.loading import PrivateKey
 from statecore.model.errors import InvocationError
+from statecore.system.certificates import extensions, issuing, loading, names, wanted
+from statecore.system.certificates.loading import PrivateKey
 
 #: From a reference to its bytes.
 Read = Callable[[Any], bytes]

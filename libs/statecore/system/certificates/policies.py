@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.certificates import (extensions, names)
 from statecore.model.errors import InvocationError
+from statecore.system.certificates import extensions, names
 
 #: Arguments of Salt's older x509 module that mean nothing any more.
 FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})

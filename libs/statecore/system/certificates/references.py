@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.system.certificates import loading
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import ManagedHost
+from statecore.system.certificates import loading
 
 
 class NoSuchFile(CommandError):

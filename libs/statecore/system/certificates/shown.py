@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import CRLEntryExtensionOID, ExtensionOID
 
 from statecore.system.certificates import names
-from statecore.system.certificates.issuing import (key_size, key_type, public_pem)
-from statecore.system.certificates.loading import (PublicKey, public_key)
+from statecore.system.certificates.issuing import key_size, key_type, public_pem
+from statecore.system.certificates.loading import PublicKey, public_key
 
 _EXTENSIONS: Mapping[str, x509.ObjectIdentifier] = {
     "basicConstraints": ExtensionOID.BASIC_CONSTRAINTS,

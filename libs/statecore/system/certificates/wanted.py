@@ -14,11 +14,11 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 
-from statecore.system.certificates import (extensions, issuing, loading, names)
-from statecore.system.certificates.extensions import (Built, Parties)
-from statecore.system.certificates.loading import (PrivateKey, PublicKey)
-from statecore.system.certificates.shown import (hexadecimal, identifier)
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates import extensions, issuing, loading, names
+from statecore.system.certificates.extensions import Built, Parties
+from statecore.system.certificates.loading import PrivateKey, PublicKey
+from statecore.system.certificates.shown import hexadecimal, identifier
 
 
 @dataclass(frozen=True, slots=True)

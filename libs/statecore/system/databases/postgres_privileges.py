@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.system.databases.postgres import (identifier, literal)
 from statecore.model.errors import InvocationError
+from statecore.system.databases.postgres import identifier, literal
 
 #: Who stands for all roles.
 PUBLIC = "public"
@@ -20,7 +20,7 @@ EVERY = "ALL"
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ObjectKind:
     """A kind of object that privileges are on."""
 
     #: Letter of the kind in acldefault.
@@ -41,8 +41,8 @@ class _Kind:
 _IN_SCHEMA = "pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
 _WHOLE = "format('%I.%I', n.nspname, o.relname)"
 
-KINDS: Mapping[str, _Kind] = {
-    "table": _Kind(
+KINDS: Mapping[str, _ObjectKind] = {
+    "table": _ObjectKind(
         "r",
         ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"),
         "relacl",
@@ -52,7 +52,7 @@ KINDS: Mapping[str, _Kind] = {
         "relname = {}",
         in_schema=True,
     ),
-    "sequence": _Kind(
+    "sequence": _ObjectKind(
         "s",
         ("SELECT", "UPDATE", "USAGE"),
         "relacl",
@@ -62,7 +62,7 @@ KINDS: Mapping[str, _Kind] = {
         "relname = {}",
         in_schema=True,
     ),
-    "function": _Kind(
+    "function": _ObjectKind(
         "f",
         ("EXECUTE",),
         "proacl",
@@ -72,14 +72,16 @@ KINDS: Mapping[str, _Kind] = {
         "replace(o.proname || '(' || oidvectortypes(o.proargtypes) || ')', ' ', '') = replace({}, ' ', '')",
         in_schema=True,
     ),
-    "schema": _Kind(
+    "schema": _ObjectKind(
         "n", ("USAGE", "CREATE"), "nspacl", "nspowner", "pg_namespace o", "format('%I', nspname)", "nspname = {}"
     ),
-    "tablespace": _Kind(
+    "tablespace": _ObjectKind(
         "t", ("CREATE",), "spcacl", "spcowner", "pg_tablespace o", "format('%I', spcname)", "spcname = {}"
     ),
-    "language": _Kind("l", ("USAGE",), "lanacl", "lanowner", "pg_language o", "format('%I', lanname)", "lanname = {}"),
-    "database": _Kind(
+    "language": _ObjectKind(
+        "l", ("USAGE",), "lanacl", "lanowner", "pg_language o", "format('%I', lanname)", "lanname = {}"
+    ),
+    "database": _ObjectKind(
         "d",
         ("CREATE", "TEMPORARY", "CONNECT"),
         "datacl",

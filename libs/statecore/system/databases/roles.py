@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
+from statecore.model.types import Outcome, Plan, Step
 from statecore.system.databases import postgres
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
-from statecore.model.types import (Outcome, Plan, Step)
 
 #: Argument of a state -> what ``postgres.role_get`` calls it.
 _FLAGS: Mapping[str, str] = {

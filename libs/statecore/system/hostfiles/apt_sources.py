@@ -21,7 +21,7 @@ _FALSE = ("no", "false", "without", "off", "disable", "0")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AptSource:
     """Packages of one type, at one place, of one suite."""
 
     type: str
@@ -54,7 +54,7 @@ class Source:
         line = " ".join(word for word in words if word)
         return f"{'# ' if self.disabled else ''}{line}{f' #{self.comment}' if self.comment else ''}"
 
-    def same_place(self, other: Source) -> bool:
+    def same_place(self, other: AptSource) -> bool:
         """Whether both are of one type, at one place and of one suite, and have a component in common."""
         return ((self.type, self.uri.rstrip("/"), self.dist) == (other.type, other.uri.rstrip("/"), other.dist)) and (
             not other.comps or bool({*self.comps} & {*other.comps})
@@ -103,10 +103,10 @@ class Stanza:
             lines.append(f"{tag}: {value}")
         return Stanza(tuple(lines))
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[AptSource]:
         """One for each type, place and suite."""
         trusted = self.get("Trusted").lower()
-        common = Source(
+        common = AptSource(
             type="",
             uri="",
             dist="",
@@ -122,7 +122,7 @@ class Stanza:
                     yield replace(common, type=each, uri=uri, dist=suite)
 
 
-def parse_line(text: str) -> Source | None:
+def parse_line(text: str) -> AptSource | None:
     """The source that a line tells, disabled or not; None for any other line."""
     match = _LINE.match(text.strip())
     rest = match["rest"].split() if match else []
@@ -130,7 +130,7 @@ def parse_line(text: str) -> Source | None:
         return None
     options = dict(word.partition("=")[::2] for word in (match["options"] or "").split())
     trusted = options.get("trusted", "").lower()
-    return Source(
+    return AptSource(
         type=match["type"],
         uri=match["uri"],
         dist=rest[0],
@@ -145,14 +145,16 @@ def parse_line(text: str) -> Source | None:
     )
 
 
-def sources(text: str, *, stanzas: bool) -> list[Source]:
+def sources(text: str, *, stanzas: bool) -> list[AptSource]:
     """All sources of a file, those that are disabled too. ``stanzas``: it is a ``.sources`` file."""
     if stanzas:
         return [source for stanza in _stanzas(text) if isinstance(stanza, Stanza) for source in stanza.sources()]
     return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
 
 
-def placed(text: str, wanted: Source, found: Source | None, *, stanzas: bool, comments: Sequence[str] = ()) -> str:
+def placed(
+    text: str, wanted: AptSource, found: AptSource | None, *, stanzas: bool, comments: Sequence[str] = ()
+) -> str:
     """The text of a file with ``wanted`` in place of ``found``, which is in it, or behind all else.
 
     ``comments``: what stands beside a line, above a stanza.
@@ -178,7 +180,7 @@ def placed(text: str, wanted: Source, found: Source | None, *, stanzas: bool, co
     return f"{text}{gap}{line}\n"
 
 
-def without(text: str, gone: Source, *, stanzas: bool) -> str:
+def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
     """The text of a file without the components of a source, or without all of it where none are left."""
     if stanzas:
         blocks = [each for block in _stanzas(text) for each in _reduced(block, gone)]
@@ -224,7 +226,7 @@ def _stanzas(text: str) -> list[Stanza | str]:
     return found
 
 
-def _changed(stanza: Stanza, wanted: Source, comments: Sequence[str]) -> Stanza:
+def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stanza:
     """A stanza that means ``wanted``, and what it meant besides (further suites, types and places)."""
     for tag, value in (("Types", wanted.type), ("URIs", wanted.uri), ("Suites", wanted.dist)):
         if value.rstrip("/") not in [word.rstrip("/") for word in stanza.words(tag)]:
@@ -246,7 +248,7 @@ def _changed(stanza: Stanza, wanted: Source, comments: Sequence[str]) -> Stanza:
     return stanza
 
 
-def _reduced(block: Stanza | str, gone: Source) -> list[Stanza | str]:
+def _reduced(block: Stanza | str, gone: AptSource) -> list[Stanza | str]:
     """A stanza without a source: none, or the same with fewer suites or components."""
     if isinstance(block, str):
         return [block]

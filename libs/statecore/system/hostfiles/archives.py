@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from statecore.host.rooted_path import located
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import tar_members
-from statecore.host.rooted_path import located
 
 #: Name endings -> format.
 _ENDINGS = {

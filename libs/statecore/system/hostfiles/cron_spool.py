@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from statecore.host.content import managed_file
-from statecore.model.errors import CommandError
 from statecore.host.content.managed_file import Attributes
+from statecore.model.errors import CommandError
 from statecore.model.ports import ManagedHost
 
 #: Where cron daemons keep tables, the first that there is.

@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple
 
 
-class Entry(NamedTuple):
+class FstabEntry(NamedTuple):
     """The six fields as they stand in the file: blanks are written ``\\040``."""
 
     device: str
@@ -35,12 +35,12 @@ def written(text: str) -> str:
     return text.replace("\\ ", " ").replace(" ", "\\040").replace("\t", "\\011")
 
 
-def parse(text: str) -> list[Entry]:
+def parse(text: str) -> list[FstabEntry]:
     """The entries, in order."""
     return [entry for line in text.splitlines() if (entry := _entry(line)) is not None]
 
 
-def criteria(text: str, entry: Entry, match_on: str | Sequence[str]) -> tuple[str, ...]:
+def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tuple[str, ...]:
     """The fields by which an entry is known in a text. Raises CommandError for what is no field.
 
     ``auto``: what is no device's is known by its mount point; a device by itself, unless it has an entry of this mount point.
@@ -53,12 +53,14 @@ def criteria(text: str, entry: Entry, match_on: str | Sequence[str]) -> tuple[st
     if not isinstance(match_on, str | list | tuple):
         raise CommandError(f"match_on must be a string or list of strings, not {match_on!r}")
     names = (match_on,) if isinstance(match_on, str) else tuple(match_on)
-    if unknown := [str(each) for each in names if each not in Entry._fields]:
-        raise CommandError(f"Unrecognized keys in match_on: {', '.join(unknown)}; there are {', '.join(Entry._fields)}")
+    if unknown := [str(each) for each in names if each not in FstabEntry._fields]:
+        raise CommandError(
+            f"Unrecognized keys in match_on: {', '.join(unknown)}; there are {', '.join(FstabEntry._fields)}"
+        )
     return names
 
 
-def put(text: str, entry: Entry, known_by: Sequence[str], *, not_change: bool = False) -> tuple[str, str]:
+def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bool = False) -> tuple[str, str]:
     """("present", "change" or "new", the text with the entry). ``not_change`` leaves an entry that is there as it is."""
     status = ""
     lines = text.splitlines(keepends=True)
@@ -66,7 +68,7 @@ def put(text: str, entry: Entry, known_by: Sequence[str], *, not_change: bool = 
         old = _entry(line)
         if old is None or not all(_same(key, old, entry) for key in known_by):
             continue
-        if not_change or all(_same(key, old, entry) for key in Entry._fields):
+        if not_change or all(_same(key, old, entry) for key in FstabEntry._fields):
             status = status or "present"
         else:
             lines[at] = _changed(line, old, entry)
@@ -87,23 +89,23 @@ def without(text: str, name: str, device: str | None = None) -> str:
     )
 
 
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> FstabEntry | None:
     words = line.split()
     if len(words) < 4 or words[0].startswith("#") or (len(words) > 6 and not words[6].startswith("#")):
         return None
-    return Entry(*words[:6])
+    return FstabEntry(*words[:6])
 
 
-def _same(key: str, old: Entry, new: Entry) -> bool:
+def _same(key: str, old: FstabEntry, new: FstabEntry) -> bool:
     one, other = getattr(old, key), getattr(new, key)
     return sorted(one.split(",")) == sorted(other.split(",")) if key == "opts" else bool(one == other)
 
 
-def _changed(line: str, old: Entry, new: Entry) -> str:
+def _changed(line: str, old: FstabEntry, new: FstabEntry) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     cells = _CELL.findall(line)
     made = []
-    for at, key in enumerate(Entry._fields):
+    for at, key in enumerate(FstabEntry._fields):
         value = getattr(old if _same(key, old, new) else new, key)
         if at >= len(cells):
             # Fields that were left out have their default; the line needs them only where they are other.

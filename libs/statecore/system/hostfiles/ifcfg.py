@@ -11,7 +11,7 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.system.hostfiles import interface_options as options
-from statecore.system.hostfiles.interface_options import (is_address, is_mac)
+from statecore.system.hostfiles.interface_options import is_address, is_mac
 
 TYPES = ("eth", "bond", "team", "alias", "bridge", "slave", "teamport", "vlan", "ipip", "ib")
 

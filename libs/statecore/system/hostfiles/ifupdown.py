@@ -44,7 +44,7 @@ ETHTOOL = {
 
 
 @dataclass(slots=True)
-class Interface:
+class IfupdownInterface:
     """What a file says of an interface."""
 
     auto: bool = False
@@ -73,9 +73,9 @@ def _lines(told: Mapping[str, Any]) -> list[str]:
     return [*lines, *told.get("other", [])]
 
 
-def find(text: str, name: str) -> Interface | None:
+def find(text: str, name: str) -> IfupdownInterface | None:
     """What a text says of an interface, None when it does not define it. Raises InvocationError for a line that is wrong."""
-    found = Interface()
+    found = IfupdownInterface()
     for words, body in _stanzas(text):
         if words[0] == "auto" and name in words[1:]:
             found.auto = True

@@ -11,8 +11,8 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.system.hostfiles import interface_options as options
-from statecore.system.hostfiles.ifupdown import (COMMANDS, ETHTOOL, FAMILIES, KEYS, Interface)
-from statecore.system.hostfiles.interface_options import (is_address, is_mac, is_netmask)
+from statecore.system.hostfiles.ifupdown import COMMANDS, ETHTOOL, FAMILIES, KEYS, IfupdownInterface
+from statecore.system.hostfiles.interface_options import is_address, is_mac, is_netmask
 
 TYPES = ("eth", "bond", "bridge", "slave", "vlan", "source")
 
@@ -107,7 +107,9 @@ _CHECKS: Mapping[str, Mapping[str, Check]] = {
 _OF_INET = ("ipaddr", "address", "addr", "ipaddrs", "addresses", "addrs", "gateway", "proto")
 
 
-def build(iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True) -> Interface:
+def build(
+    iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True
+) -> IfupdownInterface:
     """The interface that arguments describe. ``carrier``: whether bonds are told how to look for a carrier.
 
     Raises InvocationError that names the argument.
@@ -133,7 +135,9 @@ def build(iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *,
         for family, told in families.items()
         if family in present and given.get(_SWITCHES[family]) is not False
     }
-    return Interface(enabled, bool(given.get("hotplug")), _brought_up(iface, wanted, of_inet6="ipv6proto" in given))
+    return IfupdownInterface(
+        enabled, bool(given.get("hotplug")), _brought_up(iface, wanted, of_inet6="ipv6proto" in given)
+    )
 
 
 def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: bool) -> dict[str, dict[str, Any]]:

@@ -17,9 +17,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from statecore.system.hostfiles import (plain_text, processes)
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles import plain_text, processes
 
 #: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
 _ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913
@@ -49,7 +49,7 @@ class Address6(NamedTuple):
     scope: str
 
 
-class Interface:
+class KernelInterface:
     """One interface; ``hardware`` is "" where it has none. No dataclass: grains are gathered at each start."""
 
     __slots__ = ("four", "hardware", "six", "up")
@@ -65,7 +65,9 @@ class Interface:
         self.four, self.six = list(four), list(six)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Interface) and all(getattr(self, it) == getattr(other, it) for it in self.__slots__)
+        return isinstance(other, KernelInterface) and all(
+            getattr(self, it) == getattr(other, it) for it in self.__slots__
+        )
 
     def __hash__(self) -> int:
         return hash((self.up, self.hardware, tuple(self.four), tuple(self.six)))
@@ -74,7 +76,7 @@ class Interface:
         return f"Interface({', '.join(f'{it}={getattr(self, it)!r}' for it in self.__slots__)})"
 
 
-def interfaces(host: ManagedHost) -> dict[str, Interface]:
+def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
     """Name -> interface."""
     top = processes.network(host)
     found = _of_this_process() if top == processes.OWN_NETWORK else _of_tables(host, top)
@@ -82,7 +84,7 @@ def interfaces(host: ManagedHost) -> dict[str, Interface]:
         digits, _, prefix, scope, _, name = line.split()
         address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
         six = Address6(address, str(int(prefix, 16)), _SCOPES.get(scope, scope))
-        found.setdefault(name, Interface()).six.append(six)
+        found.setdefault(name, KernelInterface()).six.append(six)
     return found
 
 
@@ -94,11 +96,11 @@ def ipv4_of(digits: str) -> str:
 # ------------------------------------------------------------------------------------------------------------------ our own
 
 
-def _of_this_process() -> dict[str, Interface]:
+def _of_this_process() -> dict[str, KernelInterface]:
     found = {}
     for _, name in socket.if_nameindex():
         flags = _ask(name, _FLAGS)
-        made = found[name] = Interface(up=bool(flags and struct.unpack("H", flags[16:18])[0] & _UP))
+        made = found[name] = KernelInterface(up=bool(flags and struct.unpack("H", flags[16:18])[0] & _UP))
         made.hardware = plain_text.text(Path(f"/sys/class/net/{name}/address")).strip()
         if (address := _address(name, _ADDRESS)) is not None:
             broadcast = _address(name, _BROADCAST)
@@ -123,12 +125,12 @@ def _ask(name: str, what: int) -> bytes:
 # -------------------------------------------------------------------------------------------------------------- the host's
 
 
-def _of_tables(host: ManagedHost, top: str) -> dict[str, Interface]:
+def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
     found = {}
     for line in processes.text(host, f"{top}/dev").splitlines()[2:]:
         name = line.partition(":")[0].strip()
         flags = plain_text.host_text(host, f"/sys/class/net/{name}/flags").strip()
-        made = found[name] = Interface(up=bool(int(flags, 16) & _UP) if flags else True)
+        made = found[name] = KernelInterface(up=bool(int(flags, 16) & _UP) if flags else True)
         made.hardware = plain_text.host_text(host, f"/sys/class/net/{name}/address").strip()
     trie = processes.text(host, f"{top}/fib_trie")
     broadcasts = set(_BROADCASTS.findall(trie))
@@ -145,7 +147,7 @@ def _of_tables(host: ManagedHost, top: str) -> dict[str, Interface]:
             network, name = ipaddress.IPv4Network(text), next(iter(found), "lo")
         last = str(network.broadcast_address)
         broadcast = last if last in broadcasts and not address.is_loopback else None
-        made = found.setdefault(name, Interface())
+        made = found.setdefault(name, KernelInterface())
         made.four.append(Address4(text, str(network.netmask), broadcast))
     return found
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from statecore.host.content import managed_file
-from statecore.model.errors import CommandError
 from statecore.host.content.managed_file import Attributes
+from statecore.model.errors import CommandError
 from statecore.model.ports import ManagedHost
 
 

@@ -23,7 +23,7 @@ _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _HashKind:
     """One of the two."""
 
     prefix: str
@@ -45,9 +45,9 @@ def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, in
     return tuple(rows)
 
 
-KINDS: Mapping[str, _Kind] = {
-    "sha256": _Kind("$5$", hashlib.sha256, _turning(30, (2, 0, 0)), (-1, 31, 30, 3)),
-    "sha512": _Kind("$6$", hashlib.sha512, _turning(63, (1, 0, 0)), (-1, -1, 63, 2)),
+KINDS: Mapping[str, _HashKind] = {
+    "sha256": _HashKind("$5$", hashlib.sha256, _turning(30, (2, 0, 0)), (-1, 31, 30, 3)),
+    "sha512": _HashKind("$6$", hashlib.sha512, _turning(63, (1, 0, 0)), (-1, -1, 63, 2)),
 }
 
 
@@ -75,7 +75,7 @@ def matches(password: str, known: str) -> bool:
     return hmac.compare_digest(make(password, algorithm=algorithm, salt=found["salt"], rounds=rounds), known)
 
 
-def _digest(kind: _Kind, password: bytes, salt: bytes, rounds: int) -> bytes:
+def _digest(kind: _HashKind, password: bytes, salt: bytes, rounds: int) -> bytes:
     """The steps of the specification, by its numbers."""
     size = kind.digest(b"").digest_size
     inner = kind.digest(password + salt + password).digest()  # 4-8
@@ -100,7 +100,7 @@ def _filled(digest: bytes, length: int) -> bytes:
     return (digest * (length // len(digest) + 1))[:length]
 
 
-def _encoded(kind: _Kind, digest: bytes) -> str:  # 22
+def _encoded(kind: _HashKind, digest: bytes) -> str:  # 22
     text = "".join(_sixes(digest[high], digest[middle], digest[low], 4) for high, middle, low in kind.order)
     *last, length = kind.rest
     high, middle, low = (digest[each] if each >= 0 else 0 for each in last)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.model.ports import ManagedHost
 from statecore.host.rooted_path import walk
+from statecore.model.ports import ManagedHost
 
 #: Where unit files are; what comes first wins. Links are made in the first.
 UNITS = (

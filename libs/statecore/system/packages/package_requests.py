@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import downloads
 from statecore.host import copies
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.model.ports import (CommandResult, ManagedHost)
 from statecore.host.rooted_path import remove_tree
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.ports import CommandResult, ManagedHost
+from statecore.sources import downloads
 
 #: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
 _MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}

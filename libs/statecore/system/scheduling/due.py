@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from statecore.system.scheduling.dates import parse_date
-from statecore.system.scheduling.job import (Job, Range)
+from statecore.system.scheduling.job import Job, Range
 
 _SECOND = timedelta(seconds=1)
 

@@ -49,7 +49,7 @@ class CommandError(Exception):
         self.code = code
 
 
-class Refused(NamedTuple):
+class RefusedOption(NamedTuple):
     """An option of Salt's command that is not here: its names, whether a word follows, and what to do instead."""
 
     names: tuple[str, ...]
@@ -57,19 +57,19 @@ class Refused(NamedTuple):
     instead: str
 
 
-_NOT_SUPPORTED = (Refused(("--saltfile",), True, "give the options on the command line or in the configuration"),)
+_NOT_SUPPORTED = (RefusedOption(("--saltfile",), True, "give the options on the command line or in the configuration"),)
 
 #: Those of commands that speak to a master about its minions.
 EXTERNAL_AUTH = (
-    Refused(("-a", "--auth", "--eauth", "--external-auth"), True, "who may do what is said by keys: control_acl"),
-    Refused(("-T", "--make-token"), False, "who may do what is said by keys: control_acl"),
-    Refused(("--username",), True, "who may do what is said by keys: control_acl"),
-    Refused(("--password",), True, "who may do what is said by keys: control_acl"),
+    RefusedOption(("-a", "--auth", "--eauth", "--external-auth"), True, "who may do what is said by keys: control_acl"),
+    RefusedOption(("-T", "--make-token"), False, "who may do what is said by keys: control_acl"),
+    RefusedOption(("--username",), True, "who may do what is said by keys: control_acl"),
+    RefusedOption(("--password",), True, "who may do what is said by keys: control_acl"),
 )
-ROSTER = (Refused(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),)
+ROSTER = (RefusedOption(("-H", "--hosts"), False, "there is no salt-ssh here, whose rosters it lists"),)
 PROFILING = (
-    Refused(("--profiling-path",), True, "use `python -m cProfile`"),
-    Refused(("--enable-profiling",), False, "use `python -m cProfile`"),
+    RefusedOption(("--profiling-path",), True, "use `python -m cProfile`"),
+    RefusedOption(("--enable-profiling",), False, "use `python -m cProfile`"),
 )
 
 
@@ -107,7 +107,7 @@ class CommandParser(argparse.ArgumentParser):
         self.refuse(_NOT_SUPPORTED)
         self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
 
-    def refuse(self, options: Iterable[Refused]) -> None:
+    def refuse(self, options: Iterable[RefusedOption]) -> None:
         """Knows options of Salt's command that are not here: they end with 64 and say so, not "unrecognized arguments"."""
         for row in options:
             nargs = 1 if row.takes_word else 0

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from saltern.kit.process.logs import LEVELS
-from saltern.kit.config.reading import (ENV_PREFIX, config_directory)
+from saltern.kit.config.reading import ENV_PREFIX, config_directory
 from saltern.kit.config.state_options import StateOptions
+from saltern.kit.process.logs import LEVELS
 
 #: Option -> what its value looks like.
 _LOOKS: Mapping[str, str] = {

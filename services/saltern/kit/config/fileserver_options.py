@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from saltern.kit.config.option_fields import (Values, option)
+from saltern.kit.config.option_fields import Values, option
 
 _REFSPECS = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
 

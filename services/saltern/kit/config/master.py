@@ -8,8 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config.master_options import (ClientOptions, MasterOptions)
-from saltern.kit.config.reading import (ENV_PREFIX, ConfigError, as_opts, check_option, conf_file, config_directory, gpg_keys, read_options, shown)
+from saltern.kit.config.master_options import ClientOptions, MasterOptions
+from saltern.kit.config.reading import (
+    ENV_PREFIX,
+    ConfigError,
+    as_opts,
+    check_option,
+    conf_file,
+    config_directory,
+    gpg_keys,
+    read_options,
+    shown,
+)
 from saltern.kit.config.state_options import StateOptions
 
 __all__ = [

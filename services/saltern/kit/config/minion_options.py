@@ -11,7 +11,7 @@ from typing import Any
 
 from saltern.kit.config.fileserver_options import FileserverOptions
 from saltern.kit.config.option_fields import option
-from saltern.kit.config.reading import (ConfigError, conf_file, config_directory, gpg_keys, read_options)
+from saltern.kit.config.reading import ConfigError, conf_file, config_directory, gpg_keys, read_options
 from saltern.kit.config.state_options import StateOptions
 
 #: What a minion may apply when it starts.

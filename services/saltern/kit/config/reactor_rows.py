@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltwire import tags
 
 #: Tags of jobs and returns, that a job cache of the site's own is made of.

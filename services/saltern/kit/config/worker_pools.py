@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from statecore.model.nearest import close_matches
 
 #: The name of the pool where there is but one.

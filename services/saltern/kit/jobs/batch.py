@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from saltern.kit.jobs.returns import retcode_of
-from saltern.kit.jobs.watch import Returns, Watch
+from saltern.kit.jobs.watch import JobWatch, Returns
 
 #: Publishes (target, target type, function, arguments) and returns the master's answer.
 Publish = Callable[[Any, str, Any, list[Any]], dict[str, Any]]
@@ -118,7 +118,7 @@ def run_batch(
     call: tuple[Any, str, Any, list[Any]],
     size: str,
     publish: Publish,
-    watch: Watch,
+    watch: JobWatch,
     follow: Follow,
     shown: Returns,
     say: Callable[[str], None],

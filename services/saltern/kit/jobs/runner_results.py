@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient)
 from saltern.kit.jobs.wait import TRIMMED
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.links.event_bus import EventSubscriber
 
 #: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
 _LOOK_EVERY = {False: 0.5, True: 5.0}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.kit.jobs.batch import Follow, Publish
-from saltern.kit.jobs.watch import Watch
+from saltern.kit.jobs.watch import JobWatch
 
 
 class _Capable:
@@ -26,7 +26,7 @@ class _Capable:
         """Nothing can be asked of it."""
 
 
-def draw(tgt: Any, tgt_type: str, fun: str, count: int, publish: Publish, watch: Watch, follow: Follow) -> list[str]:
+def draw(tgt: Any, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow) -> list[str]:
     """At most ``count`` of the minions that have the function, in order of their names; [] where none has it."""
     asked = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
     if not asked["jid"]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from saltern.kit.links.event_bus import EventSubscriber
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout)
 from saltern.kit.jobs.pace import Pace, Pauses
 from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.event_bus import EventSubscriber
 
 #: Between looks into the job cache, by whether the bus has confirmed our subscription. One that did may be gone since, or lose
 #: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
@@ -41,7 +41,7 @@ class _Followed:
     pace: Pace
 
 
-class Watch:
+class JobWatch:
     """Follows any number of jobs at once (a batch follows one for each step)."""
 
     def __init__(

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import zmq
 
-from saltern.kit.keys import (secrets, kubernetes)
-from saltern.kit.trees import whole_files
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.sockets import (LINKS, NAMES, OPERATOR)
+from saltern.kit.keys import kubernetes, secrets
 from saltern.kit.keys.master_keys import SECRET_BYTES
+from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
+from saltern.kit.trees import whole_files
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
 

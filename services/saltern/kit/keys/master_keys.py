@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltwire.errors import OwnFault
 from saltwire.keys import SIG_ALGOS, PrivateKey
 

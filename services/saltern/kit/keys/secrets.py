@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.keys.kubernetes import (Cluster, ClusterError)
-from saltern.kit.links.sockets import (FLAT_KNOWN, NAMES)
+from saltern.kit.keys.kubernetes import Cluster, ClusterError
+from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
 
 #: Name of the Secret with what Redis is reached by.
 REDIS = "saltern-redis"

@@ -16,8 +16,8 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltern.kit.config.master import (ClientOptions, key_directory)
-from saltern.kit.links.sockets import (LinkKeys, connect)
+from saltern.kit.config.master import ClientOptions, key_directory
+from saltern.kit.links.sockets import LinkKeys, connect
 
 #: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
 CONTROL_PATIENCE = 10.0

@@ -19,9 +19,9 @@ from types import MappingProxyType
 import zmq
 from zmq.utils import z85
 
-from saltern.kit.links.zap_handler import Admittance
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.sockets import (LINKS, NAMES, LinkKeys, read_known)
+from saltern.kit.links.sockets import LINKS, NAMES, LinkKeys, read_known
+from saltern.kit.links.zap_handler import ZapHandler
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -34,7 +34,7 @@ _KEY_BYTES = 32
 LOOK_SECONDS = 1.0
 
 
-class Doorkeeper:
+class CurveAuth:
     """Admits the right names to the links that this process serves. One for a context. Raises ConfigError for a bad key."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
@@ -46,7 +46,7 @@ class Doorkeeper:
         #: Raw public key -> who has it. Replaced as a whole, so that both threads see one state of it.
         self._users: Mapping[bytes, str] = _users(keys.known)
         self._seen = _signature(keys.directory)
-        self._admittance = Admittance(context, self._admitted)
+        self._admittance = ZapHandler(context, self._admitted)
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
         """Makes ``socket`` the server of a link; call before bind."""

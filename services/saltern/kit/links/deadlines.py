@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 
 #: Command -> seconds. Others have ``request_deadline``.
 DEADLINES: Mapping[str, int] = {

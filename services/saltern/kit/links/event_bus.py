@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import msgpack
 import zmq
 
-from saltern.kit.config.master import (ClientOptions, MasterOptions, key_directory)
-from saltern.kit.links.sockets import (LinkKeys, connect)
+from saltern.kit.config.master import ClientOptions, MasterOptions, key_directory
+from saltern.kit.links.sockets import LinkKeys, connect
 
 #: Topic of the echo by which a subscriber learns that it is heard.
 PROBE = b"saltern/probe/"

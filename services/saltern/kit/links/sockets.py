@@ -17,7 +17,7 @@ from pathlib import Path
 
 import zmq
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 
 #: Names that keys are made for. "cli" is the operator's commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")

@@ -43,7 +43,7 @@ def verdict(frames: Sequence[bytes], admit: Admit) -> list[bytes]:
     return [_VERSION, request, b"200", b"OK", name.encode(), b""]
 
 
-class Admittance:
+class ZapHandler:
     """A thread that answers libzmq's questions from now on, until it is stopped. To be made before the first server is bound."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], admit: Admit) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from saltern.kit.process.exposition import (CONTENT_TYPE, Registry)
+from saltern.kit.process.exposition import CONTENT_TYPE, Registry
 
 #: None when all is well, else one sentence why not.
 Check = Callable[[], str | None]

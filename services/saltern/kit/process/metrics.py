@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltern.kit.process.exposition import (Counter, Gauge, Histogram, Registry, collector_rows, process_rows)
+from saltern.kit.process.exposition import Counter, Gauge, Histogram, Registry, collector_rows, process_rows
 from statecore.model.named_tuple import NamedTuple
 
 #: From one millisecond (a ping) to a minute (the request deadline).

@@ -8,7 +8,7 @@ import http.client
 import sys
 from collections.abc import Sequence
 
-from saltern.kit.config.master import (ConfigError, load_master)
+from saltern.kit.config.master import ConfigError, load_master
 
 #: What is asked for: readiness, or only life.
 READY = "/readyz"

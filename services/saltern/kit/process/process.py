@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 
+from saltern.kit.config.fallback_options import spared_options
+from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
-from saltern.kit.process.metrics import (Metrics, new_metrics)
-from saltern.kit.config.reading import ConfigError
-from saltern.kit.config.fallback_options import spared_options
-from saltern.kit.config.state_options import StateOptions
+from saltern.kit.process.metrics import Metrics, new_metrics
 
 #: Seconds between two looks for a signal while nothing else is done.
 _HELD_TURN = 0.2

@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, key_directory, load_master)
+from saltern.kit.config.master import ConfigError, MasterOptions, key_directory, load_master
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics
-from saltern.kit.process.process import (EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments)
+from saltern.kit.process.process import EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments
 from saltern.kit.process.tracing import Tracing
 
 #: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.

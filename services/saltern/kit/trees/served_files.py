@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts)
+from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from statecore.model.errors import StatecoreError
 from statecore.sources.fileserver import FileServer
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config.master import (ConfigError, MasterOptions, as_opts)
+from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
 from saltern.kit.trees.whole_files import put
 from statecore.model.errors import StatecoreError
-from statecore.sources.local_tree import (LocalFiles, tree_options)
-from statecore.sources.gitrepos.mirror import Mirror
-from statecore.sources.gitrepos.remotes import (GITFS, PILLAR, all_pillar_remotes, gitfs_remotes)
 from statecore.model.named_tuple import NamedTuple
+from statecore.sources.gitrepos.mirror import Mirror
+from statecore.sources.gitrepos.remotes import GITFS, PILLAR, all_pillar_remotes, gitfs_remotes
+from statecore.sources.local_tree import LocalFiles, tree_options
 
 #: Seconds after which a file that was exported from a mirror and not asked for again is removed.
 _UNUSED = 7 * 86400.0

@@ -14,19 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.arguments import (parse_arguments, value_of)
-from saltern.kit.command.command_line import (PROFILING, CommandError, CommandParser, Exit, Refused, run_command)
+from saltern.kit.command.arguments import parse_arguments, value_of
+from saltern.kit.command.command_line import PROFILING, CommandError, CommandParser, Exit, RefusedOption, run_command
 from saltern.kit.command.documentation import documentation
-from saltern.kit.command.executors import (add_executor_flags, executors)
-from saltern.kit.process.logs import configure
-from saltern.kit.config.minion_options import (MinionOptions, extension_directory, load_minion)
+from saltern.kit.command.executors import add_executor_flags, executors
+from saltern.kit.command.output.flags import Printer, add_output_flags
+from saltern.kit.config.minion_options import MinionOptions, extension_directory, load_minion
 from saltern.kit.config.reading import as_opts
-from saltern.kit.command.output.flags import (Printer, add_output_flags)
+from saltern.kit.process.logs import configure
 from saltwire.jid import new_jid
-from statecore.runtime.calls import Returned
 from statecore.model.errors import StatecoreError
+from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 
 #: What speaks to the master: sockets and cryptography, which --local need not load.
 _REMOTE = "saltern.minion.call.call_remote"
@@ -139,12 +139,12 @@ def parser() -> CommandParser:
 
 #: Options of Salt's salt-call that are not here.
 _NOT_HERE = (
-    Refused(("--proxyid",), True, "there are no proxy minions here"),
-    Refused(("--skip-grains",), False, "targets and templates need them"),
-    Refused(("--priv",), True, "run salt-call as that user"),
-    Refused(("-r", "--resources"), False, "there are no resources here"),
-    Refused(("--tgt",), True, "there are no resources here"),
-    Refused(("--tgt-type",), True, "there are no resources here"),
+    RefusedOption(("--proxyid",), True, "there are no proxy minions here"),
+    RefusedOption(("--skip-grains",), False, "targets and templates need them"),
+    RefusedOption(("--priv",), True, "run salt-call as that user"),
+    RefusedOption(("-r", "--resources"), False, "there are no resources here"),
+    RefusedOption(("--tgt",), True, "there are no resources here"),
+    RefusedOption(("--tgt-type",), True, "there are no resources here"),
 )
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from saltern.kit.command.command_line import CommandError
-from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
+from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
-from saltern.minion.master.channel import (Channel, ChannelError)
+from saltern.minion.master.channel import Channel, ChannelError
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_function import evaluated as evaluated
-from saltern.minion.master.masters import (Masters, at_once, in_order)
-from saltern.minion.master.master_ports import (RemoteFiles, RemoteMinion)
-from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion
+from saltern.minion.master.masters import Masters, at_once, in_order
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def with_master(options: MinionOptions) -> MinionOptions:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.minion.ipc.control import (NobodyThere, ask)
+from saltern.minion.ipc.control import NobodyThere, ask
 from statecore.runtime.beacon_runs import BeaconRuns
-from statecore.runtime.state_runs.running_jobs import ProcDirectory
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.system.scheduling.saved import (SavedError, save)
+from statecore.system.scheduling.saved import SavedError, save
 
 _LOG = logging.getLogger("saltern.minion")
 

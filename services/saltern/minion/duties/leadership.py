@@ -18,8 +18,8 @@ from typing import Any
 import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.ipc.control import ControlSocket
 from saltern.minion.duties.duties import Duties
+from saltern.minion.ipc.control import ControlSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -35,7 +35,7 @@ PATIENCE, _MOST_PATIENCE, _OTHERS_TURN = 5.0, 80.0, 3.0
 Send = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
-class Affairs:
+class Leadership:
     """Lives as long as the process, whichever master it speaks to."""
 
     def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from saltern.kit.keys.kubernetes import (Cluster, ClusterError)
+from saltern.kit.keys.kubernetes import Cluster, ClusterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,9 +19,9 @@ from typing import Any
 
 from saltwire.jid import next_jid
 from statecore.runtime.return_delivery import named
-from statecore.system.scheduling.due import (Clock, Look, Progress, World, look, skipped)
-from statecore.system.scheduling.job import (GLOBAL, TIME_FORMAT, Job, arguments_of)
-from statecore.system.scheduling.saved import (SavedError, load, save)
+from statecore.system.scheduling.due import Clock, Look, Progress, World, look, skipped
+from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
+from statecore.system.scheduling.saved import SavedError, load, save
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -30,7 +30,7 @@ Running = Callable[[str], int]
 
 
 @dataclass
-class Entry:
+class ScheduleEntry:
     """One job and what is known of it."""
 
     data: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Schedule:
         self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, Any] = {}
         self._named_dates: dict[str, Any] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ScheduleEntry] = {}
         #: Jobs that somebody asked for by name.
         self._asked: list[str] = []
         self._last_jid = ""
@@ -125,16 +125,16 @@ class Schedule:
                 entry.progress = known.progress
             self._entries[name] = entry
 
-    def _entry(self, name: str, data: Any, whole: Mapping[str, Any], clock: Clock) -> Entry:
+    def _entry(self, name: str, data: Any, whole: Mapping[str, Any], clock: Clock) -> ScheduleEntry:
         try:
-            entry = Entry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
+            entry = ScheduleEntry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
             self._said.pop(name, None)
             return entry
         except ValueError as error:
             if self._said.get(name) != str(error):
                 _LOG.error("the job %s of the schedule is left out: %s", name, error)
             self._said[name] = str(error)
-            return Entry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
+            return ScheduleEntry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
 
     # ------------------------------------------------------------------------------------------------------------ what is due
 
@@ -159,7 +159,7 @@ class Schedule:
                 if wanted:
                     yield from self._load(entry.job, entry.data, seen.function)
 
-    def _look(self, entry: Entry, job: Job, clock: Clock, world: World) -> Look:
+    def _look(self, entry: ScheduleEntry, job: Job, clock: Clock, world: World) -> Look:
         try:
             seen = look(job, entry.progress, clock, world, self._draw)
         except ValueError as error:
@@ -314,7 +314,7 @@ class Schedule:
         return {"data": {**entry.data, **_noted(str(asked.get("name")), entry, form)}}
 
 
-def _noted(name: str, entry: Entry, form: str) -> dict[str, Any]:
+def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, Any]:
     """What Salt's scheduler writes into a job, by its names."""
     progress = entry.progress
 

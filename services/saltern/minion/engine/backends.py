@@ -7,19 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
+from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
 from saltern.minion.master.away_flag import long_away
 from saltern.minion.master.channel import Channel
 from saltern.minion.master.identity import Identity
+from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion, leave_refresh, manage
 from saltern.minion.master.masters import Masters
-from saltern.minion.master.master_ports import (RemoteFiles, RemoteMinion, leave_refresh, manage)
 from saltwire.handshake import Credentials
+from statecore.runtime.runtime import Runtime, local_runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
-from statecore.runtime.runtime import (Runtime, local_runtime)
 
 
-class Home(Protocol):
+class Backend(Protocol):
     """What the preloaded process needs of either."""
 
     def runtime(
@@ -52,7 +52,7 @@ class Home(Protocol):
         ...
 
 
-class AtMaster:
+class MasterBackend:
     """Files, pillar and events are a master's."""
 
     def __init__(self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> None:
@@ -111,7 +111,7 @@ class AtMaster:
         self._credentials = credentials
 
 
-class AtHome:
+class LocalBackend:
     """There is no master (``master_type: disable``): files and pillar are this host's, as of ``salt-call --local``."""
 
     def __init__(self, options: MinionOptions) -> None:

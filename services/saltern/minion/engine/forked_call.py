@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.ipc.framed_socket import FramedSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -32,7 +32,7 @@ class ForkEnded(Exception):
 class ForkedCalls:
     """Calls of one process, which has a single thread."""
 
-    def __init__(self, foreseen: type[Exception], pair: Pair) -> None:
+    def __init__(self, foreseen: type[Exception], pair: FramedSocket) -> None:
         """``foreseen``: what a call may raise, made of words alone, and raises here too. ``pair``: when its other end is gone,
         nobody waits for a value any more."""
         self._foreseen = foreseen

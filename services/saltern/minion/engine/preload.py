@@ -23,7 +23,7 @@ _ENGINE = "statecore."
 _PIECE = select.PIPE_BUF
 
 
-class Learned:
+class Preload:
     """A pipe from jobbers to the process that they are forked from, and what came through it. Made before the first fork."""
 
     def __init__(self) -> None:

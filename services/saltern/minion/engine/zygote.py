@@ -35,20 +35,20 @@ import msgpack
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.tracing import Tracing
+from saltern.minion.engine.backends import Backend, MasterBackend
+from saltern.minion.engine.forked_call import ForkedCalls, ForkEnded
+from saltern.minion.engine.preload import Preload, share
+from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.jobs import jobber
-from saltern.minion.master.channel import ChannelError
-from saltern.minion.engine.forked_call import (ForkedCalls, ForkEnded)
-from saltern.minion.engine.backends import (AtMaster, Home)
-from saltern.minion.master.identity import Identity
 from saltern.minion.jobs.journal import JobSteps
-from saltern.minion.engine.preload import (Learned, share)
+from saltern.minion.jobs.spool import Spool
+from saltern.minion.master.channel import ChannelError
+from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters
 from saltern.minion.master.other_masters import OtherMasters
-from saltern.minion.ipc.framed_socket import Pair
-from saltern.minion.jobs.spool import Spool
 from saltwire.handshake import Credentials
-from statecore.runtime.state_runs.running_jobs import ProcDirectory
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -98,7 +98,7 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(self, options: MinionOptions, masters: Masters, home: Home, pair: Pair) -> None:
+    def __init__(self, options: MinionOptions, masters: Masters, home: Backend, pair: FramedSocket) -> None:
         self._options = options
         self._home = home
         self._pair = pair
@@ -108,7 +108,7 @@ class Zygote:
         self._spool = Spool(state / "spool", options.max_return_bytes)
         self._others = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
-        self._learned = Learned()
+        self._learned = Preload()
         self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
         self._calls = ForkedCalls(ChannelError, pair)
@@ -129,7 +129,7 @@ class Zygote:
         self._refresh_grains()
         if self._grains is not None:
             self._refresh_pillar()
-        ends: list[Pair | Learned] = [self._pair, self._learned]
+        ends: list[FramedSocket | Preload] = [self._pair, self._learned]
         while not self._ending:
             readable, _, _ = select.select(ends, [], [], 0 if self._learned.waiting else 0.5)
             if self._learned in readable:
@@ -346,26 +346,28 @@ def end_zygote(pid: int) -> None:
             time.sleep(0.02)
 
 
-def start(options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> tuple[int, Pair]:
+def start(
+    options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials
+) -> tuple[int, FramedSocket]:
     """Forks the zygote of a minion at a master; returns its pid and the main process's end of the pair."""
-    return fork(options, masters, AtMaster(options, masters, identity, credentials))
+    return fork(options, masters, MasterBackend(options, masters, identity, credentials))
 
 
-def fork(options: MinionOptions, masters: Masters, home: Home) -> tuple[int, Pair]:
+def fork(options: MinionOptions, masters: Masters, home: Backend) -> tuple[int, FramedSocket]:
     """The same, wherever it has files and pillar from."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     share()
     pid = os.fork()
     if pid:
         theirs.close()
-        return pid, Pair(ours)
+        return pid, FramedSocket(ours)
     code = 1
     try:
         _close_all_but(theirs.fileno())
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Zygote(options, masters, home, Pair(theirs)).run()
+        Zygote(options, masters, home, FramedSocket(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")

@@ -11,8 +11,8 @@ from typing import Any
 import msgpack
 
 from saltern.minion.engine import zygote
+from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.jobs.jobber import SPOOLED
-from saltern.minion.ipc.framed_socket import Pair
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -23,13 +23,13 @@ GONE = b"gone"
 _KINDS = (SPOOLED, zygote.DIED, zygote.UNWATCHED, zygote.ENDED, zygote.READY)
 
 
-class Preloaded:
+class ZygoteClient:
     """There is one at a time, from ``start`` to ``close``."""
 
-    def __init__(self, fork: Callable[[], tuple[int, Pair]]) -> None:
+    def __init__(self, fork: Callable[[], tuple[int, FramedSocket]]) -> None:
         """``fork`` starts one: its pid, and our end of the pair."""
         self._fork = fork
-        self._pair: Pair | None = None
+        self._pair: FramedSocket | None = None
         #: 0: it ended, and is not started again.
         self._pid = 0
 
@@ -95,6 +95,6 @@ class Preloaded:
             zygote.end_zygote(self._pid)
 
     @property
-    def _here(self) -> Pair:
+    def _here(self) -> FramedSocket:
         assert self._pair is not None, "it is told something before it was started"
         return self._pair

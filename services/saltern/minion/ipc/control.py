@@ -19,7 +19,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from saltern.minion.ipc.framed_socket import Pair
+from saltern.minion.ipc.framed_socket import FramedSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -47,7 +47,7 @@ class ControlSocket:
         self._path = directory / _NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
-        self._open: dict[int, Pair] = {}
+        self._open: dict[int, FramedSocket] = {}
         self._path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
@@ -76,9 +76,9 @@ class ControlSocket:
                 if len(self._open) >= _BACKLOG:
                     connection.close()
                 else:
-                    self._open[connection.fileno()] = Pair(connection)
+                    self._open[connection.fileno()] = FramedSocket(connection)
 
-    def _served(self, pair: Pair, happened: int, answer: Answer) -> bool:
+    def _served(self, pair: FramedSocket, happened: int, answer: Answer) -> bool:
         """False when the conversation is over."""
         try:
             if happened & zmq.POLLOUT:
@@ -109,7 +109,7 @@ def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE
     """The answer of the minion whose cache directory this is. Raises NobodyThere."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end.settimeout(patience)
-    pair = Pair(end)
+    pair = FramedSocket(end)
     deadline = time.monotonic() + patience
     try:
         with _address(directory) as address:

@@ -16,7 +16,7 @@ PART_BYTES = 64 * 1024
 _WHOLE, _PART, _LAST = b"w", b"p", b"l"
 
 
-class Pair:
+class FramedSocket:
     """One end. ``fileno`` makes it fit for select and poll."""
 
     def __init__(self, end: socket.socket) -> None:

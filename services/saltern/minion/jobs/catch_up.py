@@ -28,7 +28,7 @@ _SLACK_MS = 60_000
 
 
 @dataclass
-class Missed:
+class CatchUp:
     """Times are seconds of one monotonic clock."""
 
     #: Seconds over which a fleet spreads its questions (option replay_delay).

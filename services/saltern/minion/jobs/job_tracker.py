@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.jobs import synthetic_returns
-from saltern.minion.jobs.journal import (Entry, Journal, Step, may_still_run)
+from saltern.minion.jobs.journal import Journal, JournalEntry, JournalStep, may_still_run
 from saltern.minion.jobs.spool import Spool
 
 _LOG = logging.getLogger("saltern.minion")
@@ -30,7 +30,7 @@ _EVERY = 0.5
 _FOR_REFUSALS = 1024 * 1024
 
 
-class JobsInHand:
+class JobTracker:
     """Takes jobs in, and says what to tell the preloaded process and the master."""
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:
@@ -55,7 +55,11 @@ class JobsInHand:
             self._journal.remember(jid)
             waiting = self._spool.size()
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
-                self._put(synthetic_returns.ending(job, jid, synthetic_returns.refused(waiting, self._options.spool_max_bytes)))
+                self._put(
+                    synthetic_returns.ending(
+                        job, jid, synthetic_returns.refused(waiting, self._options.spool_max_bytes)
+                    )
+                )
             return None
         return {"journalled" if self._journal.receive(job) else "job": dict(job)}
 
@@ -73,7 +77,7 @@ class JobsInHand:
     def resume(self) -> Iterator[dict[str, Any]]:
         """What to tell a new preloaded process: jobs that nobody has begun. Those whose time is over end."""
         for entry in self._journal.look():
-            if entry.step is not Step.RECEIVED:
+            if entry.step is not JournalStep.RECEIVED:
                 continue
             load, received = self._journal.load(entry), entry.since_ms()
             if load is None:
@@ -98,7 +102,7 @@ class JobsInHand:
             self._spool.shed(self._options.spool_max_bytes)
         if not self._journal:
             return []
-        running = [entry for entry in self._journal.look() if entry.step is Step.BEGAN]
+        running = [entry for entry in self._journal.look() if entry.step is JournalStep.BEGAN]
         gone = {entry.jid for entry in running if not entry.alive()}
         for entry in running:
             if entry.jid in gone and (entry.jid in self._gone or entry.jid in self._how):
@@ -109,17 +113,19 @@ class JobsInHand:
         self._told = {entry.jid: self._told[entry.jid] for entry in alive if entry.jid in self._told}
         return list(self._signs(alive))
 
-    def _bury(self, entry: Entry) -> None:
+    def _bury(self, entry: JournalEntry) -> None:
         """The job ends with a failed return, unless its result came to the spool after all."""
         how = self._how.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
             _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
-            if not self._put(synthetic_returns.ending(load, entry.jid, synthetic_returns.killed(entry.since_ms(), how))):
+            if not self._put(
+                synthetic_returns.ending(load, entry.jid, synthetic_returns.killed(entry.since_ms(), how))
+            ):
                 return
         self._journal.end(entry)
 
-    def _signs(self, running: list[Entry]) -> Iterator[dict[str, Any]]:
+    def _signs(self, running: list[JournalEntry]) -> Iterator[dict[str, Any]]:
         now_ms = int(time.time() * 1000)
         for entry in running:
             began = entry.since_ms()

@@ -18,15 +18,15 @@ from typing import Any
 import msgpack
 
 from saltern.kit.process.tracing import Tracing
+from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.jobs.journal import JobSteps
-from saltern.minion.ipc.framed_socket import Pair
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
-from statecore.runtime.calls import Returned
 from statecore.model.errors import CommandError
+from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
-from statecore.runtime.state_runs.running_jobs import ProcDirectory
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -49,7 +49,7 @@ def work(
     load: Mapping[str, Any],
     procs: ProcDirectory,
     spool: Spool,
-    notify: Pair,
+    notify: FramedSocket,
     others: Callable[[Mapping[str, Any]], None],
     steps: JobSteps | None = None,
     at_once: Callable[[Mapping[str, Any]], None] | None = None,

@@ -28,7 +28,7 @@ import msgpack
 
 from saltern.minion.jobs.seen import SeenJobs
 from saltwire.jid import is_jid
-from statecore.runtime.state_runs.running_jobs import (birth, is_alive, still_runs)
+from statecore.runtime.state_runs.running_jobs import birth, is_alive, still_runs
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -36,7 +36,7 @@ _LOG = logging.getLogger("saltern.minion")
 _AT_LEAST = 1000
 
 
-class Step(Enum):
+class JournalStep(Enum):
     """How far a job has come."""
 
     RECEIVED = "received"
@@ -48,11 +48,11 @@ _NAME = re.compile(r"(?P<jid>.+)\.(?:(?P<step>received|ended)|began\.(?P<pid>\d+
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A job in hand."""
 
     jid: str
-    step: Step
+    step: JournalStep
     path: Path
     #: Of one that began: the jobber's process, and ``running_jobs.birth`` of it.
     pid: int = 0
@@ -70,14 +70,14 @@ class Entry:
             return 0
 
 
-def entry_of(path: Path) -> Entry | None:
+def entry_of(path: Path) -> JournalEntry | None:
     """The entry that a file of the journal is; None for another file."""
     found = _NAME.fullmatch(path.name)
     if found is None:
         return None
     if found["step"]:
-        return Entry(found["jid"], Step(found["step"]), path)
-    return Entry(found["jid"], Step.BEGAN, path, int(found["pid"]), found["born"])
+        return JournalEntry(found["jid"], JournalStep(found["step"]), path)
+    return JournalEntry(found["jid"], JournalStep.BEGAN, path, int(found["pid"]), found["born"])
 
 
 def may_still_run(load: Mapping[str, Any], received_ms: int, now_ms: int, window: float) -> bool:
@@ -137,7 +137,7 @@ class Journal:
             temporary = self._directory / f".{jid}.{os.getpid()}"
             try:
                 temporary.write_bytes(msgpack.packb(load, default=str, unicode_errors="surrogateescape"))
-                temporary.rename(self._directory / f"{jid}.{Step.RECEIVED.value}")
+                temporary.rename(self._directory / f"{jid}.{JournalStep.RECEIVED.value}")
             except OSError as error:
                 with contextlib.suppress(OSError):
                     temporary.unlink(missing_ok=True)
@@ -154,30 +154,30 @@ class Journal:
         """The job is over without ever having been in hand."""
         self._seen.add(jid)
 
-    def look(self) -> list[Entry]:
+    def look(self) -> list[JournalEntry]:
         """Jobs in hand, in order of their JIDs. Those that ended are only remembered from now on."""
         found = []
         for path in sorted(self._directory.iterdir()):
             entry = entry_of(path)
             if entry is None:
                 continue
-            if entry.step is Step.ENDED:
+            if entry.step is JournalStep.ENDED:
                 self.end(entry)
             else:
                 found.append(entry)
         self._in_hand = {entry.jid for entry in found}
         return found
 
-    def end(self, entry: Entry) -> None:
+    def end(self, entry: JournalEntry) -> None:
         """The job is over: its result is in the spool. Where no line can be written about it, its file is kept."""
         self._in_hand.discard(entry.jid)
         if self._seen.add(entry.jid):
             entry.path.unlink(missing_ok=True)
-        elif entry.step is not Step.ENDED:
+        elif entry.step is not JournalStep.ENDED:
             with contextlib.suppress(OSError):
-                entry.path.rename(self._directory / f"{entry.jid}.{Step.ENDED.value}")
+                entry.path.rename(self._directory / f"{entry.jid}.{JournalStep.ENDED.value}")
 
-    def load(self, entry: Entry) -> dict[str, Any] | None:
+    def load(self, entry: JournalEntry) -> dict[str, Any] | None:
         """What was published; None where the file is gone or damaged (then it says so)."""
         try:
             load = msgpack.unpackb(entry.path.read_bytes(), strict_map_key=False, unicode_errors="surrogateescape")
@@ -197,9 +197,9 @@ class JobSteps:
 
     def begin(self, jid: str) -> Path | None:
         """This process runs the job: its file from now on. None: another process has begun it, or it has ended."""
-        path = self._directory / f"{jid}.{Step.BEGAN.value}.{os.getpid()}.{birth(os.getpid())}"
+        path = self._directory / f"{jid}.{JournalStep.BEGAN.value}.{os.getpid()}.{birth(os.getpid())}"
         try:
-            (self._directory / f"{jid}.{Step.RECEIVED.value}").rename(path)
+            (self._directory / f"{jid}.{JournalStep.RECEIVED.value}").rename(path)
         except FileNotFoundError:
             return None
         os.utime(path)
@@ -213,4 +213,4 @@ class JobSteps:
     def end(self, begun: Path, jid: str) -> None:
         """The result is in the spool."""
         with contextlib.suppress(FileNotFoundError):
-            begun.rename(self._directory / f"{jid}.{Step.ENDED.value}")
+            begun.rename(self._directory / f"{jid}.{JournalStep.ENDED.value}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import (Subject, matches)
+from statecore.targeting.match import Subject, matches
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -17,7 +17,7 @@ _NAME = "master-away"
 PATIENCE = 25.0
 
 
-class Absence:
+class AwayFlag:
     """Belongs to the main process. Times are monotonic seconds."""
 
     def __init__(self, state: Path, *, several: bool) -> None:

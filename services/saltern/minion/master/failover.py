@@ -70,7 +70,7 @@ class Failback:
         self._vain = self._vain + 1 if now - self._went < _TRIAL else 0
 
 
-class _Question:
+class _Probe:
     """Whether a master answers, by a connection of its own that ends with it."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
@@ -99,7 +99,7 @@ class _Question:
 
 
 @dataclass
-class Lookout:
+class Failover:
     """Belongs to one master; looks whenever ``look`` is called. Times are seconds."""
 
     master: str
@@ -114,8 +114,8 @@ class Lookout:
     _context: zmq.Context[zmq.Socket[bytes]] | None = None
     _next_look: float = 0.0
     _next_ping: float = 0.0
-    _own: _Question | None = None
-    _to_first: _Question | None = None
+    _own: _Probe | None = None
+    _to_first: _Probe | None = None
 
     def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection, now: float) -> None:
         """The minion is signed in; the subscription, which ``connection`` looks after, is about to connect."""
@@ -146,7 +146,7 @@ class Lookout:
         if not connection.up():
             raise MasterLost(f"the connection to the master {self.master} is lost")
         if self._own is None:
-            self._own = _Question(context, self.endpoint, now)
+            self._own = _Probe(context, self.endpoint, now)
 
     def _look_for_first(self, now: float, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         if self._to_first is not None:
@@ -157,7 +157,7 @@ class Lookout:
                 self._to_first = None
         elif now >= self._next_ping:
             self._next_ping = now + self.failback_interval
-            self._to_first = _Question(context, self.first, now)
+            self._to_first = _Probe(context, self.first, now)
 
     def close(self) -> None:
         """Ends what it opened."""

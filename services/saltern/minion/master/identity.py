@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltern.kit.config.reading import ConfigError
-from saltern.kit.trees.whole_files import (create, put)
+from saltern.kit.trees.whole_files import create, put
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgpack
 
-from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
-from saltern.kit.config.reading import (ConfigError, as_opts)
-from saltern.minion.master.sign_in import (Ended, Turn)
+from saltern.kit.config.minion_options import MinionOptions, extension_directory
+from saltern.kit.config.reading import ConfigError, as_opts
 from saltern.minion.master.masters import FUNC
+from saltern.minion.master.sign_in import Ended, Shutdown
 from statecore.runtime.runtime import local_runtime
 
 _LOG = logging.getLogger("saltern.minion")
@@ -30,7 +30,7 @@ _PATIENCE = 60.0
 _TICK = 0.25
 
 
-def evaluated(options: MinionOptions, turn: Turn | None = None) -> MinionOptions:
+def evaluated(options: MinionOptions, turn: Shutdown | None = None) -> MinionOptions:
     """The options with the master, or masters, that the function names; as they are with another ``master_type``.
 
     Raises ConfigError where there is no such function, it fails, or returns neither text nor a list of texts; Ended where
@@ -55,7 +55,7 @@ def evaluated(options: MinionOptions, turn: Turn | None = None) -> MinionOptions
     return dataclasses.replace(options, master=found, master_type="str")
 
 
-def _called(options: MinionOptions, name: str, turn: Turn | None) -> dict[str, Any]:
+def _called(options: MinionOptions, name: str, turn: Shutdown | None) -> dict[str, Any]:
     """What a process of its own returns: modules that it loads cost the minion nothing."""
     reading, writing = os.pipe()
     pid = os.fork()

@@ -14,10 +14,10 @@ from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import as_opts
-from saltern.minion.master.channel import (Channel, ChannelError)
-from saltern.minion.ipc.control import (NobodyThere, ask)
+from saltern.minion.ipc.control import NobodyThere, ask
+from saltern.minion.master.channel import Channel, ChannelError
 from saltern.minion.master.identity import Identity
-from saltern.minion.master.masters import (Masters, address)
+from saltern.minion.master.masters import Masters, address
 from saltern.minion.master.other_masters import OtherMasters
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside

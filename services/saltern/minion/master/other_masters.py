@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.master.masters import Masters
 from saltern.minion.jobs.spool import Spool
+from saltern.minion.master.masters import Masters
 
 _LOG = logging.getLogger("saltern.minion")
 

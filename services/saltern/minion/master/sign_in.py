@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from saltern.kit.process.health import Health
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.process.health import Health
 from saltern.kit.process.process import Stop
 from saltern.minion.master.channel import sign_in_once
 from saltern.minion.master.identity import Identity
@@ -36,7 +36,7 @@ class NoMaster(Exception):
 
 
 @dataclass(frozen=True)
-class Turn:
+class Shutdown:
     """What every wait of the main process looks at."""
 
     stop: Stop
@@ -56,11 +56,11 @@ class Turn:
             time.sleep(min(left, _TICK))
 
 
-class Admission:
+class SignInLoop:
     """Signs in at one master."""
 
     def __init__(
-        self, requests: RequestSocket, options: MinionOptions, identity: Identity, turn: Turn, *, patient: bool
+        self, requests: RequestSocket, options: MinionOptions, identity: Identity, turn: Shutdown, *, patient: bool
     ) -> None:
         """``patient``: there is no other master, so this one is waited for."""
         self._requests = requests

@@ -25,13 +25,13 @@ from saltern.mworker.commands import (
     returns,
     wheel,
 )
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 
 #: (desk, id of the minion, its load) -> what is sealed and sent back.
-MinionHandler: TypeAlias = Callable[[Desk, str, Mapping[str, Any]], Any]
+MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
 
 #: (desk, name of the client's key, fields) -> the value of the answer. Raises kit.control.ControlError to refuse.
-ControlHandler: TypeAlias = Callable[[Desk, str, Mapping[str, Any]], Any]
+ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
 
 
 class MinionPolicy(Enum):

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
 from saltern.kit.command.arguments import off_the_wire
-from saltern.kit.links.control import ControlError
 from saltern.kit.config.durations import seconds_of
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.peer_acl import Call
+from saltern.kit.links.control import ControlError
+from saltern.mworker.peer_acl import PeerCall
 from saltern.mworker.processes import TooManyRunners
 from saltern.mworker.runners import RUNNERS, users
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import is_jid, next_jid
 from statecore.model.errors import TargetError
@@ -39,12 +39,12 @@ _JID_TRIES = 100
 _LONGEST_WAIT = 30 * 86400
 
 
-def ping(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def ping(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What this master is."""
     return {"id": desk.options.id}
 
 
-def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def publish(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
 
     ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
@@ -58,7 +58,7 @@ def publish(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
         return answer
 
 
-def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def published(desk: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """The same, with more in the load than who asks may put there. Raises ControlError.
 
     ``within``: the minions on which who asks may run it; it is sent to those by name. What the master knows of minions to decide
@@ -102,7 +102,7 @@ def published(desk: Desk, client: str, fields: Mapping[str, Any], more: Mapping[
     return answer
 
 
-def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def targets(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Whom a job with this target would be for: ``minions``, and ``missing`` names without an accepted key.
 
     Refuses with TargetError.
@@ -115,7 +115,7 @@ def targets(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any
     return {"minions": list(found.minions), "missing": list(found.missing)}
 
 
-def _record(desk: Desk, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Published:
+def _record(desk: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
         raise ControlError("JidError", f"'{wanted}' is not a JID (20 digits: UTC time to the microsecond)")
@@ -189,21 +189,21 @@ def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
     return value
 
 
-def calls_of(fields: Mapping[str, Any]) -> list[Call]:
+def calls_of(fields: Mapping[str, Any]) -> list[PeerCall]:
     """The functions that a publish asks for with their arguments, for the access lists. Raises ControlError."""
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
     if isinstance(fun, str):
-        return [Call(fun, *off_the_wire(arg))]
+        return [PeerCall(fun, *off_the_wire(arg))]
     groups = [group if isinstance(group, list) else [] for group in arg]
     groups += [[] for _ in fun[len(groups) :]]
-    return [Call(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
+    return [PeerCall(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
 
 
-def call_of(fields: Mapping[str, Any]) -> Call:
+def call_of(fields: Mapping[str, Any]) -> PeerCall:
     """The runner or wheel function that is asked for, for the same."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
-    return Call(
+    return PeerCall(
         str(fields.get("fun", "")),
         arg if isinstance(arg, list) else (),
         kwarg if isinstance(kwarg, Mapping) else {},
@@ -213,7 +213,7 @@ def call_of(fields: Mapping[str, Any]) -> Call:
 class Reach:
     """Whom a publish is for, looked up once it is asked for."""
 
-    def __init__(self, desk: Desk, fields: Mapping[str, Any]) -> None:
+    def __init__(self, desk: WorkerContext, fields: Mapping[str, Any]) -> None:
         self._desk, self._fields = desk, fields
 
     @cached_property
@@ -236,13 +236,13 @@ class Reach:
             return False
 
 
-def job_returns(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_returns(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """{minion: return} as far as they are in the job cache, of all or of these ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return desk.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
-def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def runner(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache.
 
     Asked twice with one ``request_id`` it answers the same JID and starts it once.
@@ -262,7 +262,7 @@ def runner(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]
     return {"tag": tags.run(begun), "jid": begun}
 
 
-def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str) -> RunnerCall:
+def runner_call(desk: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str) -> RunnerCall:
     """A runner with a JID of its own. Raises ControlError where there is none of this name."""
     # As on minions a user's module goes before ours of the same name.
     function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
@@ -275,7 +275,7 @@ def runner_call(desk: Desk, fun: str, arg: Sequence[Any], kwarg: Mapping[str, An
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
 
 
-def begin_runner(desk: Desk, request_id: str, call: RunnerCall) -> str:
+def begin_runner(desk: WorkerContext, request_id: str, call: RunnerCall) -> str:
     """The JID that the request got first. Without the store a runner is started all the same: some need none."""
     try:
         ttl = desk.options.keep_jobs_seconds
@@ -285,7 +285,7 @@ def begin_runner(desk: Desk, request_id: str, call: RunnerCall) -> str:
         return call.jid
 
 
-def end_lost(desk: Desk, jid: str, how: str) -> None:
+def end_lost(desk: WorkerContext, jid: str, how: str) -> None:
     """The process of a runner has ended: its job too, if it brought no result."""
     try:
         lost = desk.store.runner_jobs.lose(jid, f"its process {how}", ttl=desk.options.keep_jobs_seconds)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saltern.mworker.commands.waiting import heard_of
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 
 #: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:
@@ -17,7 +17,7 @@ _OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
 _UNTOLD = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
-def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
+def minion_event(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
     """Fires one event (the whole load under its tag) or a batch (each with its own data). Tags of the master's own are dropped."""
     heard_of(desk, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
@@ -33,7 +33,7 @@ def minion_event(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
         desk.fire(tag, {**kept, "id": minion_id})
 
 
-def _fire_one(desk: Desk, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
+def _fire_one(desk: WorkerContext, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
     body = (
         {name: value for name, value in data.items() if name != "_stamp"}
         if isinstance(data, Mapping)
@@ -45,7 +45,7 @@ def _fire_one(desk: Desk, minion_id: str, tag: str, data: Any, pretag: Any) -> N
             desk.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
 
 
-def _allowed(desk: Desk, minion_id: str, tag: str) -> bool:
+def _allowed(desk: WorkerContext, minion_id: str, tag: str) -> bool:
     """Whether the minion may fire it: nothing that only the master says, and nothing about another minion."""
     about = tags.parse(tag)
     own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
@@ -55,6 +55,6 @@ def _allowed(desk: Desk, minion_id: str, tag: str) -> bool:
     return False
 
 
-def register_resources(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+def register_resources(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """True: minions of Salt 3008 announce resources at their start; targeting by them is not served, so nothing is kept."""
     return True

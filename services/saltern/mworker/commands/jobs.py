@@ -9,9 +9,9 @@ from typing import Any
 
 from masterstore.jobs import Job, failed
 from saltern.kit.links.control import ControlError
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.job_queries.filters import (FilterFault, filter_of, minions_like)
-from saltern.mworker.job_queries.status import (not_a_jid, status_of, unknown_job)
+from saltern.mworker.job_queries.filters import FilterFault, filter_of, minions_like
+from saltern.mworker.job_queries.status import not_a_jid, status_of, unknown_job
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 
 #: Jobs of one answer: what a message between roles can carry without weight.
@@ -21,18 +21,18 @@ _PAGE = 500
 _RETURNS = 100
 
 
-def job_status(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_status(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Where a job is, as ``job_status.status_of`` tells. Refuses with JidError for what is no JID, with UnknownJob."""
     return status_of(desk.store, _job(desk, fields.get("jid")), int(time.time() * 1000))
 
 
-def failed_of(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
+def failed_of(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
     """{minion: 1 when it returned a failure, else 0} of those of ``minions`` (100 at most) that returned."""
     returns = desk.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
-def find_jobs(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def find_jobs(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A page of the jobs that ``filters`` mean: {jobs: [{jid, load, meta}], cursor}; newest first, 500 at most.
 
     ``cursor`` is that of the next page, empty at the end. Refuses with FilterError.
@@ -52,7 +52,7 @@ def find_jobs(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _job(desk: Desk, jid: Any) -> Job:
+def _job(desk: WorkerContext, jid: Any) -> Job:
     text = str(jid)
     if not is_jid(text):
         raise ControlError("JidError", not_a_jid(text))

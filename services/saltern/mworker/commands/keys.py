@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from masterstore.minion_keys import STATES as STATE_ORDER
 from saltern.kit.links.control import ControlError
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
@@ -30,17 +30,17 @@ LISTS: Mapping[str, str] = {
 #: The same the other way round.
 STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 
-Wheel: TypeAlias = Callable[[Desk, Mapping[str, Any]], Any]
+Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
 
 
-def call(desk: Desk, fun: str, kwarg: Mapping[str, Any]) -> Any:
+def call(desk: WorkerContext, fun: str, kwarg: Mapping[str, Any]) -> Any:
     """Runs one of WHEELS."""
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
     return WHEELS[fun](desk, kwarg)
 
 
-def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+def revoke_own(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does.
 
     With ``preserve_minion_cache`` the master goes on knowing its grains, pillar and mine.
@@ -51,7 +51,7 @@ def revoke_own(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     return True
 
 
-def known(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def known(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What is known of these ``minions``: {id: {"key": its state or "", "age": seconds since it was heard of, or None}}."""
     given = fields.get("minions")
     if not isinstance(given, list):
@@ -68,13 +68,13 @@ def known(desk: Desk, client: str, fields: Mapping[str, Any]) -> dict[str, dict[
     }
 
 
-def list_all(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_all(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """All ids by state."""
     everything = desk.store.minion_keys.all()
     return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
 
 
-def list_one(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_one(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """The ids in the state that ``match`` begins: acc, pre, un, rej, den; ``all``: every state."""
     word = str(kwarg.get("match", ""))
     everything = list_all(desk, kwarg)
@@ -86,12 +86,12 @@ def list_one(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: everything[name]}
 
 
-def list_match(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_match(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Ids that match ``match`` (a glob, or several by comma, or a list of ids), by state; states without one are left out."""
     return {LISTS[state]: ids for state, ids in _matching(desk, kwarg, tuple(LISTS)).items() if ids}
 
 
-def finger(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Fingerprints of the matching keys by state; the master's own under ``local`` when it matches ``master.pub``."""
     hash_type = _hash_type(desk, kwarg)
     answer = {
@@ -103,23 +103,23 @@ def finger(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return answer
 
 
-def finger_master(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger_master(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The fingerprint of the master's own key."""
     return {"local": {"master.pub": desk.keys.private.public.fingerprint(_hash_type(desk, kwarg))}}
 
 
-def key_str(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def key_str(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The keys themselves (PEM), by state."""
     found = _matching(desk, kwarg, tuple(LISTS))
     return {LISTS[state]: desk.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 
 
-def master_key_str(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def master_key_str(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The master's own public key (PEM)."""
     return {"local": {"master.pub": desk.keys.private.public.pem}}
 
 
-def accept(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def accept(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Accepts pending keys (rejected and denied ones too where asked); returns the changed ids by their new state.
 
     A denied key takes the place of the one that is in force.
@@ -128,13 +128,13 @@ def accept(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     return _moved(desk, _found(desk, kwarg, states), "accepted", kwarg)
 
 
-def reject(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def reject(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Rejects pending keys (accepted and denied ones too where asked)."""
     states = ["pending"] + [s for s in ("denied", "accepted") if kwarg.get(f"include_{s}")]
     return _moved(desk, _found(desk, kwarg, states), "rejected", kwarg)
 
 
-def delete(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def delete(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Deletes keys in whatever state; returns the deleted ids by the state they had.
 
     ``rotate_aes_key: False``: the key of publications stays though somebody lost access. ``preserve_minions: True``: grains,
@@ -144,7 +144,7 @@ def delete(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     return {LISTS[state]: ids for state, ids in changed.items() if ids}
 
 
-def bring(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, Any]:
+def bring(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
     """Takes keys from elsewhere: ``keys`` is {list: {id: PEM}}, ``replace`` whether they count more than what is here.
 
     Answers ``stored`` ({list: ids}), ``same`` (ids), and with a reason each ``kept`` (another key is here) and ``refused``.
@@ -175,7 +175,7 @@ def bring(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def generate(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
     """A new key pair, ``pub`` and ``priv``, of which the master keeps nothing. ``keysize`` in bits."""
     bits = kwarg.get("keysize", _SMALLEST)
     if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
@@ -184,7 +184,7 @@ def generate(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
     return {"priv": private.to_pem().decode(), "pub": private.public.pem + "\n"}
 
 
-def generate_accepted(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate_accepted(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
     """A new key pair whose public key is accepted for ``id_``; {} where that id has a key and ``force`` is not set."""
     minion = kwarg.get("id_")
     if not is_minion_id(minion):
@@ -197,7 +197,7 @@ def generate_accepted(desk: Desk, kwarg: Mapping[str, Any]) -> dict[str, str]:
 def _by_name(function: Wheel) -> Wheel:
     """The function for keys that are named by the list they are in: ``match`` is {list: ids}."""
 
-    def run(desk: Desk, kwarg: Mapping[str, Any]) -> Any:
+    def run(desk: WorkerContext, kwarg: Mapping[str, Any]) -> Any:
         match = kwarg.get("match")
         lists = match if isinstance(match, Mapping) else {"": None}
         if not all(name in STATES and isinstance(ids, list) for name, ids in lists.items()):
@@ -260,7 +260,7 @@ def list_named(word: str) -> str:
     return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
 
 
-def _judged(desk: Desk, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
+def _judged(desk: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
     """What becomes of a key that is brought: stored, same, kept or refused; and why, or (stored) the state it had here."""
     if not is_minion_id(minion):
         return "refused", "no minion id of this master"
@@ -279,14 +279,16 @@ def _judged(desk: Desk, minion: Any, pem: Any, state: str, *, replace: bool) -> 
     return "kept", f"the same key is {here[0]} here" if same else f"another key is {here[0]} here"
 
 
-def _moved(desk: Desk, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def _moved(
+    desk: WorkerContext, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]
+) -> dict[str, list[str]]:
     changed = _change(desk, found, to, {"accepted": "accept", "rejected": "reject"}[to], kwarg)
     ids = list(dict.fromkeys(minion for minions in changed.values() for minion in minions))
     return {LISTS[to]: ids} if any(found.values()) else {}
 
 
 def _change(
-    desk: Desk, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
+    desk: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """Moves or (``to`` None) deletes the keys of these ids in these states; the ids that were still in them."""
     changed: dict[str, list[str]] = {}
@@ -308,7 +310,7 @@ def _change(
     return changed
 
 
-def _rotate(desk: Desk, kwarg: Mapping[str, Any]) -> None:
+def _rotate(desk: WorkerContext, kwarg: Mapping[str, Any]) -> None:
     wanted = kwarg.get("rotate_aes_key")
     if desk.options.rotate_aes_key if wanted is None else wanted:
         desk.store.epochs.rotate_aes()
@@ -316,7 +318,7 @@ def _rotate(desk: Desk, kwarg: Mapping[str, Any]) -> None:
         desk.fire("key", {"rotate_aes_key": True})
 
 
-def _found(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _found(desk: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
     """Ids by state: those that match, or those that are named by their lists."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
@@ -325,7 +327,7 @@ def _found(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[
     return _matching(desk, kwarg, states)
 
 
-def _matching(desk: Desk, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _matching(desk: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
     wanted = _wanted(kwarg)
     everything = desk.store.minion_keys.all()
     return {state: sorted(filter(wanted, everything.get(state, ())), key=str.lower) for state in states}
@@ -343,7 +345,7 @@ def _wanted(kwarg: Mapping[str, Any]) -> Callable[[str], bool]:
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
 
 
-def _hash_type(desk: Desk, kwarg: Mapping[str, Any]) -> str:
+def _hash_type(desk: WorkerContext, kwarg: Mapping[str, Any]) -> str:
     hash_type = str(kwarg.get("hash_type") or desk.options.hash_type)
     # Of a shake one says how long it is to be, which hash_type cannot.
     known = sorted(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))

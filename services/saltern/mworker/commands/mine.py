@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.mworker.worker_context import Desk
 from saltern.mworker.peer_acl import matches
 from saltern.mworker.targets import resolve
+from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
 
 #: Functions of one request: a mine has a handful, and a worker asks the store for each.
@@ -17,7 +17,7 @@ _MOST_FUNCTIONS = 1000
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 
-def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+def store(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Keeps ``data`` ({function: value}) of the sender; ``clear`` forgets the rest first."""
     data = load.get("data")
     if not isinstance(data, Mapping):
@@ -32,7 +32,7 @@ def store(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
     return True
 
 
-def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def get(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One function: {minion: value}; several: {function: {minion: value}}, of those that anybody offers."""
     fun = load.get("fun", "")
     given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
@@ -53,7 +53,7 @@ def get(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     return {name: offered for name, offered in found.items() if offered}
 
 
-def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:
+def _may_have(desk: WorkerContext, minion_id: str, fun: str) -> bool:
     """By the master's option ``mine_get``: regular expressions that match from the start, as in Salt."""
     rules = desk.options.mine_get
     if rules is None:
@@ -61,7 +61,7 @@ def _may_have(desk: Desk, minion_id: str, fun: str) -> bool:
     return any(matches(who, minion_id) and any(matches(what, fun) for what in funs) for who, funs in rules.items())
 
 
-def _open_to(desk: Desk, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+def _open_to(desk: WorkerContext, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
     """The values that their minions let ``minion_id`` have (``allow_tgt``)."""
     found: dict[str, Any] = {}
     asked: dict[tuple[str, str], bool] = {}
@@ -79,7 +79,7 @@ def _open_to(desk: Desk, minion_id: str, offered: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _is_meant(desk: Desk, minion_id: str, target: Any, kind: str) -> bool:
+def _is_meant(desk: WorkerContext, minion_id: str, target: Any, kind: str) -> bool:
     try:
         return minion_id in resolve(desk, target, kind).minions
     except TargetError as error:
@@ -87,12 +87,12 @@ def _is_meant(desk: Desk, minion_id: str, target: Any, kind: str) -> bool:
         return False
 
 
-def delete(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+def delete(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Forgets one function of the sender."""
     return desk.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
 
 
-def flush(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+def flush(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Forgets all that the sender offers."""
     desk.store.cache.mine_flush(minion_id)
     return True

@@ -11,7 +11,7 @@ from typing import Any
 
 from masterstore.life import MINION_SIGNS
 from masterstore.lives import Sign, made_ms
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 from saltwire.pack import packb
 
@@ -22,7 +22,7 @@ _MOST_JOBS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 _MOST_SIGNS = 1000
 
 
-def missed(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def missed(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """``after`` (milliseconds since 1970) -> jobs of this minion since then that it has not taken and may still run, oldest first.
 
     ``next``: from where to ask for more; 0: that is all. ``now``: the time of the answer by this clock. Each load has
@@ -47,7 +47,7 @@ def missed(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any
     return {"jobs": jobs, "next": following, "now": now_ms}
 
 
-def job_signs(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> None:
+def job_signs(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
     """``signs``: [{jid, sign, ms}], what this minion says of jobs that it has. Those of no known form are passed over.
 
     All of them are one round trip. Raises StoreUnavailable: not acknowledged.

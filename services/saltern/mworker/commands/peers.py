@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from saltern.kit.command.arguments import (on_the_wire, parse_arguments)
+from saltern.kit.command.arguments import on_the_wire, parse_arguments
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import control
-from saltern.mworker.worker_context import Desk
-from saltern.mworker.deferred_reply import Later
-from saltern.mworker.peer_acl import (Call, may_publish, may_run, nowhere)
+from saltern.mworker.deferred_reply import DeferredReply
+from saltern.mworker.peer_acl import PeerCall, may_publish, may_run, nowhere
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from saltern.mworker.targets import resolve
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 from statecore.model.errors import TargetError
 
@@ -36,7 +36,7 @@ _EXACT: Mapping[str, str] = {
 }
 
 
-def pub(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def pub(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """``minion_pub``: publishes a job; its ``jid`` and ``minions``."""
     try:
         job = _published(desk, minion_id, load)
@@ -46,7 +46,7 @@ def pub(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     return {"jid": job["jid"] or 0, "minions": job["minions"]}
 
 
-def pub_ret(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def pub_ret(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What came back so far of a job that this minion published: {minion: {"ret": value}}, with ``out`` where it says so."""
     jid = str(load.get("jid") or "")
     known = desk.store.jobs.load(jid) if jid else None
@@ -58,7 +58,7 @@ def pub_ret(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, di
     }
 
 
-def publish(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+def publish(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """``minion_publish``: publishes a job and answers with the returns once they are there; with ``form: full`` all that came."""
     try:
         timeout = _seconds(load, desk.options.timeout)
@@ -68,10 +68,10 @@ def publish(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     if not job["jid"]:
         return {}
     gather = partial(_gathered, job=job, timeout=timeout, full=load.get("form") == "full")
-    return Later(partial(with_tools, job["jid"], minion_id, desk.options, desk.key_dir, gather), refused={})
+    return DeferredReply(partial(with_tools, job["jid"], minion_id, desk.options, desk.key_dir, gather), refused={})
 
 
-def runner(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+def runner(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """``minion_runner``: runs a runner; what it returned. Sent twice with one nonce it runs once, and is answered once."""
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
@@ -85,15 +85,15 @@ def runner(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
         return error.message
     if control.begin_runner(desk, _request_id(minion_id, load), call) != call.jid:
         # Whoever began it answers.
-        return Later(None, refused={})
+        return DeferredReply(None, refused={})
     work = partial(run_runner, call, desk.options, desk.key_dir)
-    return Later(work, refused={}, lost=partial(control.end_lost, desk, call.jid))
+    return DeferredReply(work, refused={}, lost=partial(control.end_lost, desk, call.jid))
 
 
 # ---------------------------------------------------------------------------------------------------------------- the parts
 
 
-def _published(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def _published(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """The job that was recorded. Raises ControlError that says why the minion may not, or nothing can be made of the load."""
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
@@ -117,7 +117,9 @@ def _published(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str,
     return control.published(desk, minion_id, fields, {"id": minion_id})
 
 
-def _authorise(desk: Desk, minion_id: str, calls: Sequence[Call], tgt: Any, tgt_type: str) -> set[str] | None:
+def _authorise(
+    desk: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: Any, tgt_type: str
+) -> set[str] | None:
     """Raises ControlError. Answers the minions that the job may reach; None: whatever it is for."""
     try:
         meant = set(resolve(desk, tgt, tgt_type).minions)
@@ -140,19 +142,19 @@ def _authorise(desk: Desk, minion_id: str, calls: Sequence[Call], tgt: Any, tgt_
     return meant
 
 
-def _calls(load: Mapping[str, Any]) -> list[Call]:
+def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
     """The functions with their arguments: of several (with commas) an argument is a list, or words with spaces, for each."""
     fun, no_parse = load["fun"], load.get("no_parse")
     if not isinstance(fun, str) or not fun:
         raise ControlError("InvocationError", f"fun must be the name of a function, not {fun!r}")
     if "," not in fun:
-        return [Call(fun, *_parsed(load["arg"], no_parse))]
+        return [PeerCall(fun, *_parsed(load["arg"], no_parse))]
     names = [name.strip() for name in fun.split(",")]
     groups = [one.split() if isinstance(one, str) else one for one in load["arg"]]
     groups += [[] for _ in names[len(groups) :]]
     if len(groups) != len(names) or not all(isinstance(group, list) for group in groups):
         raise ControlError("InvocationError", "of several functions each needs arguments of its own")
-    return [Call(name, *_parsed(group, no_parse)) for name, group in zip(names, groups, strict=True)]
+    return [PeerCall(name, *_parsed(group, no_parse)) for name, group in zip(names, groups, strict=True)]
 
 
 def _parsed(given: Sequence[Any], no_parse: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -198,6 +200,6 @@ def _gathered(tools: RunnerTools, *, job: Mapping[str, Any], timeout: float, ful
     return told | {"__jid__": job["jid"]}
 
 
-def _refused(desk: Desk, minion_id: str, load: Mapping[str, Any], why: str) -> dict[str, Any]:
+def _refused(desk: WorkerContext, minion_id: str, load: Mapping[str, Any], why: str) -> dict[str, Any]:
     desk.log.warning("%s of %s is refused: %s", load.get("cmd"), load.get("fun"), why, extra={"minion": minion_id})
     return {}

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from saltern.kit.config.master import as_opts
-from saltern.mworker.worker_context import Desk
-from statecore.runtime.master_data import (Wanted, as_data, pillar_of, tops_of)
+from saltern.mworker.worker_context import WorkerContext
+from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of, tops_of
 from statecore.runtime.runtime import Runtime
 
 
-def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def compile_for(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """The minion's pillar; faults come under ``_errors``. Keeps it, and the grains that came with the
     request, for targeting."""
     grains = _grains(load.get("grains"), minion_id)
     if desk.options.minion_data_cache:
         desk.store.cache.set_grains(minion_id, grains)
         desk.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
-    wanted = Wanted(
+    wanted = MinionDataRequest(
         minion_id,
         _text(load.get("saltenv")),
         _text(load.get("pillarenv")),
@@ -46,7 +46,7 @@ def compile_for(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
     return as_data(result)
 
 
-def master_tops(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
+def master_tops(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
     """saltenv -> SLS references that the modules of the option ``master_tops`` assign to the minion."""
     if not desk.options.master_tops:
         return {}
@@ -57,7 +57,9 @@ def master_tops(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> dict[str
     return tops_of(runtime.context, runtime.loader, {**given, "id": minion_id, "grains": grains})
 
 
-def _runtime(desk: Desk, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any) -> Runtime:
+def _runtime(
+    desk: WorkerContext, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any
+) -> Runtime:
     """The state engine on the master's files, for one minion."""
     own = as_opts(desk.options, id=minion_id, file_client="local", **opts)
     directory = desk.options.extension_modules

@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire.ids import is_minion_id
 from saltwire.pack import octets
 
 _MEGABYTE = 1024 * 1024
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A chunk that is not taken. str() says why."""
 
 
-def receive(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
+def receive(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Writes one chunk; False, with the reason in the log, for one that is not taken."""
     options = desk.options
     if not options.file_recv:
@@ -31,7 +31,7 @@ def receive(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
         place = place_of(directory_of(options.cachedir, minion_id), load.get("path"))
         data, loc = _chunk(load, options.file_recv_max_size * _MEGABYTE)
         _write(place, data, loc)
-    except (Refused, OSError) as error:
+    except (FileRefused, OSError) as error:
         desk.log.warning("a chunk of %r is not taken: %s", load.get("path"), error, extra={"minion": minion_id})
         return False
     return True
@@ -40,37 +40,37 @@ def receive(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> bool:
 def directory_of(cachedir: str, minion_id: str) -> Path:
     """Where the files of a minion are kept."""
     if not is_minion_id(minion_id):
-        raise Refused(f"{minion_id!r} is no minion id")
+        raise FileRefused(f"{minion_id!r} is no minion id")
     return Path(cachedir) / "minions" / minion_id / "files"
 
 
 def place_of(directory: Path, path: Any) -> Path:
     """Where in the directory a file goes whose path came as a list of names. Raises Refused for one that leaves it."""
     if not isinstance(path, list) or not path or not all(isinstance(name, str) and name for name in path):
-        raise Refused("a path is a list of names")
+        raise FileRefused("a path is a list of names")
     parts = PurePosixPath(*path).parts
     if any(name in ("..", "/", ".") or "\0" in name for name in parts):
-        raise Refused("the path leaves the minion's directory")
+        raise FileRefused("the path leaves the minion's directory")
     place = directory.joinpath(*parts)
     # Nothing that a minion sends is a link; what an operator put there may be one.
     if not place.resolve().is_relative_to(directory.resolve()):
-        raise Refused("a link leads out of the minion's directory")
+        raise FileRefused("a link leads out of the minion's directory")
     return place
 
 
 def _chunk(load: Mapping[str, Any], most: int) -> tuple[bytes, int]:
     data, loc = octets(load.get("data")), load.get("loc")
     if data is None or isinstance(loc, bool) or not isinstance(loc, int) or loc < 0:
-        raise Refused("a chunk needs data, and loc, its place")
+        raise FileRefused("a chunk needs data, and loc, its place")
     if loc + len(data) > most:
-        raise Refused(f"the file is larger than {most // _MEGABYTE} MB (file_recv_max_size)")
+        raise FileRefused(f"the file is larger than {most // _MEGABYTE} MB (file_recv_max_size)")
     return data, loc
 
 
 def _write(place: Path, data: bytes, loc: int) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     if loc and (not place.is_file() or place.stat().st_size < loc):
-        raise Refused(f"what goes before byte {loc} did not come")
+        raise FileRefused(f"what goes before byte {loc} did not come")
     with place.open("r+b" if loc else "wb") as file:
         file.seek(loc)
         file.write(data)

@@ -12,8 +12,8 @@ from typing import Any
 from masterstore.lives import made_ms
 from saltern.kit.links.event_bus import Prepared
 from saltern.mworker.commands.waiting import heard_of, send_waiting
-from saltern.mworker.worker_context import Desk
 from saltern.mworker.state_failures import failed_states
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
 
@@ -39,14 +39,14 @@ _UNKEPT = "nocache"
 _DROPPED = False
 
 
-def store_return(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+def store_return(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """As ``_stored``, traced where the job is."""
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
     with desk.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
         return _stored(desk, minion_id, load)
 
 
-def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
+def _stored(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
     if any(name not in load for name in _NEEDED):
         desk.log.warning(
@@ -98,7 +98,7 @@ def _stored(desk: Desk, minion_id: str, load: Mapping[str, Any]) -> Any:
     return None
 
 
-def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) -> str:
+def _store_own(desk: WorkerContext, minion_id: str, result: dict[str, Any], own_id: str) -> str:
     """Gives the result a JID, the same each time that it comes, keeps it if it is to be kept, tells of it; what became of it."""
     kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
     jid = new_jid(time.time())
@@ -127,7 +127,7 @@ def _store_own(desk: Desk, minion_id: str, result: dict[str, Any], own_id: str) 
     return "external"
 
 
-def _event_of(desk: Desk, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+def _event_of(desk: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
     return desk.prepare(*_told(minion_id, result))
 
 

@@ -15,11 +15,11 @@ from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, roots
-from saltern.mworker.worker_context import Desk
+from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import next_jid
-from statecore.model.errors import NotAvailable
 from statecore.loader import Loader
+from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
 from statecore.runtime.runtime import local_runtime
 
@@ -33,7 +33,7 @@ _SECRET = frozenset({"redis_url", "proxy_password"})
 _UNTOLD = frozenset({"key.gen", "key.gen_accept"})
 
 
-def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
+def wheel(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any:
     """Runs one wheel function. Refuses an unknown one by name; what it raises is the refusal's message."""
     fun = str(fields.get("fun", ""))
     arg, kwarg = fields.get("arg") or [], fields.get("kwarg") or {}
@@ -63,7 +63,7 @@ def wheel(desk: Desk, client: str, fields: Mapping[str, Any]) -> Any:
     return value
 
 
-def _function(desk: Desk, fun: str) -> WheelFunction:
+def _function(desk: WorkerContext, fun: str) -> WheelFunction:
     function = _users(desk, fun) or FUNCTIONS.get(fun)
     if function is not None:
         return function
@@ -78,7 +78,7 @@ def _function(desk: Desk, fun: str) -> WheelFunction:
 def _key_function(fun: str) -> WheelFunction:
     """Functions about keys take their arguments by name; the first, ``match``, may stand alone."""
 
-    def run(desk: Desk, *arg: Any, **kwarg: Any) -> Any:
+    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         if len(arg) > 1 or (arg and "match" in kwarg):
             raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
         return keys.call(desk, fun, {**kwarg, **({"match": arg[0]} if arg else {})})
@@ -86,13 +86,13 @@ def _key_function(fun: str) -> WheelFunction:
     return run
 
 
-def _users(desk: Desk, fun: str) -> WheelFunction | None:
+def _users(desk: WorkerContext, fun: str) -> WheelFunction | None:
     """The user's function (``_wheel`` of the tree, synced): it runs in the worker, as under Salt, and should be short."""
     loader = Loader(Path(desk.options.extension_modules), {})
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
 
-    def run(desk: Desk, *arg: Any, **kwarg: Any) -> Any:
+    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         runtime = local_runtime(as_opts(desk.options, file_client="local", cachedir="", __role="master"), pillar={})
         try:
             served, function = loader.function("wheel", fun, runtime.context)
@@ -103,12 +103,12 @@ def _users(desk: Desk, fun: str) -> WheelFunction | None:
     return run
 
 
-def values(desk: Desk) -> dict[str, Any]:
+def values(desk: WorkerContext) -> dict[str, Any]:
     """Every option of the master, but those that hold passwords."""
     return {name: value for name, value in as_opts(desk.options).items() if name not in _SECRET}
 
 
-def unwritable(desk: Desk, *args: Any, **kwargs: Any) -> None:
+def unwritable(desk: WorkerContext, *args: Any, **kwargs: Any) -> None:
     """Refused: the configuration belongs to whoever starts the roles, and each may have its own."""
     raise ControlError(
         "NotSupported",
@@ -117,20 +117,20 @@ def unwritable(desk: Desk, *args: Any, **kwargs: Any) -> None:
     )
 
 
-def connected(desk: Desk) -> list[str]:
+def connected(desk: WorkerContext) -> list[str]:
     """Accepted minions that the master heard of within ``presence_window``."""
     since = int((time.time() - desk.options.presence_window) * 1000)
     return sorted(desk.store.presence.present(since) & set(desk.store.minion_keys.accepted()))
 
 
-def error(desk: Desk, name: str | None = None, message: str = "") -> dict[str, Any]:
+def error(desk: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
     """{}; with ``name`` it fails with that exception."""
     if name is not None:
         raise ControlError(str(name), str(message))
     return {}
 
 
-def documentation(desk: Desk) -> dict[str, str]:
+def documentation(desk: WorkerContext) -> dict[str, str]:
     """Wheel function -> its documentation."""
     described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
@@ -139,7 +139,7 @@ def documentation(desk: Desk) -> dict[str, str]:
 def _of(trees: str, function: Callable[..., Any]) -> WheelFunction:
     """A function about the directories of an option."""
 
-    def run(desk: Desk, *arg: Any, **kwarg: Any) -> Any:
+    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         found: Mapping[str, Sequence[str]] = getattr(desk.options, trees)
         return function(found, *arg, **kwarg)
 

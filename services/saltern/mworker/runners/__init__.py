@@ -4,7 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltern.mworker.runners import (cache, doc, event, fileserver, job_queries, jobs, manage, match, mine, safe_accept, pillar, reactor, salt, saltutil, state, survey, test, users, waiting_jobs)
+from saltern.mworker.runners import (
+    cache,
+    doc,
+    event,
+    fileserver,
+    job_queries,
+    jobs,
+    manage,
+    match,
+    mine,
+    pillar,
+    reactor,
+    safe_accept,
+    salt,
+    saltutil,
+    state,
+    survey,
+    test,
+    users,
+    waiting_jobs,
+)
 from saltern.mworker.runners.runner import Runner, RunnerTools
 
 

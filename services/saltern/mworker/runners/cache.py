@@ -9,7 +9,7 @@ from saltern.kit.keys.master_keys import MasterKeys
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.fileserver import unlocked
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
-from statecore.sources.gitrepos.remotes import (GITFS, PILLAR)
+from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 
 #: The bank of what minions told, as Salt had it before 3008.
 _MINIONS = "minions"

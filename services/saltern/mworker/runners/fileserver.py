@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.config.master import (ConfigError, MasterOptions)
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.trees.served_files import file_server
-from saltern.kit.trees.updates import (fetched, mirrors, roots_changes)
+from saltern.kit.trees.updates import fetched, mirrors, roots_changes
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
-from statecore.sources.fileserver import (FileServer, UnknownBackend)
-from statecore.sources.fileserver.users import (BackendError, UserFiles)
+from statecore.sources.fileserver import FileServer, UnknownBackend
+from statecore.sources.fileserver.users import BackendError, UserFiles
 from statecore.sources.gitrepos.mirror import Mirror
-from statecore.sources.gitrepos.remotes import (GITFS, PILLAR)
+from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 
 
 def envs(tools: RunnerTools, backend: Any = None, sources: bool = False) -> list[str] | dict[str, list[str]]:

@@ -10,8 +10,8 @@ from typing import Any
 from masterstore.jobs import Job, failed
 from masterstore.life import Life, State
 from masterstore.store import Store
-from saltern.mworker.job_queries.filters import (FilterFault, whole)
-from saltern.mworker.job_queries.statistics import (Statistics, most_used)
+from saltern.mworker.job_queries.filters import FilterFault, whole
+from saltern.mworker.job_queries.statistics import Statistics, most_used
 from saltern.mworker.runners.jobs import every, known_job, start_time, wanted_jobs
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 

@@ -14,8 +14,8 @@ from typing import Any
 from masterstore.job_filter import JobFilter
 from masterstore.jobs import Job
 from masterstore.life import Life, State
-from saltern.mworker.job_queries.filters import (FilterFault, filter_of, minions_like, moment)
-from saltern.mworker.job_queries.status import (not_a_jid, shown_states, silence, unknown_job)
+from saltern.mworker.job_queries.filters import FilterFault, filter_of, minions_like, moment
+from saltern.mworker.job_queries.status import not_a_jid, shown_states, silence, unknown_job
 from saltern.mworker.runners.returner_jobs import ReturnerJobs, source_of
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags

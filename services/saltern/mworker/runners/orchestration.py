@@ -11,16 +11,16 @@ from typing import Any
 
 from masterstore.errors import StoreError
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.links.control import (CONTROL_PATIENCE, ControlError, ControlTimeout)
 from saltern.kit.jobs.batch import run_batch
 from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.runner_results import runner_results
 from saltern.kit.jobs.subset import draw
-from saltern.kit.jobs.watch import Watch
+from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlError, ControlTimeout
 from saltern.mworker.runners.runner import RunnerTools
 from saltwire import tags
 from statecore.model.errors import CommandError
-from statecore.model.ports import (MasterCall, MinionJob)
+from statecore.model.ports import MasterCall, MinionJob
 
 _LOG = logging.getLogger("saltern.runner")
 
@@ -54,8 +54,8 @@ class OrchestrationMaster:
             **job.passed_on,
         }
         tools.sender.fire(f"{tags.run(self._jid)}/args", {**told, "args": arguments})
-        answers = _Answers(expected=job.expected)
-        watch = Watch(tools.control, tools.events, time.monotonic, tools.user, heard=self._hears(tools, "salt/job/"))
+        answers = _MinionReturns(expected=job.expected)
+        watch = JobWatch(tools.control, tools.events, time.monotonic, tools.user, heard=self._hears(tools, "salt/job/"))
         follow = partial(
             watch.follow,
             timeout=tools.options.timeout if job.timeout is None else float(job.timeout),
@@ -181,7 +181,7 @@ class OrchestrationMaster:
         return job
 
 
-class _Answers:
+class _MinionReturns:
     """Takes the returns of a job."""
 
     def __init__(self, *, expected: bool) -> None:
@@ -199,7 +199,7 @@ class _Answers:
             self.found[minion] = {"failed": True, "out": "no_return", "jid": jid}
 
 
-def _follow(job: Mapping[str, Any], follow: Any, watch: Watch, answers: _Answers) -> None:
+def _follow(job: Mapping[str, Any], follow: Any, watch: JobWatch, answers: _MinionReturns) -> None:
     if job["jid"]:
         follow(job, answers)
         watch.run()

@@ -11,8 +11,8 @@ from saltern.kit.trees.served_files import file_server
 from saltern.mworker.pillar_seal import unsealed
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.model.errors import SlsError
-from statecore.runtime.master_data import (Wanted, pillar_top_of)
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.master_data import MinionDataRequest, pillar_top_of
+from statecore.runtime.runtime import Runtime, local_runtime
 
 
 def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:
@@ -37,7 +37,7 @@ def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base
     chosen = minion or next(iter(sorted(tools.store.cache.all_grains())), "*")
     runtime = _runtime(tools, chosen, {}, {"saltenv": saltenv})
     try:
-        return pillar_top_of(runtime.context, runtime.loader, Wanted(chosen, saltenv))
+        return pillar_top_of(runtime.context, runtime.loader, MinionDataRequest(chosen, saltenv))
     except SlsError as error:
         raise RunnerFault("\n".join(f"{fault.message} ({fault.mark})" for fault in error.faults)) from error
 

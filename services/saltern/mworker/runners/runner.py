@@ -21,13 +21,13 @@ from masterstore.events import EventKeeper
 from masterstore.runner_jobs import SIGN_EVERY
 from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.links.event_bus import (EventSender, EventSubscriber)
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import (ControlClient, ControlError, ControlTimeout)
-from saltern.kit.jobs.returns import NO_MATCH
-from saltern.kit.jobs.watch import Watch
-from saltern.kit.links.sockets import LinkKeys
 from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.jobs.returns import NO_MATCH
+from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.event_bus import EventSender, EventSubscriber
+from saltern.kit.links.sockets import LinkKeys
 from saltern.mworker.durability import durability
 from saltern.mworker.runners.calling import misuse
 from saltwire import tags
@@ -154,7 +154,7 @@ class RunnerTools:
         if heard is None:
             self.events.subscribe("salt/job/")
             heard = self.events.ready(_BUS_PATIENCE)
-        watch = Watch(self.control, self.events, time.monotonic, self.user, heard=heard)
+        watch = JobWatch(self.control, self.events, time.monotonic, self.user, heard=heard)
         watch.follow(
             job,
             _Found(found),

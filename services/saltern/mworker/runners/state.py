@@ -11,8 +11,8 @@ from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.orchestration import OrchestrationMaster
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.runtime.calls import Returned
+from statecore.runtime.runtime import Runtime, local_runtime
 from statecore.runtime.state_runs.pauses import ANY
-from statecore.runtime.runtime import (Runtime, local_runtime)
 
 #: Runners that wait for orders before each of their states.
 _ORCHESTRATIONS = frozenset(

@@ -15,9 +15,9 @@ from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.calling import misuse
 from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from saltern.mworker.runners.state import runtime_of
+from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.loader import Loader
 
 
 def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner | None:

@@ -12,7 +12,7 @@ import msgpack
 import pytest
 
 from masterstore.events import BEGINNING
-from saltern.kit.links.event_bus import (Prepared, pack, unpack)
+from saltern.kit.links.event_bus import Prepared, pack, unpack
 from saltwire.jid import is_jid, new_jid
 
 pytestmark = pytest.mark.redis

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from saltern.mworker.runners.safe_accept import safe_accept
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from saltern.mworker.runners.safe_accept import safe_accept
 
 FINGERS = {name: ":".join([code] * 8) for name, code in (("web1", "a1"), ("web2", "b2"), ("db1", "c3"))}
 

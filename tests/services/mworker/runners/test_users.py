@@ -12,7 +12,7 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlError
 from saltern.mworker.runners import RUNNERS, saltutil, users
 from saltern.mworker.runners.runner import RunnerFault
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.runtime.runtime import local_runtime
 
 OWN = """

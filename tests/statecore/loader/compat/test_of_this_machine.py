@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import InvocationError
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 
 MODULE = """
 import salt.template

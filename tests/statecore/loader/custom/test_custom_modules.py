@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import NotAvailable
-from statecore.runtime.runtime import (Runtime, local_runtime)
+from statecore.runtime.runtime import Runtime, local_runtime
 from tests import case_files
 
 HERE = Path(__file__).parent

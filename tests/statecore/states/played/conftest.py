@@ -33,15 +33,15 @@ from typing import Any
 
 import pytest
 
-from statecore.model.context import Context
 from statecore.engine.call import finish
-from statecore.sources.local_tree import LocalFiles
 from statecore.host.host import Host
 from statecore.loader import Loader
 from statecore.loader.tables import attached
-from statecore.runtime.local import (LocalMinion, NoEvents, NoJobs)
+from statecore.model.context import Context
 from statecore.model.ports import CommandResult
 from statecore.render import SlsTree
+from statecore.runtime.local import LocalMinion, NoEvents, NoJobs
+from statecore.sources.local_tree import LocalFiles
 from tests import case_files
 
 _HERE = Path(__file__).parent

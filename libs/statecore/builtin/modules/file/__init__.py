@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.modules.file import (content, devices, editing, finding, looking, owning, parts, placing)
+from statecore.builtin.modules.file import content, devices, editing, finding, looking, owning, parts, placing
 
 #: The modules whose functions make up this one.
 PARTS = (looking, finding, content, editing, parts, placing, owning, devices)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.host.content import (diffs, managed_file)
-from statecore.host.content.diffs import Ignored
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.paths import bytes_of
-from statecore.sources.file_source import (Verification, find)
+from statecore.host.content import diffs, managed_file
+from statecore.host.content.diffs import Ignored
+from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.sources.file_source import FileVerification, find
 
 
 def read(ctx: Context, path: str, binary: bool = False) -> Any:
@@ -180,7 +180,7 @@ def get_diff(
     """
     pairs = ((file1, source_hash_file1), (file2, source_hash_file2))
     places = [
-        find(ctx, name, saltenv, name, Verification(str(digest or ""), skip_verify=not digest)).path
+        find(ctx, name, saltenv, name, FileVerification(str(digest or ""), skip_verify=not digest)).path
         for name, digest in pairs
     ]
     old, new = (managed_file.source(place) for place in places)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
-from statecore.host.rooted_path import (lexists, located)
+from statecore.host.rooted_path import lexists, located
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 
 def is_chrdev(ctx: Context, name: str) -> bool:

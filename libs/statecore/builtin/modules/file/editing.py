@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from statecore.host.content import (diffs, managed_file)
-from statecore.model.context import Context
-from statecore.host.content.edits import (comments, text)
-from statecore.host.content.edits.block import (END, START, Block)
+from statecore.builtin.modules.file.paths import bytes_of
+from statecore.host.content import diffs, managed_file
+from statecore.host.content.edits import comments, text
+from statecore.host.content.edits.block import END, START, Block
 from statecore.host.content.edits.comments import Pattern
 from statecore.host.content.edits.single_line import Line
-from statecore.model.errors import CommandError
 from statecore.host.content.managed_file import Attributes
-from statecore.builtin.modules.file.paths import bytes_of
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 
 def line(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (digests, managed_file)
 from statecore.host import rooted_path
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError)
+from statecore.host.content import digests, managed_file
 from statecore.host.rooted_path import lexists
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
 
 #: Letter -> kind of file.
 _KINDS: Mapping[str, int] = {

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (digests, managed_file)
-from statecore.host import rooted_path
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.file.paths import host_name
+from statecore.host import rooted_path
+from statecore.host.content import digests, managed_file
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 
 def file_exists(ctx: Context, path: str) -> bool:

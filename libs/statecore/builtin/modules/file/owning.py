@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.host import (file_attributes, selinux_contexts)
-from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.host.content.marks import Marks
-from statecore.host.content.managed_file import Attributes
 from statecore.builtin.modules.file.looking import stats
-from statecore.builtin.modules.file.paths import (existing, host_name)
+from statecore.builtin.modules.file.paths import existing, host_name
+from statecore.host import file_attributes, selinux_contexts
+from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.host.content.marks import Marks
 from statecore.host.rooted_path import lexists
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
 
 
 def uid_to_user(ctx: Context, uid: int) -> str:

@@ -9,11 +9,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (backups, managed_file)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.builtin.modules.file.paths import bytes_of, existing
+from statecore.host.content import backups, managed_file
 from statecore.host.content.managed_file import Attributes
-from statecore.builtin.modules.file.paths import (bytes_of, existing)
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 #: Letters of ``psed`` -> what they are to a regular expression.
 _LETTERS = {"I": re.IGNORECASE, "L": re.LOCALE, "M": re.MULTILINE, "S": re.DOTALL, "U": re.UNICODE, "X": re.VERBOSE}

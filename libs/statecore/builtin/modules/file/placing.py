@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.modules.file.looking import get_mode
 from statecore.host import copies
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
 from statecore.host.content.managed_file import Attributes
-from statecore.builtin.modules.file.looking import get_mode
-from statecore.host.rooted_path import (lexists, located, walk)
+from statecore.host.rooted_path import lexists, located, walk
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
 
 #: Seconds.
 _DAY = 86400

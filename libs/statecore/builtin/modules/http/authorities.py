@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import downloads
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.sources import downloads
 
 #: Where systems keep it. Salt: utils/http.py.
 _PLACES = (

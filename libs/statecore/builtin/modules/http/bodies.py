@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 _SCHEME = "salt://"
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.rooted_path import located
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar, FileCookieJar

@@ -14,14 +14,14 @@ from typing import Any
 
 import yaml
 
-from statecore.sources import http
-from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.sources.http import (Answer, Exchange)
-from statecore.host.content.managed_file import Attributes
-from statecore.builtin.modules.http.bodies import (Body, body, headers_of)
+from statecore.builtin.modules.http.bodies import Body, body, headers_of
 from statecore.builtin.modules.http.cookies import cookie_file
+from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.sources import http
+from statecore.sources.http import Answer, Exchange
 
 AGENT = "Saltern http.query()"
 

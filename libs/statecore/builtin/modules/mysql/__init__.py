@@ -7,8 +7,8 @@ configuration and pillar. Secrets go through files that only the caller can read
 
 from __future__ import annotations
 
+from statecore.builtin.modules.mysql import asking, grants, schemas, users
 from statecore.model.context import Context
-from statecore.builtin.modules.mysql import (asking, grants, schemas, users)
 
 #: The modules whose functions make up this one.
 PARTS = (asking, users, grants, schemas)

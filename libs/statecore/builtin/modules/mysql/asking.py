@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.modules.mysql import client
 from statecore.host.content import managed_file
 from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.mysql import client
 
 
 def query(ctx: Context, database: str, query: str, **connection_args: Any) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.system.databases import mysql
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.databases import mysql
 
 #: Connection argument -> (Salt's option, the client's).
 _CONNECTION: Mapping[str, tuple[str, str]] = {

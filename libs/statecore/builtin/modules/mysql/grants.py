@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.modules.mysql import client
 from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
 from statecore.system.databases.mysql import Grant
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.mysql import client
 
 #: Error number of an account that has no grants at all, or is not there.
 _NO_GRANTS = "MySQL Error 1141"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import mysql
-from statecore.model.errors import CommandError
 from statecore.builtin.modules.mysql import client
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.system.databases import mysql
 
 #: The server's own.
 _OWN = ("mysql", "information_schema", "performance_schema", "sys")

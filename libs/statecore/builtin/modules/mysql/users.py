@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import mysql
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.mysql import client
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.databases import mysql
 
 _NATIVE = "mysql_native_password"
 

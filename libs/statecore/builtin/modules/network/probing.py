@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 
 #: What a machine can be called: a name, an address, a scope behind it.

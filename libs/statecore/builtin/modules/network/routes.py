@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.system.hostfiles import processes
 
 #: Bit of a route's flags -> letter (route(8)); of IPv6 those that are its own.

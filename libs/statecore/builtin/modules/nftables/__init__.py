@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from statecore.builtin.modules.nftables import nft
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.system.hostfiles import (network_files, nftables_rules)
-from statecore.builtin.modules.nftables import nft
 from statecore.model.ports import CommandResult
+from statecore.system.hostfiles import network_files, nftables_rules
 
 #: Where rules are kept; a directory gets a file of this name (Salt: modules/nftables.py).
 _PLACE = "/etc/nftables"

@@ -8,8 +8,8 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import nftables_rules
 from statecore.model.ports import CommandResult
+from statecore.system.hostfiles import nftables_rules
 
 
 def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:

@@ -6,7 +6,7 @@ its options, ``installing`` changes what is installed, ``looking`` tells of it.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pip import (installing, looking)
+from statecore.builtin.modules.pip import installing, looking
 
 #: The modules whose functions make up this one.
 PARTS = (installing, looking)

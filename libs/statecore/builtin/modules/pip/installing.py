@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from statecore.builtin.modules.pip import looking, program, requirements, words
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.builtin.modules.pip import (looking, program, requirements, words)
 from statecore.system.packages.python_versions import normal_name
 
 

@@ -7,11 +7,11 @@ import logging
 import re
 from typing import Any
 
-from statecore.system.packages import python_versions
+from statecore.builtin.modules.pip import program, words
+from statecore.builtin.modules.pip import requirements as requirements_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.modules.pip import (program, words)
-from statecore.builtin.modules.pip import requirements as requirements_files
+from statecore.system.packages import python_versions
 from statecore.system.packages.python_versions import normal_name
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
+from statecore.model.errors import CommandError, HostError, InvocationError
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
 

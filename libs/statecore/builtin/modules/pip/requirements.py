@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from statecore.host.rooted_path import located, remove_tree
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host.rooted_path import (located, remove_tree)
+from statecore.model.errors import CommandError, InvocationError
 
 #: Another file that a line of a requirements file asks for: requirements, or constraints.
 _CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)

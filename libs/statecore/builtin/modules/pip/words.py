@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.system.packages import python_versions
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import python_versions
 
 _URL = re.compile(r"(?:https?|ftp|file)://", re.IGNORECASE)
 

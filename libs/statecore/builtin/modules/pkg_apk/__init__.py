@@ -6,9 +6,9 @@ asked. What could be installed is asked of ``apk``, which does whatever is to ch
 
 from __future__ import annotations
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_apk import changing, looking, repositories
 from statecore.model.context import Context
-from statecore.builtin.modules.pkg_apk import (changing, looking, repositories)
+from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.system.packages import package_requests
-from statecore.model.context import Context
 from statecore.host.detached_run import run_detached
+from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.ports import CommandResult, ManagedHost
+from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import apk as versions
-from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Where apk keeps its database, up to 2 and since 3.
 _DATABASES = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
@@ -33,7 +33,7 @@ _UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class ApkPackage:
     """One installed package."""
 
     name: str
@@ -42,9 +42,9 @@ class Package:
     files: tuple[str, ...]
 
 
-def parse_database(text: str) -> dict[str, Package]:
+def parse_database(text: str) -> dict[str, ApkPackage]:
     """Name -> package, of the records of ``installed``: lines ``letter:value``, an empty one behind each."""
-    found: dict[str, Package] = {}
+    found: dict[str, ApkPackage] = {}
     for record in text.split("\n\n"):
         fields: dict[str, str] = {}
         files: list[str] = []
@@ -58,11 +58,11 @@ def parse_database(text: str) -> dict[str, Package]:
             else:
                 fields.setdefault(letter, value)
         if "P" in fields and "V" in fields:
-            found[fields["P"]] = Package(fields["P"], fields["V"], fields.get("A", ""), tuple(files))
+            found[fields["P"]] = ApkPackage(fields["P"], fields["V"], fields.get("A", ""), tuple(files))
     return found
 
 
-def packages(ctx: Context) -> Mapping[str, Package]:
+def packages(ctx: Context) -> Mapping[str, ApkPackage]:
     """What is installed, read again when it changed."""
     place = next((place for place in _DATABASES if ctx.host.path(place).is_file()), _DATABASES[0])
     path = ctx.host.path(place)
@@ -71,7 +71,7 @@ def packages(ctx: Context) -> Mapping[str, Package]:
     except FileNotFoundError:
         return {}
     key = (place, state.st_mtime_ns, state.st_size)
-    known: tuple[Any, Mapping[str, Package]] | None = ctx.scratch.get(_KNOWN)
+    known: tuple[Any, Mapping[str, ApkPackage]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != key:
         data = managed_file.read(path, place) or b""
         known = ctx.scratch[_KNOWN] = (key, parse_database(data.decode("utf-8", "replace")))

@@ -6,10 +6,10 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.packages import (package_requests, package_versions)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.pkg_apk import apk
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import apk as versions
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from statecore.system.packages import package_requests
-from statecore.model.context import Context
 from statecore.builtin.modules.pkg_apk import apk
+from statecore.model.context import Context
+from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import apk as versions
 
 

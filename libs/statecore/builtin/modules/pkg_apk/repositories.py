@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.sources import downloads
-from statecore.system.packages import package_requests
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.sources import downloads
 from statecore.system.hostfiles import apk_repositories
 from statecore.system.hostfiles.apk_repositories import Repository
+from statecore.system.packages import package_requests
 
 _FILE = "/etc/apk/repositories"
 _KEYS = "/etc/apk/keys"

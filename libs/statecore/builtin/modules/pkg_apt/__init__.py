@@ -10,10 +10,10 @@ import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_apt import apt, downloaded, repositories
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.pkg_apt import (apt, downloaded, repositories)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import deb
 
 VIRTUAL = "pkg"

@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from statecore.system.packages import (package_requests, package_versions)
 from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
+from statecore.model.ports import CommandResult, ManagedHost
+from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import deb
-from statecore.model.ports import (CommandResult, ManagedHost)
 
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-query", "dpkg")
 

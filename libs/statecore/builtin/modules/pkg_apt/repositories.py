@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.modules.pkg_apt import repository_keys, source_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 from statecore.system.hostfiles import apt_sources
-from statecore.builtin.modules.pkg_apt import (repository_keys, source_files)
 
 
 def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:

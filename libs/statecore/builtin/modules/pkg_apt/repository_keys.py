@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from statecore.sources import downloads
-from statecore.system.packages import package_requests
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError)
+from statecore.model.errors import CommandError, HostError
+from statecore.sources import downloads
 from statecore.system.hostfiles import openpgp_keys
-from statecore.system.hostfiles.apt_sources import Source
+from statecore.system.hostfiles.apt_sources import AptSource
+from statecore.system.packages import package_requests
 
 KEYRINGS = "/etc/apt/keyrings"
 
@@ -55,7 +55,7 @@ class Key:
     text: str | None = None
 
 
-def of(wanted: Source, key_url: str | None, key_text: str | None) -> Key | None:
+def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | None:
     """The key that a source is to have, None where nobody names one."""
     if not key_url and not key_text:
         return None

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from statecore.host.content import managed_file
-from statecore.system.packages import package_requests
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError)
-from statecore.system.hostfiles import apt_sources
-from statecore.system.hostfiles.apt_sources import Source
 from statecore.builtin.modules.pkg_apt import repository_keys
+from statecore.host.content import managed_file
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.nearest import close_matches
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles import apt_sources
+from statecore.system.hostfiles.apt_sources import AptSource
+from statecore.system.packages import package_requests
 
 MAIN = "/etc/apt/sources.list"
 PARTS = "/etc/apt/sources.list.d/"
@@ -78,11 +78,11 @@ _TRUE = ("yes", "true", "with", "on", "enable", "1")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SourceFileEntry:
     """A source, and the file that it is in."""
 
     file: str
-    source: Source
+    source: AptSource
     #: Of the whole stanza, where it is one: further types, places and suites.
     types: tuple[str, ...]
     uris: tuple[str, ...]
@@ -90,10 +90,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SourceFilePlan:
     """What is to be done for a source to be as it is wanted."""
 
-    wanted: Source
+    wanted: AptSource
     file: str
     #: None: the file is as it is to be.
     text: str | None
@@ -116,7 +116,7 @@ def texts(host: ManagedHost) -> dict[str, str]:
     return found
 
 
-def entries(host: ManagedHost) -> list[Entry]:
+def entries(host: ManagedHost) -> list[SourceFileEntry]:
     """All sources of the host."""
     found = []
     for file, text in texts(host).items():
@@ -125,7 +125,7 @@ def entries(host: ManagedHost) -> list[Entry]:
         for source in sources:
             alike = [each for each in sources if stanzas and _apart(each) == _apart(source)] or [source]
             found.append(
-                Entry(
+                SourceFileEntry(
                     file,
                     source,
                     types=tuple(dict.fromkeys(each.type for each in alike)),
@@ -136,12 +136,12 @@ def entries(host: ManagedHost) -> list[Entry]:
     return found
 
 
-def find(host: ManagedHost, wanted: Source) -> Entry | None:
+def find(host: ManagedHost, wanted: AptSource) -> SourceFileEntry | None:
     """The source that is meant: of the same type, place and suite, with a component in common."""
     return next((entry for entry in entries(host) if wanted.same_place(entry.source)), None)
 
 
-def parsed(line: str) -> Source:
+def parsed(line: str) -> AptSource:
     """The source that a line names. Raises InvocationError for any other line."""
     if line.startswith("ppa:"):
         raise InvocationError(f"not supported: {line}; {_REFUSED['ppa']}")
@@ -153,12 +153,12 @@ def parsed(line: str) -> Source:
     return replace(source, written="")
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def described(entry: SourceFileEntry) -> dict[str, Any]:
     """A source as ``pkg.get_repo`` tells it."""
     return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
 
 
-def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> Plan:
+def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
     """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, CommandError."""
     for name, why in _REFUSED.items():
         if given.get(name) not in (None, False):
@@ -189,7 +189,7 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> Plan:
         changes = changes or {"key": {"old": "", "new": path}}
     elif not changes:
         key = None
-    return Plan(wanted, file, text, key, changes)
+    return SourceFilePlan(wanted, file, text, key, changes)
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
@@ -200,7 +200,7 @@ def write(host: ManagedHost, file: str, text: str) -> None:
     managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
 
 
-def _wanted(named: Source, given: Mapping[str, Any]) -> Source:
+def _wanted(named: AptSource, given: Mapping[str, Any]) -> AptSource:
     wanted = named
     if given.get("comps"):
         wanted = replace(wanted, comps=tuple(package_requests.texts(given["comps"])))
@@ -221,8 +221,8 @@ def _wanted(named: Source, given: Mapping[str, Any]) -> Source:
 def _text(
     host: ManagedHost,
     file: str,
-    found: Entry | None,
-    wanted: Source,
+    found: SourceFileEntry | None,
+    wanted: AptSource,
     comments: list[str],
     *,
     clean: bool,
@@ -244,7 +244,7 @@ def _text(
         raise CommandError(f"{file}: {error}") from error
 
 
-def _parts(source: Source, entry: Entry | None = None) -> dict[str, Any]:
+def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, Any]:
     """The parts of a source that are compared and shown."""
     return {
         "comps": list(source.comps),
@@ -261,7 +261,7 @@ def _parts(source: Source, entry: Entry | None = None) -> dict[str, Any]:
     }
 
 
-def _differences(found: Entry, wanted: Source, comments: list[str]) -> dict[str, Any]:
+def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str]) -> dict[str, Any]:
     """Part -> {"old", "new"} of those that differ; {} where only their order does, or what a stanza means besides."""
     old, new = _parts(found.source), _parts(wanted)
     same = (
@@ -281,6 +281,6 @@ def _differences(found: Entry, wanted: Source, comments: list[str]) -> dict[str,
     return {part: {"old": old[part], "new": new[part]} for part in new if old[part] != new[part]}
 
 
-def _apart(source: Source) -> Source:
+def _apart(source: AptSource) -> AptSource:
     """What sources of one stanza have in common."""
     return replace(source, type="", uri="", dist="")

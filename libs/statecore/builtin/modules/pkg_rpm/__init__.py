@@ -6,9 +6,9 @@ is to change, to dnf. What is installed is read again only when rpm's own databa
 
 from __future__ import annotations
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import changing, dnf, files, grouping, holding, looking, repositories
 from statecore.model.context import Context
-from statecore.builtin.modules.pkg_rpm import (changing, dnf, files, grouping, holding, looking, repositories)
+from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 

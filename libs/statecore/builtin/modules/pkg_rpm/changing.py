@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import dnf, downloaded, records, transactions
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.pkg_rpm import (dnf, downloaded, records, transactions)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import package_requests
 
 
 def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: Any) -> bool | None:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.system.packages import package_requests
-from statecore.model.context import Context
-from statecore.host.detached_run import run_detached
-from statecore.model.errors import (CommandError, NotAvailable)
 from statecore.builtin.modules.pkg_rpm import rpm
+from statecore.host.detached_run import run_detached
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, NotAvailable
+from statecore.model.ports import CommandResult, ManagedHost
+from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import rpm as versions
-from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: The first that the host has is used.
 PROGRAMS = ("dnf5", "dnf", "yum")
@@ -42,7 +42,7 @@ _REPEATED = ("disablerepo", "enablerepo")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class AvailablePackage:
     """A package that a repository has."""
 
     #: With its architecture where that is not the host's own.
@@ -101,7 +101,7 @@ def options(given: Mapping[str, Any]) -> list[str]:
 
 def offers(
     host: ManagedHost, names: Sequence[str], given: Mapping[str, Any], own: str, *, all_versions: bool = False
-) -> list[Offer]:
+) -> list[AvailablePackage]:
     """What repositories have of these packages, or of all, newest first. Raises CommandError."""
     used = name(host)
     words = ["--quiet", *options(given), *(["-C"] if given.get("cacheonly") else [])]
@@ -109,13 +109,13 @@ def offers(
     return _listed(host, [*words, *listing, *(["--showduplicates"] if all_versions else []), *names], own)
 
 
-def upgrades(host: ManagedHost, given: Mapping[str, Any], own: str) -> list[Offer]:
+def upgrades(host: ManagedHost, given: Mapping[str, Any], own: str) -> list[AvailablePackage]:
     """Packages for which there is a newer version. Raises CommandError."""
     listing = _UPGRADES.get(name(host), ["list", "--upgrades"])
     return _listed(host, ["--quiet", *options(given), *listing], own)
 
 
-def parse_listing(text: str, own: str) -> list[Offer]:
+def parse_listing(text: str, own: str) -> list[AvailablePackage]:
     """Packages of a listing, newest first. Long names have a line of their own: three words are a package."""
     words = [word for line in text.splitlines() if line.strip().lower() not in _HEADINGS for word in line.split()]
     found = []
@@ -124,7 +124,7 @@ def parse_listing(text: str, own: str) -> list[Offer]:
         if not plain:
             plain, architecture = full, own
         found.append(
-            Offer(
+            AvailablePackage(
                 name=rpm.resolved_name(plain, architecture, own),
                 architecture=architecture,
                 # Packages may have no release.
@@ -183,7 +183,7 @@ def refresh(ctx: Context, given: Mapping[str, Any]) -> bool | None:
     return _CHECKED.get(result.retcode, False)
 
 
-def _listed(host: ManagedHost, words: Sequence[str], own: str) -> list[Offer]:
+def _listed(host: ManagedHost, words: Sequence[str], own: str) -> list[AvailablePackage]:
     result = ask(host, words)
     if result.retcode and not any(said in result.stderr.lower() for said in _NOTHING):
         raise CommandError(f"{name(host)} {' '.join(words)} failed: {result.stderr.strip() or result.stdout.strip()}")

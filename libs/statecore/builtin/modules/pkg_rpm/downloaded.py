@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from statecore.builtin.modules.pkg_rpm import records, rpm
 from statecore.model.context import Context
-from statecore.builtin.modules.pkg_rpm import (records, rpm)
 
 _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.modules.pkg_rpm import rpm
+from statecore.system.packages import package_requests
 
 #: Column of a line of ``rpm -V`` -> its sign, and what differs where the sign is there.
 _MISMATCHES: Sequence[tuple[str, str]] = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import changing, dnf, groups, records
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.pkg_rpm import (changing, dnf, groups, records)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import package_requests
 
 
 def group_list(ctx: Context) -> dict[str, Any]:

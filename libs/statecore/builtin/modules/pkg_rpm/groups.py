@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.builtin.modules.pkg_rpm import dnf
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.modules.pkg_rpm import dnf
 
 KINDS = ("mandatory", "optional", "default", "conditional")
 

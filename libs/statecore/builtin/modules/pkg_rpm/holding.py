@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import locks
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.builtin.modules.pkg_rpm import locks
+from statecore.system.packages import package_requests
 
 
 def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> list[str]:

@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError)
-from statecore.system.hostfiles import ini
 from statecore.builtin.modules.pkg_rpm import dnf
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles import ini
 
 #: Program -> configuration of its plugin, the list that it keeps unless that says otherwise, and the package it comes in.
 _PLUGINS: Mapping[str, tuple[str, str, str]] = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.packages import package_requests
+from statecore.builtin.modules.pkg_rpm import dnf, records, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.modules.pkg_rpm import (dnf, records, rpm)
+from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import rpm as versions
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.modules.pkg_rpm import rpm
+from statecore.model.context import Context
 
 _KNOWN = "pkg.list_pkgs"
 _ARCHITECTURE = "pkg.architecture"
@@ -20,12 +20,12 @@ def architecture(ctx: Context) -> str:
     return str(ctx.scratch[_ARCHITECTURE])
 
 
-def packages(ctx: Context) -> Mapping[str, list[rpm.Package]]:
+def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
     """What is installed, by name; some packages are there in several versions."""
     state = rpm.state(ctx.host)
-    known: tuple[Any, Mapping[str, list[rpm.Package]]] | None = ctx.scratch.get(_KNOWN)
+    known: tuple[Any, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or not state:
-        found: dict[str, list[rpm.Package]] = {}
+        found: dict[str, list[rpm.RpmPackage]] = {}
         for package in rpm.packages(ctx.host, architecture(ctx)):
             found.setdefault(package.name, []).append(package)
         known = ctx.scratch[_KNOWN] = (state, found)

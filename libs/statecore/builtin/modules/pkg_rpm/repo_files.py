@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.system.packages import package_requests
 from statecore.model.errors import InvocationError
-from statecore.system.hostfiles import (ini, yum_repos)
 from statecore.model.ports import ManagedHost
+from statecore.system.hostfiles import ini, yum_repos
+from statecore.system.packages import package_requests
 
 #: Where dnf and yum look, unless their configuration says otherwise.
 _DIRECTORIES = ("/etc/yum.repos.d", "/etc/yum/repos.d", "/etc/distro.repos.d")
@@ -54,7 +54,7 @@ _NO_OPTIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RepoFilePlan:
     """What is to be done for a repository to be as it is wanted."""
 
     file: str
@@ -94,7 +94,7 @@ def known(host: ManagedHost, repo: str) -> bool:
     return any(repo in yum_repos.sections(text) for text in texts(host).values())
 
 
-def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> Plan:
+def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> RepoFilePlan:
     """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, or do not fit."""
     for argument, why in _REFUSED.items():
         if given.get(argument) not in (None, False):
@@ -128,7 +128,7 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> Plan:
     places = directories(host, basedir)
     directory = next((place for place in places if host.path(place).is_dir()), places[0])
     text = yum_repos.edited("", repo, {"name": options["name"], **options}, comments=_comments(given.get("comments")))
-    return Plan(f"{directory.rstrip('/')}/{repo}.repo", text, {"repo": repo})
+    return RepoFilePlan(f"{directory.rstrip('/')}/{repo}.repo", text, {"repo": repo})
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
@@ -147,7 +147,7 @@ def _changed(
     options: Mapping[str, str],
     removed: list[str],
     comments: Any,
-) -> Plan:
+) -> RepoFilePlan:
     left = [key for key in _LINKS if key in options or (key in now and key not in removed)]
     if not left:
         gone = next((key for key in _LINKS if key in removed), _LINKS[0])
@@ -161,9 +161,9 @@ def _changed(
     if told is not None and now.get("comments", []) != told:
         changes["comments"] = {"old": now.get("comments"), "new": told}
     if not changes:
-        return Plan(file)
+        return RepoFilePlan(file)
     new = yum_repos.edited(text, repo, differing, gone_now, told if "comments" in changes else None)
-    return Plan(file, new, changes)
+    return RepoFilePlan(file, new, changes)
 
 
 def _comments(value: Any) -> list[str] | None:

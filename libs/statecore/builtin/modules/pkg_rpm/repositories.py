@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.modules.pkg_rpm import repo_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import yum_repos
-from statecore.builtin.modules.pkg_rpm import repo_files
 
 
 def list_repos(ctx: Context, basedir: Any = None, **kwargs: Any) -> dict[str, dict[str, Any]]:

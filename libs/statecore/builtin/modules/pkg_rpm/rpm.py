@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from statecore.model.errors import CommandError
+from statecore.model.ports import CommandResult, ManagedHost
 from statecore.system.packages.package_versions import rpm as versions
-from statecore.model.ports import (CommandResult, ManagedHost)
 
 #: Messages in the language that is parsed here.
 ENVIRONMENT = {"LC_ALL": "C", "LANGUAGE": "C"}
@@ -36,7 +36,7 @@ ARCHITECTURES = frozenset().union(
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class RpmPackage:
     """One installed package."""
 
     #: With its architecture where that is not the host's own ("glibc.i686").
@@ -89,7 +89,7 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-def packages(host: ManagedHost, architecture: str) -> list[Package]:
+def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
     """What is installed, as rpm lists it. ``architecture``: the host's own."""
     result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
     if result.retcode:
@@ -107,7 +107,7 @@ def sorted_versions(found: Sequence[str]) -> list[str]:
     return sorted(set(found), key=functools.cmp_to_key(versions.compare))
 
 
-def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[Package]:
+def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[RpmPackage]:
     """What is in package files of the host. Raises CommandError for what is no package."""
     result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
     found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
@@ -129,9 +129,9 @@ def split_name(name: str) -> tuple[str, str | None]:
     return (plain, architecture) if plain and architecture in ARCHITECTURES else (name, None)
 
 
-def _package(columns: Sequence[str], own: str) -> Package:
+def _package(columns: Sequence[str], own: str) -> RpmPackage:
     name, epoch, version, release, architecture, installed = columns
-    return Package(
+    return RpmPackage(
         name=resolved_name(name, architecture, own),
         epoch=None if epoch in ("(none)", "0", "") else epoch,
         version=version,

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.system.packages import (package_requests, package_versions)
+from statecore.builtin.modules.pkg_rpm import dnf, locks, records, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.modules.pkg_rpm import (dnf, locks, records, rpm)
-from statecore.system.packages.package_versions import rpm as versions
 from statecore.model.ports import ManagedHost
+from statecore.system.packages import package_requests, package_versions
+from statecore.system.packages.package_versions import rpm as versions
 
 #: Packages of which older versions are installed beside newer ones.
 _SIDE_BY_SIDE = re.compile(r"kernel(-devel)?$")

@@ -7,8 +7,18 @@ standard input and files that only the caller can read, never over a command lin
 
 from __future__ import annotations
 
+from statecore.builtin.modules.postgres import (
+    asking,
+    databases,
+    directories,
+    extensions,
+    languages,
+    privileges,
+    roles,
+    schemas,
+    tablespaces,
+)
 from statecore.model.context import Context
-from statecore.builtin.modules.postgres import (asking, databases, directories, extensions, languages, privileges, roles, schemas, tablespaces)
 
 #: The modules whose functions make up this one.
 PARTS = (asking, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)

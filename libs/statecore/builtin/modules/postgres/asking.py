@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
 
 
 def psql_query(

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
 
 #: Seconds that a statement may take, where ``postgres.timeout`` says nothing.
 _TIMEOUT = 300.0

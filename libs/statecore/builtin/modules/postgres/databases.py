@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.system.databases import postgres
 
 _LIST = (
     'SELECT datname AS "Name", r.rolname AS "Owner", pg_encoding_to_char(encoding) AS "Encoding",'

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.content.managed_file import Attributes
 
 #: Who owns a data directory where nobody else is named.
 _OWNER = "postgres"

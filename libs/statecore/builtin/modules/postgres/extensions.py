@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
-from statecore.model.errors import CommandError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.system.databases import postgres
 
 
 def available_extensions(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.system.databases import postgres
 
 #: A language, and the extension that it is part of: by itself such a one cannot go.
 _BROUGHT_BY = """SELECT lanname AS name, extname AS extension FROM pg_language l

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres_privileges as known
-from statecore.system.databases.postgres_privileges import (EVERY, GROUP)
-from statecore.model.errors import CommandError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.system.databases import postgres_privileges as known
+from statecore.system.databases.postgres_privileges import EVERY, GROUP
 
 
 def privileges_list(

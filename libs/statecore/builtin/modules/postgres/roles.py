@@ -6,11 +6,11 @@ import csv
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
-from statecore.model.errors import InvocationError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.system.databases import postgres
 
 _LIST = (
     'SELECT r.rolname AS "name", rolsuper AS "superuser", rolinherit AS "inherits privileges",'
@@ -24,7 +24,7 @@ _FLAGS = ("superuser", "inherits privileges", "can create roles", "can create da
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class WantedRole:
     """What a role is to be; None leaves it as it is."""
 
     createdb: bool | None = None
@@ -146,7 +146,7 @@ def user_create(
     runas: str | None = None,
 ) -> bool:
     """Makes a user; False where there is such a role. Raises CommandError."""
-    wish = Wish(
+    wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -183,7 +183,7 @@ def user_update(
     runas: str | None = None,
 ) -> bool:
     """Changes a user; False where there is no such role. Raises CommandError."""
-    wish = Wish(
+    wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -236,7 +236,7 @@ def group_create(
     runas: str | None = None,
 ) -> bool:
     """Makes a group; False where there is such a role. Raises CommandError."""
-    wish = Wish(
+    wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -271,7 +271,7 @@ def group_update(
     runas: str | None = None,
 ) -> bool:
     """Changes a group; False where there is no such role. Raises CommandError."""
-    wish = Wish(
+    wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -315,19 +315,19 @@ def _hashed(name: str, password: Any, encrypted: Any) -> str | None:
     return postgres.kept(name, str(password), postgres.need_method(encrypted))
 
 
-def _create(ctx: Context, to: Connection, name: str, wish: Wish) -> bool:
+def _create(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:
     if name in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
         return False
     return _say(ctx, to, f"CREATE ROLE {postgres.identifier(name)}", name, wish)
 
 
-def _update(ctx: Context, to: Connection, name: str, wish: Wish) -> bool:
+def _update(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:
     if name not in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
         return False
     return _say(ctx, to, f"ALTER ROLE {postgres.identifier(name)}", name, wish)
 
 
-def _say(ctx: Context, to: Connection, verb: str, name: str, wish: Wish) -> bool:
+def _say(ctx: Context, to: Connection, verb: str, name: str, wish: WantedRole) -> bool:
     clauses = wish.clauses()
     role = f"{verb}{' WITH ' if clauses else ''}{clauses};\n" if clauses or verb.startswith("CREATE") else ""
     # Whole or not at all: a role that is not in its groups is not the role that was wanted.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.system.databases import postgres
 
 _LIST = (
     'SELECT nspname AS "name", nspacl AS "acl", r.rolname AS "owner"'

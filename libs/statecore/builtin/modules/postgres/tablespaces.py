@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.system.databases import postgres
-from statecore.model.errors import InvocationError
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.system.databases import postgres
 
 _LIST = (
     'SELECT spcname AS "Name", r.rolname AS "Owner", spcacl AS "ACL", spcoptions AS "Opts",'

@@ -5,7 +5,7 @@ Processes are the host's own; processors, memory, disks and network are the kern
 
 from __future__ import annotations
 
-from statecore.builtin.modules.ps import (machine, processes)
+from statecore.builtin.modules.ps import machine, processes
 
 #: The modules whose functions make up this one.
 PARTS = (processes, machine)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import (mount_table, processes)
-from statecore.host.rooted_path import file_system
+from statecore.system.hostfiles import mount_table, processes
 
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.modules.saltutil import (fetching, jobs, keys, masters, refreshing)
+from statecore.builtin.modules.saltutil import fetching, jobs, keys, masters, refreshing
 from statecore.builtin.modules.saltutil.fetching import sync_output
 from statecore.builtin.modules.saltutil.refreshing import refresh_pillar
 

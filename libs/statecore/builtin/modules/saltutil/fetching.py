@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.modules.saltutil.refreshing import refresh_grains
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.sources.extension_modules import (MODULE_FILES, sync)
-from statecore.builtin.modules.saltutil.refreshing import refresh_grains
+from statecore.sources.extension_modules import MODULE_FILES, sync
 
 #: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
 KINDS = (

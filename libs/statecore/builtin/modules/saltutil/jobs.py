@@ -13,7 +13,7 @@ from typing import Any
 
 from statecore.host.content import kept_files
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
 
 _LOG = logging.getLogger(__name__)
 

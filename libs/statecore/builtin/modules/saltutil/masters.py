@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.model.ports import (Master, MasterCall, MinionJob)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.ports import Master, MasterCall, MinionJob
 
 #: Further arguments of ``cmd`` -> the job's own.
 _MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}

@@ -9,7 +9,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.scheduling.job import GLOBAL
-from statecore.system.scheduling.saved import (SavedError, load)
+from statecore.system.scheduling.saved import SavedError, load
 from statecore.system.scheduling.saved import save as save_file
 
 #: Options of a job that are shown; the rest is the scheduler's.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from statecore.builtin.modules.schedule.asking import changed, is_test, jobs_of, saved_jobs, schedule_file, told
 from statecore.model.context import Context
-from statecore.builtin.modules.schedule.asking import (changed, is_test, jobs_of, saved_jobs, schedule_file, told)
-from statecore.system.scheduling.job import (GLOBAL, INTERVALS, Job)
+from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job
 
 #: Options that are taken into a job as they are.
 _COPIED = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.builtin.modules.schedule.asking import (is_test, jobs_of)
+from statecore.builtin.modules.schedule.asking import is_test, jobs_of
 from statecore.builtin.modules.schedule.changes import delete
+from statecore.model.context import Context
 
 #: Options of a job -> arguments of ``schedule.add`` for them.
 _ARGUMENTS = {"args": "job_args", "kwargs": "job_kwargs"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
+from statecore.builtin.modules.schedule.asking import jobs_of, saved_jobs
 from statecore.model.context import Context
-from statecore.builtin.modules.schedule.asking import (jobs_of, saved_jobs)
-from statecore.system.scheduling.job import (GLOBAL, TIME_FORMAT)
+from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT
 
 
 def list(

@@ -10,7 +10,7 @@ errors.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.state import (elsewhere, orders, requests, runs, shows, switches, views)
+from statecore.builtin.modules.state import elsewhere, orders, requests, runs, shows, switches, views
 
 #: The modules whose functions make up this one.
 PARTS = (runs, shows, views, requests, switches, orders, elsewhere)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import kept_files
-from statecore.runtime.state_runs import (pauses, state_queue)
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.runtime.state_runs import pauses, state_queue
 
 
 def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:

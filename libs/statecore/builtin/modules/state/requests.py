@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.modules.state import runs
 from statecore.host.content import kept_files
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.state import runs
+from statecore.model.errors import CommandError, InvocationError
 
 _DEFAULT = "default"
 

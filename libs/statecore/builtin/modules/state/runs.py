@@ -7,11 +7,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.runtime.state_runs import state_queue
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, NotAvailable)
 from statecore.builtin.modules.state import arguments
-from statecore.builtin.modules.state.switched_off import (disabled, refusals)
+from statecore.builtin.modules.state.switched_off import disabled, refusals
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError, NotAvailable
+from statecore.runtime.state_runs import state_queue
 
 log = logging.getLogger(__name__)
 

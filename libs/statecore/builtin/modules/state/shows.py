@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.modules.state import arguments
+from statecore.model.context import Context
 
 _COMPILE_ERROR, _NOTHING = 1, 2
 

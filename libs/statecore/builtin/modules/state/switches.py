@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.modules.state import arguments
-from statecore.builtin.modules.state.switched_off import (GRAIN, disabled)
+from statecore.builtin.modules.state.switched_off import GRAIN, disabled
+from statecore.model.context import Context
 
 
 def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading, references, shown)
-from statecore.system.certificates.orders import passphrase as password
-from statecore.system.certificates.orders import whole
-from statecore.model.context import Context
 from statecore.builtin.modules.x509.places import reader
 from statecore.builtin.modules.x509.reading import get_public_key
+from statecore.model.context import Context
+from statecore.system.certificates import issuing, loading, references, shown
+from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates.orders import whole
 
 
 def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading)
-from statecore.system.certificates.orders import passphrase as password
+from statecore.builtin.modules.x509.places import reader, told
 from statecore.model.context import Context
-from statecore.builtin.modules.x509.places import (reader, told)
+from statecore.system.certificates import issuing, loading
+from statecore.system.certificates.orders import passphrase as password
 
 
 def encode_certificate(

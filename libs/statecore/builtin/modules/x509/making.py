@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading, orders, policies)
+from statecore.builtin.modules.x509.places import put, reader, told
+from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates import issuing, loading, orders, policies
 from statecore.system.certificates.orders import CertificateOrder
 from statecore.system.certificates.orders import passphrase as password
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.x509.places import (put, reader, told)
-from statecore.builtin.modules.x509.signers import (copied, policy_of, signed_by)
 
 
 def create_private_key(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from statecore.system.certificates import references
-from statecore.model.context import Context
-from statecore.model.errors import InvocationError
 from statecore.builtin.modules.x509.places import put
 from statecore.builtin.modules.x509.reading import _matching
+from statecore.model.context import Context
+from statecore.model.errors import InvocationError
+from statecore.system.certificates import references
 
 _ENTRY = (
     r"(-----BEGIN {kind}-----)\s+(?:(Proc-Type: 4,ENCRYPTED)\s*)?"

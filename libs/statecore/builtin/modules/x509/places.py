@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.system.certificates import (issuing, references)
-from statecore.model.context import Context
 from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.system.certificates import issuing, references
 
 
 def reader(ctx: Context) -> Callable[[Any], bytes]:

@@ -6,11 +6,11 @@ import fnmatch
 from collections.abc import Callable
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading, shown)
-from statecore.system.certificates.orders import passphrase as password
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.builtin.modules.x509.places import reader
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates import issuing, loading, shown
+from statecore.system.certificates.orders import passphrase as password
 
 
 def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:

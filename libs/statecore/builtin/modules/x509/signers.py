@@ -8,12 +8,12 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from statecore.system.certificates import (issuing, loading, policies, references, shown)
+from statecore.builtin.modules.x509.places import put, reader
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.certificates import issuing, loading, policies, references, shown
 from statecore.system.certificates.loading import PrivateKey
 from statecore.system.certificates.orders import passphrase as password
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.modules.x509.places import (put, reader)
 
 #: Seconds that a signing minion has to answer.
 _TIMEOUT = 60

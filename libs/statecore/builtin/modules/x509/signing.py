@@ -6,11 +6,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 
-from statecore.system.certificates import (loading, orders, policies)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, StatecoreError)
 from statecore.builtin.modules.x509 import signers
 from statecore.builtin.modules.x509.places import reader
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, StatecoreError
+from statecore.system.certificates import loading, orders, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:

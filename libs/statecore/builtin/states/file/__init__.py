@@ -5,7 +5,27 @@ One file for each kind of thing that a state brings about; ``places`` and ``cont
 
 from __future__ import annotations
 
-from statecore.builtin.states.file import (accumulators, block, caching, comments, decoded, directory, edits, keyvalue, managed, nodes, patching, placement, presence, pruning, recurse, serialized, single_line, symlink, tidying)
+from statecore.builtin.states.file import (
+    accumulators,
+    block,
+    caching,
+    comments,
+    decoded,
+    directory,
+    edits,
+    keyvalue,
+    managed,
+    nodes,
+    patching,
+    placement,
+    presence,
+    pruning,
+    recurse,
+    serialized,
+    single_line,
+    symlink,
+    tidying,
+)
 
 #: The modules whose functions make up this one.
 PARTS = (

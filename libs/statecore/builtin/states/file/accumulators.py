@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.states.file.gathered import Gathered
+from statecore.model.context import Context
 from statecore.model.types import Plan
 
 

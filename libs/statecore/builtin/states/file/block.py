@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.host.content.edits.block import (END, START, Block)
-from statecore.model.errors import (CommandError, InvocationError, SlsError)
 from statecore.builtin.states.file import gathered
 from statecore.builtin.states.file.content import Spec
-from statecore.builtin.states.file.edit_plan import (Target, suffix)
+from statecore.builtin.states.file.edit_plan import Target, suffix
 from statecore.builtin.states.file.places import Refused
 from statecore.builtin.states.file.texts import texts_of
+from statecore.host.content.edits.block import END, START, Block
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError, SlsError
 from statecore.model.types import Plan
 
 

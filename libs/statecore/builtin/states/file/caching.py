@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import downloads
-from statecore.host.content import (digests, managed_file)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError, StateFailure)
-from statecore.sources.file_source import (Verification, cache_of)
-from statecore.builtin.states.file.places import (Refused, place_of, step)
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.builtin.states.file.signing import signers_of
-from statecore.model.types import (Outcome, Plan)
+from statecore.host.content import digests, managed_file
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError, StateFailure
+from statecore.model.types import Outcome, Plan
+from statecore.sources import downloads
+from statecore.sources.file_source import FileVerification, cache_of
 
 #: The digest that changes are told by, where nobody names another.
 _USUAL = "sha256"
@@ -40,7 +40,7 @@ def cached(
     """
     try:
         signers = signers_of(locals(), source_hash_sig)
-        wanted = Verification(
+        wanted = FileVerification(
             source_hash,
             source_hash_name,
             skip_verify,
@@ -99,7 +99,7 @@ def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
     return place, f"File {path} is present on the minion"
 
 
-def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: Verification) -> Plan:
+def _behind_a_url(ctx: Context, name: str, saltenv: str, wanted: FileVerification) -> Plan:
     if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Refused(
             f"Unable to verify upstream hash of source file {downloads.shown(name)}, "

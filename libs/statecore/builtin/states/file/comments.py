@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.model.context import Context
+from statecore.builtin.states.file.edit_plan import Target, suffix
+from statecore.builtin.states.file.places import Refused
 from statecore.host.content.edits import comments
 from statecore.host.content.edits.comments import Pattern
-from statecore.model.errors import (HostError, InvocationError)
-from statecore.builtin.states.file.edit_plan import (Target, suffix)
-from statecore.builtin.states.file.places import Refused
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import Plan
 
 

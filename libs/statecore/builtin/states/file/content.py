@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused
 from statecore.host.content import managed_file
-from statecore.sources import file_source
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple
-from statecore.sources.file_source import (Source, Verification, WrongDigest)
-from statecore.builtin.states.file.places import Refused
+from statecore.sources import file_source
+from statecore.sources.file_source import FileSource, FileVerification, WrongDigest
 
 #: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
@@ -136,7 +136,7 @@ def wanted_bytes(
     source: Any,
     name: str,
     *,
-    wanted: Verification,
+    wanted: FileVerification,
 ) -> Content:
     """The content that the file is to have, one of a large file as its path. Raises Refused, and SlsError of a template."""
     if isinstance(literal, bytes):
@@ -156,7 +156,7 @@ def wanted_bytes(
     return Content(made, source_mode, address)
 
 
-def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: Verification) -> Source:
+def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
     """The first source that can be had, verified. Raises Refused."""
     try:
         return file_source.find(ctx, source, saltenv, name, wanted)

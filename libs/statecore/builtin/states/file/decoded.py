@@ -7,12 +7,12 @@ import binascii
 import hashlib
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import HostError
-from statecore.host.content.managed_file import Attributes
-from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.model.types import (FileChange, Outcome, Plan)
+from statecore.model.types import FileChange, Outcome, Plan
 
 
 def decode(

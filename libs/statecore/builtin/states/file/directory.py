@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, place_of, refuse_windows, step
+from statecore.builtin.states.file.tree import strays, walk
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
-from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
-from statecore.builtin.states.file.tree import (strays, walk)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError, StateFailure
+from statecore.model.types import Outcome, Plan, Step
 
 #: What ``recurse`` may name, in the order of Salt's sentence.
 _RECURSE = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (diffs, managed_file)
-from statecore.model.context import Context
+from statecore.builtin.states.file.places import Refused, need_parent, place_of, step
+from statecore.host.content import diffs, managed_file
 from statecore.host.content.edits import text
 from statecore.host.content.managed_file import Attributes
-from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.model.types import (FileChange, Outcome, Plan)
+from statecore.model.context import Context
+from statecore.model.types import FileChange, Outcome, Plan
 
 
 @dataclass(frozen=True, slots=True)

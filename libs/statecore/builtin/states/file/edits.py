@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import (diffs, managed_file)
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, HostError, InvocationError, SlsError)
-from statecore.host.content.managed_file import Attributes
 from statecore.builtin.states.file.content import Spec
-from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
+from statecore.builtin.states.file.places import Refused, need_parent, place_of, step
 from statecore.builtin.states.file.texts import texts_of
-from statecore.model.types import (FileChange, Outcome, Plan)
+from statecore.host.content import diffs, managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, HostError, InvocationError, SlsError
+from statecore.model.types import FileChange, Outcome, Plan
 
 
 def append(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.host.content.edits import text
-from statecore.host.content.edits.keyvalue import (Wish, edit)
-from statecore.model.errors import (HostError, InvocationError)
 from statecore.builtin.states.file.edit_plan import Target
-from statecore.builtin.states.file.places import (Refused, place_of)
+from statecore.builtin.states.file.places import Refused, place_of
+from statecore.host.content import managed_file
+from statecore.host.content.edits import text
+from statecore.host.content.edits.keyvalue import KeyValueEdit, edit
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import Plan
 
 
@@ -59,7 +59,7 @@ def keyvalue(
         return Plan(result=bool(ignore_if_missing), comment=f"unable to open {name}")
     target = Target(ctx, name, place, old or b"")
     try:
-        wish = Wish(
+        wish = KeyValueEdit(
             pairs=pairs,
             separator=str(separator),
             append=append_if_not_found or old is None,

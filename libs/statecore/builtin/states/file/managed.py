@@ -6,20 +6,29 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore.sources import (downloads, file_source)
+from statecore.builtin.states.file import gathered
+from statecore.builtin.states.file.content import Content, Literal, Spec, wanted_bytes
+from statecore.builtin.states.file.places import (
+    NOTE,
+    Refused,
+    attributes,
+    need_parent,
+    parent_attributes,
+    place_of,
+    refuse_windows,
+    step,
+)
+from statecore.builtin.states.file.signing import Signing, signers_of
 from statecore.host.content import managed_file
 from statecore.host.content.diffs import Ignored
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError, SlsError)
-from statecore.host.content.marks import Marks
-from statecore.host.content.write_plan import (Write, told_attributes)
 from statecore.host.content.managed_file import Attributes
-from statecore.sources.file_source import Verification
-from statecore.builtin.states.file import gathered
-from statecore.builtin.states.file.content import (Content, Literal, Spec, wanted_bytes)
-from statecore.builtin.states.file.places import (NOTE, Refused, attributes, need_parent, parent_attributes, place_of, refuse_windows, step)
-from statecore.builtin.states.file.signing import (Signing, signers_of)
-from statecore.model.types import (FileChange, Outcome, Plan)
+from statecore.host.content.marks import Marks
+from statecore.host.content.write_plan import Write, told_attributes
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError, SlsError
+from statecore.model.types import FileChange, Outcome, Plan
+from statecore.sources import downloads, file_source
+from statecore.sources.file_source import FileVerification
 
 
 def managed(
@@ -131,7 +140,7 @@ def managed(
             literal,
             source,
             name,
-            wanted=Verification(
+            wanted=FileVerification(
                 source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
             ),
         )

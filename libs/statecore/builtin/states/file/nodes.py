@@ -6,13 +6,13 @@ import os
 import stat
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.host.content.managed_file import Attributes
-from statecore.host.rooted_path import (lexists, located)
-from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.model.types import (Outcome, Plan)
+from statecore.host.rooted_path import lexists, located
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError, StateFailure
+from statecore.model.types import Outcome, Plan
 
 #: Type -> (kind of node, what it is called, the same with its article).
 _KINDS = {

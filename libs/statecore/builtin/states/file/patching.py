@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.builtin.states.file.content import Spec, wanted_bytes
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.model.context import Context
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult
-from statecore.sources.file_source import Verification
-from statecore.builtin.states.file.content import (Spec, wanted_bytes)
-from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.model.types import (Outcome, Plan)
+from statecore.model.types import Outcome, Plan
+from statecore.sources.file_source import FileVerification
 
 #: Options that say where the outcome goes, which is the state's to say.
 _NOT_ALLOWED = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
@@ -78,7 +78,7 @@ def patch(
             ctx,
             name,
             source,
-            Verification(source_hash or "", source_hash_name, skip_verify),
+            FileVerification(source_hash or "", source_hash_name, skip_verify),
             Spec(saltenv or ctx.saltenv, template, context, defaults),
             _sorted_options(options, strip),
             reject_file,
@@ -93,7 +93,7 @@ def _planned(
     ctx: Context,
     name: str,
     source: Any,
-    wanted: Verification,
+    wanted: FileVerification,
     spec: Spec,
     options: tuple[tuple[str, ...], int | None],
     reject_file: str | None,

@@ -7,14 +7,14 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, need_parent, parent_attributes, place_of, step
 from statecore.host import copies
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError, StateFailure)
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
-from statecore.builtin.states.file.places import (Refused, need_parent, parent_attributes, place_of, step)
-from statecore.model.types import (Outcome, Plan)
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError, StateFailure
+from statecore.model.types import Outcome, Plan
 
 
 def copy(

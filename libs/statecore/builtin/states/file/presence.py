@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, need_parent, place_of, step
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError)
 from statecore.host.content.managed_file import Attributes
-from statecore.host.rooted_path import (lexists, located)
-from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.model.types import (FileChange, Outcome, Plan)
+from statecore.host.rooted_path import lexists, located
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
+from statecore.model.types import FileChange, Outcome, Plan
 
 #: Bytes of a file beyond which nobody reads a diff of its removal.
 _LARGE = 256 * 1024

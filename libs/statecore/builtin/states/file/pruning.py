@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.model.context import Context
 from statecore.model.errors import HostError
-from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.model.types import (Outcome, Plan)
+from statecore.model.types import Outcome, Plan
 
 #: Seconds.
 _DAY = 86400

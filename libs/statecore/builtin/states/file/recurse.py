@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError, StatecoreError, StateFailure)
-from statecore.host.content.managed_file import Attributes
-from statecore.host.rooted_path import lexists
 from statecore.builtin.states.file.directory import directory
 from statecore.builtin.states.file.managed import managed
-from statecore.builtin.states.file.places import (Refused, place_of, refuse_windows, step)
+from statecore.builtin.states.file.places import Refused, place_of, refuse_windows, step
 from statecore.builtin.states.file.symlink import symlink
-from statecore.builtin.states.file.tree import (Tree, strays)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.builtin.states.file.tree import Tree, strays
+from statecore.host.content import managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.host.rooted_path import lexists
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError, StatecoreError, StateFailure
+from statecore.model.types import Outcome, Plan, Step
 
 
 def recurse(

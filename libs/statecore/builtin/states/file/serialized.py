@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, attributes, place_of
+from statecore.builtin.states.file.serializers import SERIALIZERS, Serializer
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError)
 from statecore.host.content.write_plan import Write
-from statecore.builtin.states.file.places import (Refused, attributes, place_of)
-from statecore.builtin.states.file.serializers import (SERIALIZERS, Serializer)
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import Plan
 
 #: What a difference shows in place of a value that is not there.

@@ -31,7 +31,7 @@ class Serializer:
     unicode: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Dumper(yaml.SafeDumper):
+class _FileDumper(yaml.SafeDumper):
     """Writes subclasses of the plain types as those; PyYAML's refuses them."""
 
 
@@ -42,11 +42,11 @@ _PLAIN: Mapping[type, Callable[..., yaml.Node]] = {
     tuple: yaml.SafeDumper.represent_list,
 }
 for _kind, _represent in _PLAIN.items():
-    _Dumper.add_multi_representer(_kind, _represent)
+    _FileDumper.add_multi_representer(_kind, _represent)
 
 
 def _dump_yaml(data: Any, options: Mapping[str, Any]) -> str:
-    text: str = yaml.dump(data, Dumper=_Dumper, **options)
+    text: str = yaml.dump(data, Dumper=_FileDumper, **options)
     return text.removesuffix("\n").removesuffix("\n...")
 
 

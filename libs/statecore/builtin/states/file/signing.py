@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.sources.file_source import Signers
-from statecore.builtin.states.file.places import Refused
 
 
 def signers_of(given: dict[str, Any], *signatures: Any) -> Signers:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.host.content.edits.single_line import Line
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.host.content.managed_file import Attributes
 from statecore.builtin.states.file.edit_plan import Target
-from statecore.builtin.states.file.places import (Refused, need_parent, place_of, step)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.builtin.states.file.places import Refused, need_parent, place_of, step
+from statecore.host.content import managed_file
+from statecore.host.content.edits.single_line import Line
+from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
 
 
 def line(

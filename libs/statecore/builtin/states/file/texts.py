@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from statecore.model.context import Context
-from statecore.model.errors import CommandError
-from statecore.sources.file_source import (Missing, Verification, find)
 from statecore.builtin.states.file.content import Spec
 from statecore.builtin.states.file.places import Refused
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.sources.file_source import FileVerification, Missing, find
 
 
 def texts_of(
@@ -20,7 +20,7 @@ def texts_of(
     for entry, digest in _paired(source, sources, source_hash, source_hashes):
         try:
             # Nobody can ask for less here: what comes without a digest is taken as it is.
-            wanted = Verification(str(digest or ""), skip_verify=not digest)
+            wanted = FileVerification(str(digest or ""), skip_verify=not digest)
             address, place, _mode = find(ctx, entry, spec.saltenv, name, wanted)
             content = place.read_text("utf-8")
         except (CommandError, OSError, UnicodeDecodeError) as error:

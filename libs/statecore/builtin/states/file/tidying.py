@@ -11,12 +11,12 @@ from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.host.content import managed_file
-from statecore.model.context import Context
-from statecore.model.errors import (HostError, InvocationError)
 from statecore.host.rooted_path import lexists
-from statecore.builtin.states.file.places import (Refused, place_of, step)
-from statecore.model.types import (Outcome, Plan)
+from statecore.model.context import Context
+from statecore.model.errors import HostError, InvocationError
+from statecore.model.types import Outcome, Plan
 
 _TIMES = ("atime", "ctime", "mtime")
 _UNITS = "bkmgtpezy"

@@ -10,9 +10,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.file.places import Refused
 from statecore.host import rooted_path
 from statecore.model.context import Context
-from statecore.builtin.states.file.places import Refused
 
 #: File states that bring nothing about, so that nothing is kept for their sake.
 _MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})

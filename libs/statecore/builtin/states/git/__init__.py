@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.states.git import (cloned, config, detached, latest)
+from statecore.builtin.states.git import cloned, config, detached, latest
 
 #: The modules whose functions make up this one.
 PARTS = (latest, cloned, detached, config)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, StateFailure)
+from statecore.model.errors import CommandError, StateFailure
 
 #: Characters of a SHA1 that are shown.
 SHORT = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedCheckout:
     """The arguments."""
 
     name: str
@@ -69,7 +69,7 @@ class Remote:
         return f"{self.upstream or rev} ({short})"
 
 
-def remote_of(ctx: Context, wish: Wish) -> Remote:
+def remote_of(ctx: Context, wish: WantedCheckout) -> Remote:
     """Asks the remote repository. Raises CommandError where it does not answer."""
     try:
         refs = ctx.call("git.remote_refs", wish.name, **wish.auth)
@@ -89,7 +89,7 @@ def remote_of(ctx: Context, wish: Wish) -> Remote:
     return Remote(None, None, None, tags)
 
 
-def tracked(ctx: Context, wish: Wish, there: Remote) -> list[str]:
+def tracked(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
     """Has the branch that is checked out follow the remote's."""
     upstream = upstream_of(ctx, wish)
     if upstream and wish.rev != "HEAD" and not there.upstream:
@@ -105,7 +105,7 @@ def tracked(ctx: Context, wish: Wish, there: Remote) -> list[str]:
     return [f"Tracking branch was {'updated' if upstream else 'set'} to {there.upstream}"]
 
 
-def upstream_of(ctx: Context, wish: Wish) -> str | None:
+def upstream_of(ctx: Context, wish: WantedCheckout) -> str | None:
     """The branch that the one checked out follows, None where it follows none."""
     try:
         found: str = ctx.call("git.rev_parse", wish.target, "@{upstream}", opts="--abbrev-ref", user=wish.user)
@@ -114,7 +114,7 @@ def upstream_of(ctx: Context, wish: Wish) -> str | None:
     return found
 
 
-def commit_of(ctx: Context, wish: Wish, rev: str) -> str | None:
+def commit_of(ctx: Context, wish: WantedCheckout, rev: str) -> str | None:
     """The commit that a revision of the clone is, None where the clone does not have it."""
     try:
         found: str = ctx.call("git.rev_parse", wish.target, f"{rev}^{{commit}}", user=wish.user)
@@ -123,7 +123,7 @@ def commit_of(ctx: Context, wish: Wish, rev: str) -> str | None:
     return found
 
 
-def update_submodules(ctx: Context, wish: Wish) -> None:
+def update_submodules(ctx: Context, wish: WantedCheckout) -> None:
     """Brings the submodules to what the checkout names. Raises StateFailure."""
     opts = ["--init", "--recursive"]
     try:

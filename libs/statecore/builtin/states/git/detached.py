@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statecore.builtin.states.git.checkout import sentences
+from statecore.host.content.managed_file import remove
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.content.managed_file import remove
-from statecore.builtin.states.git.checkout import sentences
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def detached(

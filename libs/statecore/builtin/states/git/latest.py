@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.states.git.checkout import (
+    Remote,
+    WantedCheckout,
+    commit_of,
+    is_at,
+    remote_of,
+    sentences,
+    tracked,
+    update_submodules,
+)
+from statecore.builtin.states.git.update import Update
+from statecore.host.content.managed_file import remove
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.host.content.managed_file import remove
-from statecore.builtin.states.git.checkout import (Remote, Wish, commit_of, is_at, remote_of, sentences, tracked, update_submodules)
-from statecore.builtin.states.git.update import Update
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def latest(
@@ -66,7 +75,7 @@ def latest(
         f"refs/heads/{refspec_branch}:refs/remotes/{remote}/{refspec_branch}",
         f"+refs/tags/{refspec_tag}:refs/tags/{refspec_tag}",
     )
-    wish = Wish(
+    wish = WantedCheckout(
         *(name, str(target), str(rev), branch, user, identity, https_user, https_pass, update_head, force_checkout),
         *(
             force_clone,
@@ -97,7 +106,7 @@ def latest(
         return Plan.failed(str(error))
 
 
-def _cloned(ctx: Context, wish: Wish, there: Remote) -> Plan:
+def _cloned(ctx: Context, wish: WantedCheckout, there: Remote) -> Plan:
     place = ctx.host.path(wish.target)
     filled = place.is_dir() and any(place.iterdir())
     if filled and not wish.force_clone:
@@ -139,7 +148,7 @@ def _cloned(ctx: Context, wish: Wish, there: Remote) -> Plan:
     return Plan.change(would, [Step(f"clone {wish.name}", work)], changes)
 
 
-def _settled(ctx: Context, wish: Wish, there: Remote) -> list[str]:
+def _settled(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
     """Brings a new clone to the branch and revision that are wanted."""
     told = []
     if wish.branch is not None and wish.branch not in ctx.call("git.list_branches", wish.target, user=wish.user):
@@ -155,7 +164,7 @@ def _settled(ctx: Context, wish: Wish, there: Remote) -> list[str]:
     return told
 
 
-def _fetched(ctx: Context, wish: Wish) -> Plan:
+def _fetched(ctx: Context, wish: WantedCheckout) -> Plan:
     def work() -> Outcome:
         before = commit_of(ctx, wish, "HEAD")
         opts = {"remote": wish.remote, "force": wish.force_fetch, "refspecs": wish.refspecs if not wish.mirror else ()}

@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.builtin.states.git.checkout import (
+    SHORT,
+    Remote,
+    WantedCheckout,
+    commit_of,
+    is_at,
+    redacted,
+    sentences,
+    tracked,
+    update_submodules,
+    upstream_of,
+)
 from statecore.model.context import Context
 from statecore.model.errors import StateFailure
-from statecore.builtin.states.git.checkout import (SHORT, Remote, Wish, commit_of, is_at, redacted, sentences, tracked, update_submodules, upstream_of)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 @dataclass(slots=True)
@@ -17,7 +28,7 @@ class Update:
     """A clone that is there, brought to what is wanted."""
 
     ctx: Context
-    wish: Wish
+    wish: WantedCheckout
     there: Remote
 
     def plan(self) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.states.mount import (fstab, swap, targets)
+from statecore.builtin.states.mount import fstab, swap, targets
 
 #: The modules whose functions make up this one.
 PARTS = (targets, swap, fstab)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import (HostError, StateFailure)
+from statecore.model.errors import HostError, StateFailure
 from statecore.system.hostfiles import mount_table
-from statecore.system.hostfiles.mount_table import (Leniency, Mounted)
+from statecore.system.hostfiles.mount_table import Leniency, Mounted
 
 #: File systems that take other options with a new mount alone.
 _NO_REMOUNT = ("nfs", "cvfs")
@@ -21,7 +21,7 @@ _FUSE = re.compile(r"\w+#(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedMount:
     """What is to be mounted where."""
 
     name: str
@@ -75,7 +75,7 @@ class Deed:
         return self.remount or self.unmount or self.mount or self.make or not self.ok
 
 
-def look(ctx: Context, wish: Wish) -> Found:
+def look(ctx: Context, wish: WantedMount) -> Found:
     """What the host has where something is to be mounted."""
     place = mount_table.real_path(ctx.host, wish.name)
     active = mount_table.parse(ctx.host.mount_table()).get(place)
@@ -106,7 +106,9 @@ def look(ctx: Context, wish: Wish) -> Found:
     )
 
 
-def decide(ctx: Context, wish: Wish, found: Found, lenient: Leniency, patterns: Sequence[str], *, wanted: bool) -> Deed:
+def decide(
+    ctx: Context, wish: WantedMount, found: Found, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
+) -> Deed:
     """What is to be done. ``patterns``: devices that count as this one; ``wanted``: whether it is to be mounted now."""
     if found.active is None:
         return _not_mounted(wish, found) if wanted else _not_wanted(wish, found)
@@ -133,7 +135,7 @@ def decide(ctx: Context, wish: Wish, found: Found, lenient: Leniency, patterns: 
     return Deed("Target was already mounted", "Target was already mounted")
 
 
-def perform(ctx: Context, wish: Wish, found: Found, deed: Deed) -> tuple[str, dict[str, Any]]:
+def perform(ctx: Context, wish: WantedMount, found: Found, deed: Deed) -> tuple[str, dict[str, Any]]:
     """Does it: the comment and the changes. Raises StateFailure."""
     changes = dict(deed.changes)
     if deed.make:
@@ -154,7 +156,7 @@ def perform(ctx: Context, wish: Wish, found: Found, deed: Deed) -> tuple[str, di
     return "Target was successfully mounted", {**changes, "mount": True}
 
 
-def _mount_again(ctx: Context, wish: Wish, found: Found, changes: dict[str, Any]) -> None:
+def _mount_again(ctx: Context, wish: WantedMount, found: Found, changes: dict[str, Any]) -> None:
     how = (wish.device, wish.mkmnt, wish.fstype, list(wish.opts), wish.user)
     if not _anew(wish.fstype):
         done = ctx.call("mount.remount", found.place, *how)
@@ -173,7 +175,7 @@ def _mount_again(ctx: Context, wish: Wish, found: Found, changes: dict[str, Any]
         raise StateFailure(f"{found.place} was not mounted again: {done}", {})
 
 
-def _not_mounted(wish: Wish, found: Found) -> Deed:
+def _not_mounted(wish: WantedMount, found: Found) -> Deed:
     if found.exists:
         return Deed(f"{wish.name} would be mounted", mount=True, ends=True)
     if wish.mkmnt:
@@ -182,7 +184,7 @@ def _not_mounted(wish: Wish, found: Found) -> Deed:
     return Deed(would, "Mount directory is not present", ok=False, ends=True)
 
 
-def _not_wanted(wish: Wish, found: Found) -> Deed:
+def _not_wanted(wish: WantedMount, found: Found) -> Deed:
     if found.exists:
         return Deed(f"{wish.name} would not be mounted", f"{wish.name} not mounted")
     if wish.mkmnt:
@@ -193,7 +195,7 @@ def _not_wanted(wish: Wish, found: Found) -> Deed:
     return Deed(would, f"{wish.name} not present and not mounted")
 
 
-def _other_device(wish: Wish, found: Found) -> Deed:
+def _other_device(wish: WantedMount, found: Found) -> Deed:
     would = f"An umount would have been forced because devices do not match.  Watched: {wish.device}"
     real = f" ({found.device})" if found.device != wish.device else ""
     current = ", ".join(found.names)

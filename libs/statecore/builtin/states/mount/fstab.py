@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from statecore.builtin.states.mount.arguments import option_fault, trimmed
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import fstab as fstab_form
-from statecore.builtin.states.mount.arguments import (option_fault, trimmed)
-from statecore.model.types import (Outcome, Plan, Step)
 
 #: What a device can be named by in fstab.
 _NAMES = ("device", "label", "uuid", "partlabel", "partuuid")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fstab") -> Plan:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from statecore.builtin.states.mount import decision
+from statecore.builtin.states.mount.arguments import option_fault, trimmed, words
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import (fstab, mount_table)
+from statecore.model.types import FileChange, Outcome, Plan, Step
+from statecore.system.hostfiles import fstab, mount_table
 from statecore.system.hostfiles.mount_table import Leniency
-from statecore.builtin.states.mount import decision
-from statecore.builtin.states.mount.arguments import (option_fault, trimmed, words)
-from statecore.model.types import (FileChange, Outcome, Plan, Step)
 
 _KEPT = {"new": "new", "change": "update"}
 _PERSISTED = {
@@ -93,7 +93,7 @@ def mounted(
         of_fs=extra_mount_ignore_fs_keys or {},
         translated=extra_mount_translate_options or {},
     )
-    wish = decision.Wish(trimmed(name), device, fstype, tuple(words(opts)), mkmnt, user)
+    wish = decision.WantedMount(trimmed(name), device, fstype, tuple(words(opts)), mkmnt, user)
     found = decision.look(ctx, wish)
     if found.unknown_label:
         return Plan.failed(f"Unable to find device with label {found.unknown_label}.")
@@ -215,6 +215,6 @@ def _file(ctx: Context, config: str, entry: Sequence[Any], match_on: str | Seque
     place = ctx.host.path(config)
     before = place.read_bytes()
     text = before.decode("utf-8", "surrogateescape")
-    line = fstab.Entry(*(fstab.written(str(each)) for each in (entry[1], entry[0], *entry[2:6])))
+    line = fstab.FstabEntry(*(fstab.written(str(each)) for each in (entry[1], entry[0], *entry[2:6])))
     _, after = fstab.put(text, line, fstab.criteria(text, line, match_on))
     return FileChange(config, before, after.encode("utf-8", "surrogateescape"))

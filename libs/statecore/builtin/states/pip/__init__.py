@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.system.packages import python_versions
+from statecore.builtin.states.pip import files, packages
+from statecore.builtin.states.pip.wish import WantedPipPackages, package, said
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.states.pip import (files, packages)
-from statecore.builtin.states.pip.wish import (Wish, package, said)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.packages import python_versions
 
 #: Arguments of Salt that do nothing there or cannot be done here.
 _UNSUPPORTED: Mapping[str, str] = {
@@ -99,7 +99,7 @@ def installed(
         return Plan.failed(refused)
     if user and not ctx.call("user.info", user):
         return Plan.failed(f"User {user} does not exist")
-    wish = Wish(ctx, given)
+    wish = WantedPipPackages(ctx, given)
     if requirements or editable:
         return files.plan(wish)
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.states.pip.wish import (Wish, said)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.builtin.states.pip.wish import WantedPipPackages, said
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
 
 
-def plan(wish: Wish) -> Plan:
+def plan(wish: WantedPipPackages) -> Plan:
     requirements, editable = wish.given["requirements"], wish.given["editable"]
     try:
         if (not requirements or _met(wish)) and (not editable or _in_place(wish)):
@@ -52,7 +52,7 @@ def _unable(requirements: Any, editable: Any, error: str) -> str:
     return " ".join([*parts, f"Error: {error}"])
 
 
-def _met(wish: Wish) -> bool:
+def _met(wish: WantedPipPackages) -> bool:
     """Whether all that the files name is there; what they cannot be judged by is for pip."""
     where = {key: wish.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
     met = wish.ctx.call("pip.requirements_met", wish.given["requirements"], **where)
@@ -63,7 +63,7 @@ def _anew(given: Mapping[str, Any]) -> bool:
     return any(given[key] for key in ("upgrade", "force_reinstall", "ignore_installed", "target", "download"))
 
 
-def _in_place(wish: Wish) -> bool:
+def _in_place(wish: WantedPipPackages) -> bool:
     """Whether all editable packages are directories of the host, and installed from there."""
     given = wish.given
     if _anew(given):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from statecore.system.packages import python_versions
+from statecore.builtin.states.pip.wish import PipPackage, WantedPipPackages, said
 from statecore.model.errors import CommandError
-from statecore.builtin.states.pip.wish import (Package, Wish, said)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.packages import python_versions
 
 
-def plan(wish: Wish, packages: Sequence[Package]) -> Plan:
+def plan(wish: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
     try:
         there = wish.listed()
         told = {each.text: _already(wish, each, there) for each in packages}
@@ -50,7 +50,7 @@ def plan(wish: Wish, packages: Sequence[Package]) -> Plan:
     return Plan.change(would, [Step(f"install {', '.join(each.text for each in wanted)}", work)])
 
 
-def _already(wish: Wish, package: Package, there: Mapping[str, str]) -> str:
+def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, str]) -> str:
     """Why a package is left as it is, "" when it is to be installed."""
     given, version = wish.given, there.get(package.name)
     if version is None or given["ignore_installed"] or given["force_reinstall"]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.system.packages import python_versions
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.packages import python_versions
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class PipPackage:
     """One requirement. ``name`` is "" where it is known only once it is installed."""
 
     text: str
@@ -21,7 +21,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedPipPackages:
     """What ``installed`` was asked for: the arguments of pip.install."""
 
     ctx: Context
@@ -33,7 +33,7 @@ class Wish:
         found: dict[str, str] = self.ctx.call("pip.list", prefix, **{key: self.given[key] for key in names})
         return found
 
-    def install(self, packages: Sequence[Package]) -> dict[str, Any]:
+    def install(self, packages: Sequence[PipPackage]) -> dict[str, Any]:
         """What pip said. A fault of the arguments is told as pip's would be."""
         pkgs = [each.text for each in packages] or None
         try:
@@ -43,14 +43,14 @@ class Wish:
         return result
 
 
-def package(each: Any) -> Package:
+def package(each: Any) -> PipPackage:
     text = str(each)
     if isinstance(each, Mapping):
         if len(each) != 1:
             raise ValueError(f"pkgs: {dict(each)} is no requirement: write a name, or one name and its conditions")
         text = " ".join(map(str, next(iter(each.items()))))
     wanted = python_versions.requirement(text)
-    return Package(text, wanted.name, wanted.conditions)
+    return PipPackage(text, wanted.name, wanted.conditions)
 
 
 def said(result: Mapping[str, Any]) -> str:

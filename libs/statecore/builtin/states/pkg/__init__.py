@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from statecore.builtin.states.pkg import fetching, grouping, holding, presence, wishes
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.builtin.states.pkg import (fetching, grouping, holding, presence, wishes)
-from statecore.model.types import (Low, Plan)
+from statecore.model.types import Low, Plan
 
 #: The modules whose functions make up this one.
 PARTS = (presence, holding, grouping, fetching)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.model.context import Context
 from statecore.builtin.states.pkg import wishes
+from statecore.model.context import Context
 from statecore.model.types import Outcome
 
 #: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.

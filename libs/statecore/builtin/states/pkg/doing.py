@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from statecore.builtin.states.pkg import comments, wishes
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.states.pkg import (comments, wishes)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
 
 
 def install(ctx: Context, want: wishes.Want) -> Plan:

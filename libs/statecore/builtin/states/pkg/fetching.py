@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.states.pkg import comments, doing, wishes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.states.pkg import (comments, doing, wishes)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def downloaded(

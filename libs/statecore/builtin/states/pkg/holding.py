@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.states.pkg import doing, wishes
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.states.pkg import (doing, wishes)
-from statecore.model.types import (Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Plan, Step
 
 
 def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace: bool = False) -> Plan:

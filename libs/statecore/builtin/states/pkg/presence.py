@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from statecore.builtin.states.pkg import comments, doing, wishes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.states.pkg import (comments, doing, wishes)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
 def installed(
@@ -63,7 +63,7 @@ def installed(
         means Windows
     """
     try:
-        verification = wishes.Verification.of(pkg_verify)
+        verification = wishes.PackageVerification.of(pkg_verify)
     except ValueError as error:
         return Plan.failed(str(error))
     if refused := wishes.refused(ctx, pkgs, sources, verify=verification is not None, resolve=resolve_capabilities):

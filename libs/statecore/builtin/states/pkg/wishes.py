@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.system.packages import package_versions
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Plan
+from statecore.system.packages import package_versions
 
 #: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
 REFRESH_DUE = "pkg.refresh_due"
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class PackageVerification:
     """How files of packages are looked at (``pkg_verify``)."""
 
     ignore_types: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Verification:
     options: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, value: Any) -> Verification | None:
+    def of(cls, value: Any) -> PackageVerification | None:
         """True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. Raises ValueError."""
         if not isinstance(value, list):
             if value not in (None, True, False):
@@ -62,7 +62,7 @@ class Want:
     refresh: bool | None
     hold: bool | None
     #: None: packages are not verified.
-    verification: Verification | None
+    verification: PackageVerification | None
     #: Arguments of ``pkg.install``.
     options: Mapping[str, Any]
 

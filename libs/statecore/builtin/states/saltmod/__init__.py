@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.states.saltmod import (asking, awaiting, running)
+from statecore.builtin.states.saltmod import asking, awaiting, running
 
 VIRTUAL = "salt"
 

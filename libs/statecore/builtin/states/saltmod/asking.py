@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from statecore.builtin.states.saltmod.master import entry, master_of
+from statecore.builtin.states.saltmod.verdicts import changed, detail, joined, names, succeeded
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, StateFailure)
+from statecore.model.errors import CommandError, StateFailure
 from statecore.model.ports import MinionJob
-from statecore.builtin.states.saltmod.master import (entry, master_of)
-from statecore.builtin.states.saltmod.verdicts import (changed, detail, joined, names, succeeded)
 
 _NO_LIST = "'fail_minions' needs to be a list or a comma separated string. Ignored."
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from statecore.builtin.states.saltmod.master import entry, master_of
 from statecore.model.context import Context
-from statecore.builtin.states.saltmod.master import (entry, master_of)
 
 
 def wait_for_event(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.builtin.states.saltmod.master import entry, master_of
+from statecore.builtin.states.saltmod.verdicts import arguments
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall
-from statecore.builtin.states.saltmod.master import (entry, master_of)
-from statecore.builtin.states.saltmod.verdicts import arguments
 
 #: Runners that are orchestrations: they report under the same id.
 _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")

@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.builtin.states.service.boot import (
+    OFFLINE,
+    SYSTEMD_ONLY,
+    absent,
+    absent_would,
+    by_systemd,
+    given_to_systemd,
+    is_offline,
+    masking,
+    telling,
+    toggle_plan,
+)
+from statecore.builtin.states.service.goals import Goal, pause, plan, seconds, truth
 from statecore.model.context import Context
-from statecore.model.errors import (InvocationError, NotAvailable)
-from statecore.builtin.states.service.boot import (OFFLINE, SYSTEMD_ONLY, absent, absent_would, by_systemd, given_to_systemd, is_offline, masking, telling, toggle_plan)
-from statecore.builtin.states.service.goals import (Goal, pause, plan, seconds, truth)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import InvocationError, NotAvailable
+from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 #: Arguments that only systemd knows.
 SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")

@@ -7,10 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.builtin.states.service.boot import (
+    OFFLINE,
+    absent,
+    absent_would,
+    by_systemd,
+    is_offline,
+    masking,
+    noted,
+    telling,
+    toggle,
+    toggle_plan,
+)
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.builtin.states.service.boot import (OFFLINE, absent, absent_would, by_systemd, is_offline, masking, noted, telling, toggle, toggle_plan)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 _TRUE = ("true", "yes", "on", "1")
 

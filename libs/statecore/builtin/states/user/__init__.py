@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.builtin.states.user.changing import create, update
+from statecore.builtin.states.user.reading import changes_of, not_allowed
+from statecore.builtin.states.user.wanted import AGES, COMMENT, WantedUser, hashed, number
 from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError)
-from statecore.builtin.states.user.changing import (create, update)
-from statecore.builtin.states.user.reading import (changes_of, not_allowed)
-from statecore.builtin.states.user.wanted import (AGES, COMMENT, Wanted, hashed, number)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.types import Outcome, Plan, Step
 
 #: Arguments of Salt that mean something on other systems, or that nothing here does.
 _UNSUPPORTED: Mapping[str, str] = {
@@ -97,7 +97,7 @@ def present(
     missing = [group for group in named if not ctx.call("group.info", group)]
     optional = [str(group) for group in optional_groups or () if ctx.call("group.info", str(group))]
     own_group = bool(usergroup) and bool(ctx.call("group.info", name))
-    wanted = Wanted(
+    wanted = WantedUser(
         name=name,
         uid=given["uid"],
         gid=name if own_group else gid,

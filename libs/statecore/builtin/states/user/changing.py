@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from statecore.builtin.states.user.reading import changes_of
+from statecore.builtin.states.user.wanted import AGES, COMMENT, HIDDEN, WantedUser
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.states.user.reading import changes_of
-from statecore.builtin.states.user.wanted import (AGES, COMMENT, HIDDEN, Wanted)
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.model.types import Outcome, Plan, Step
 
 
-def update(ctx: Context, wanted: Wanted, changes: Mapping[str, Any], missing: list[str]) -> Plan:
+def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], missing: list[str]) -> Plan:
     name = wanted.name
     if not changes and not missing:
         return Plan.unchanged(f"User {name} is present and up to date")
@@ -44,7 +44,7 @@ def update(ctx: Context, wanted: Wanted, changes: Mapping[str, Any], missing: li
     return Plan.change(would, [Step(f"change the user {name}", work)])
 
 
-def _apply(ctx: Context, wanted: Wanted, changes: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Makes the changes; groups last, since the primary group decides what they mean."""
     name = wanted.name
     home = changes.get("home")
@@ -70,7 +70,7 @@ def _make_home(ctx: Context, home: str, owner: Mapping[str, Any]) -> None:
     ctx.call("file.mkdir", home, owner["uid"], owner["gid"], "0755")
 
 
-def create(ctx: Context, wanted: Wanted, made: Mapping[str, Any], missing: list[str]) -> Plan:
+def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: list[str]) -> Plan:
     name = wanted.name
     would = f"User {name} set to be added" + (f" (pending groups: {','.join(missing)})" if missing else "")
 
@@ -102,7 +102,7 @@ def create(ctx: Context, wanted: Wanted, made: Mapping[str, Any], missing: list[
     return Plan.change(would, [Step(f"make the user {name}", work)])
 
 
-def _with_password(ctx: Context, wanted: Wanted, changes: dict[str, Any]) -> Outcome:
+def _with_password(ctx: Context, wanted: WantedUser, changes: dict[str, Any]) -> Outcome:
     """Sets the password of a new user, and how it ages."""
     name = wanted.name
     failed: list[str] = []

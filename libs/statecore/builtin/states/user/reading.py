@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.builtin.states.user.wanted import AGES, WantedUser
 from statecore.model.context import Context
 from statecore.model.errors import HostError
-from statecore.builtin.states.user.wanted import (AGES, Wanted)
 
 
-def changes_of(ctx: Context, wanted: Wanted, now: Mapping[str, Any]) -> dict[str, Any]:
+def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, Any]:
     """What has to change, by Salt's names; {} when nothing."""
     change: dict[str, Any] = {}
     if wanted.uid is not None and now["uid"] != wanted.uid:
@@ -40,7 +40,7 @@ def group_number(ctx: Context, gid: Any) -> int | None:
         return None
 
 
-def _group_changes(ctx: Context, wanted: Wanted, now: Mapping[str, Any]) -> list[str] | None:
+def _group_changes(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> list[str] | None:
     """The groups to be in beside the primary one, None when they are right. Primary groups, old and new, do not count."""
     goal = {*(wanted.groups or ()), *(wanted.optional or ())}
     has = set(now["groups"])
@@ -57,7 +57,7 @@ def _group_changes(ctx: Context, wanted: Wanted, now: Mapping[str, Any]) -> list
     return None if same else sorted(goal)
 
 
-def _password_changes(ctx: Context, wanted: Wanted) -> dict[str, Any]:
+def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, Any]:
     asked = wanted.password or wanted.empty_password or wanted.ages or wanted.password_lock is not None
     if not asked:
         return {}

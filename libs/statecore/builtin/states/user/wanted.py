@@ -38,7 +38,7 @@ _DAYS = ("date", "expire")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedUser:
     """What a user is to be. None: as it is."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.states.x509 import (certificate, key, requested, revoked)
+from statecore.builtin.states.x509 import certificate, key, requested, revoked
 
 #: The modules whose functions make up this one.
 PARTS = (key, requested, certificate, revoked)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading, orders, policies, references, wanted)
-from statecore.system.certificates.orders import passphrase as password
+from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
 from statecore.model.types import Plan
+from statecore.system.certificates import issuing, loading, orders, policies, references, wanted
+from statecore.system.certificates.orders import passphrase as password
 
 #: Days before its end at which a certificate is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 90

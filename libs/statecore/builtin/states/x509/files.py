@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from statecore.host.content import managed_file
-from statecore.system.certificates import policies
-from statecore.model.context import Context
-from statecore.model.errors import (CommandError, InvocationError, StateFailure)
-from statecore.host.content.write_plan import Write
 from statecore.host.content.managed_file import Attributes
-from statecore.model.types import (Outcome, Plan, Step)
+from statecore.host.content.write_plan import Write
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError, StateFailure
+from statecore.model.types import Outcome, Plan, Step
+from statecore.system.certificates import policies
 
 #: Arguments of ``file.managed`` that say where and whose the file is.
 _TAKEN = frozenset(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.system.certificates import (issuing, loading)
-from statecore.system.certificates.orders import passphrase as password
+from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_nothing_more, split
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
 from statecore.model.types import Plan
+from statecore.system.certificates import issuing, loading
+from statecore.system.certificates.orders import passphrase as password
 
 
 def private_key_managed(

@@ -6,10 +6,10 @@ from typing import Any
 
 from cryptography.x509 import InvalidVersion
 
-from statecore.system.certificates import (issuing, loading, orders, references)
+from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
-from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, split)
 from statecore.model.types import Plan
+from statecore.system.certificates import issuing, loading, orders, references
 
 
 def csr_managed(

@@ -8,11 +8,11 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.system.certificates import (issuing, loading, orders, references)
+from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_nothing_more, split
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.builtin.states.x509.files import (FaultOfCall, ManagedFile, need_nothing_more, split)
 from statecore.model.types import Plan
+from statecore.system.certificates import issuing, loading, orders, references
 
 #: Days before its end at which a list is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 30

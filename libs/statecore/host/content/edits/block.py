@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.host.content.edits.text import (compiled, line_end, lines)
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.host.content.edits.text import compiled, line_end, lines
+from statecore.model.errors import CommandError, InvocationError
 
 START = "#-- start managed zone --"
 END = "#-- end managed zone --"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.host.content.edits.text import (lines, with_unix_ends)
+from statecore.host.content.edits.text import lines, with_unix_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class KeyValueEdit:
     """Which keys are to have which values, and how lines are read."""
 
     pairs: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Edited:
     found: bool
 
 
-def edit(text: str, wish: Wish) -> Edited:
+def edit(text: str, wish: KeyValueEdit) -> Edited:
     """The text with the values set."""
     plain, end = with_unix_ends(text)
     edit = _Edit(wish)
@@ -61,7 +61,7 @@ def edit(text: str, wish: Wish) -> Edited:
 class _Edit:
     """The lines that were read so far, and what became of them."""
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: KeyValueEdit) -> None:
         self.wish = wish
         self.kept: list[str] = []
         self.pruned: list[str] = []

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.host.content.edits.text import (compiled, line_end, lines, with_unix_ends)
-from statecore.model.errors import (CommandError, InvocationError)
+from statecore.host.content.edits.text import compiled, line_end, lines, with_unix_ends
+from statecore.model.errors import CommandError, InvocationError
 
 LOCATIONS = ("start", "end")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from statecore.model.errors import (CommandError, InvocationError)
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
-from statecore.model.ports import (Master, MinionJob)
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.ports import Master, MinionJob
 
 
 class LocalClient:

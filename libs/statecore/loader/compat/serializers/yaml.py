@@ -11,14 +11,14 @@ from statecore.loader.compat.serializers import reading, writing
 _BaseDumper: Any = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
 
 
-class _Dumper(_BaseDumper):  # type: ignore[misc]
+class _SerializerDumper(_BaseDumper):  # type: ignore[misc]
     """Writes subclasses of the plain types as those."""
 
 
-_Dumper.add_multi_representer(dict, _yaml.SafeDumper.represent_dict)
-_Dumper.add_multi_representer(list, _yaml.SafeDumper.represent_list)
-_Dumper.add_multi_representer(tuple, _yaml.SafeDumper.represent_list)
-_Dumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
+_SerializerDumper.add_multi_representer(dict, _yaml.SafeDumper.represent_dict)
+_SerializerDumper.add_multi_representer(list, _yaml.SafeDumper.represent_list)
+_SerializerDumper.add_multi_representer(tuple, _yaml.SafeDumper.represent_list)
+_SerializerDumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
 
 
 def deserialize(stream_or_string: Any, **options: Any) -> Any:
@@ -30,5 +30,5 @@ def deserialize(stream_or_string: Any, **options: Any) -> Any:
 def serialize(obj: Any, **options: Any) -> str:
     """Data as text, without the end of the last line."""
     with writing():
-        text: str = _yaml.dump(obj, **{"Dumper": _Dumper, "default_flow_style": None, **options})
+        text: str = _yaml.dump(obj, **{"Dumper": _SerializerDumper, "default_flow_style": None, **options})
         return text.removesuffix("\n...\n").removesuffix("\n")

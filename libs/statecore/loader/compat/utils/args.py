@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from statecore.model.errors import InvocationError
 from statecore.loader.compat.utils.data import is_true
 from statecore.loader.compat.utils.yaml import YAMLError, safe_load
+from statecore.model.errors import InvocationError
 from statecore.model.named_tuple import NamedTuple
 
 #: ``name=value``, but not ``name==value``.

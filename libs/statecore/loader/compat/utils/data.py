@@ -15,9 +15,9 @@ from typing import Any
 from statecore.loader.compat.lent import lend
 from statecore.loader.compat.utils import stringutils
 from statecore.loader.compat.utils import yaml as _yaml
-from statecore.targeting.nested import nested_match
 from statecore.model.values import filter_by as _filter_by
 from statecore.model.values import traverse
+from statecore.targeting.nested import nested_match
 
 __getattr__ = lend(
     __name__,

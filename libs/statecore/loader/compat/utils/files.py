@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from statecore.model.errors import CommandError
 from statecore.loader.compat.utils import stringutils
+from statecore.model.errors import CommandError
 
 HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
 HASHES_REVMAP = {length: name for name, length in HASHES.items()}

@@ -11,8 +11,8 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from statecore.model.errors import InvocationError
 from statecore.loader.compat.utils import yaml as _yaml
+from statecore.model.errors import InvocationError
 
 #: Arguments of Salt's function that are understood; others are refused by name.
 _TIMEOUT = 30.0

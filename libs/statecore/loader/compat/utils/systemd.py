@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from statecore.model.errors import InvocationError
 from statecore.loader.entered import context_of
+from statecore.model.errors import InvocationError
 
 
 def _remembered(context: Any, name: str, ask: Callable[[], Any]) -> Any:

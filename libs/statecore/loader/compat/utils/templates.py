@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.model.errors import StatecoreError
 from statecore.loader.compat.utils.files import mkstemp
 from statecore.loader.entered import context_of
+from statecore.model.errors import StatecoreError
 
 
 def _engine(name: str) -> Callable[..., dict[str, Any]]:

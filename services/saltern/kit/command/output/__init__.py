@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from saltern.kit.command.output.color import (OFF, fit_for_terminal)
-from saltern.kit.command.output.options import (OutputOptions, color_wanted)
+from saltern.kit.command.output.color import OFF, fit_for_terminal
+from saltern.kit.command.output.options import OutputOptions, color_wanted
 
 __all__ = ["OUTPUTTERS", "OutputOptions", "auto", "color_wanted", "render"]
 

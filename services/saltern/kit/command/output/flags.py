@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.command_line import (CommandError, Exit)
-from saltern.kit.config.master import (ConfigError, StateOptions, as_opts)
-from saltern.kit.config.minion_options import (MinionOptions, extension_directory)
-from saltern.kit.command.output import (OutputOptions, auto, color_wanted, render)
-from saltern.kit.command.output.color import (fit_for_terminal, palette)
+from saltern.kit.command.command_line import CommandError, Exit
+from saltern.kit.command.output import OutputOptions, auto, color_wanted, render
+from saltern.kit.command.output.color import fit_for_terminal, palette
 from saltern.kit.command.output.theme import read_theme
+from saltern.kit.config.master import ConfigError, StateOptions, as_opts
+from saltern.kit.config.minion_options import MinionOptions, extension_directory
 
 _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pprint import pformat
 from typing import Any
 
-from saltern.kit.command.output import (nested, run_summary, state_lines)
+from saltern.kit.command.output import nested, run_summary, state_lines
 from saltern.kit.command.output.color import without_escapes
-from saltern.kit.command.output.compressed_ids import (CHANGES, compressed, count_of)
+from saltern.kit.command.output.compressed_ids import CHANGES, compressed, count_of
 from saltern.kit.command.output.options import OutputOptions
 from saltern.kit.command.output.plain_copy import plain_copy
 from saltern.kit.command.output.run_summary import Tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from saltern.kit.command.output.color import (Palette, without_escapes)
+from saltern.kit.command.output.color import Palette, without_escapes
 from saltern.kit.command.output.options import OutputOptions
 
 #: State of a key as the wheel names it -> heading, colour of the heading, colour of the ids.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.kit.command.output.color import (Palette, palette)
+from saltern.kit.command.output.color import Palette, palette
 from statecore.model.named_tuple import NamedTuple
 
 

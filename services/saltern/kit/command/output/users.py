@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from saltern.kit.command.output.options import OutputOptions
-from statecore.loader.find import Source
+from statecore.loader.find import ModuleFile
 from statecore.loader.served import Unusable
 from statecore.loader.user_module import UserModule
 
@@ -41,7 +41,7 @@ def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], st
 def _module(name: str, directories: tuple[str, ...]) -> ModuleType | None:
     for path in _candidates(name, directories):
         try:
-            module = UserModule(Source("output", path.stem, path, native=False)).module
+            module = UserModule(ModuleFile("output", path.stem, path, native=False)).module
             serves = _virtual_name(module, path.stem)
         except Unusable as error:
             raise ValueError(str(error)) from error

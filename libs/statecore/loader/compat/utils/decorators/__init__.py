@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from statecore.model.errors import InvocationError
 from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
 from statecore.loader.user_module import DEPENDS
+from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 
