@@ -81,7 +81,7 @@ LIBRARIES = ("statecore", "saltwire", "masterstore")
 WIRING = (
     *COMPILE,
     "statecore.engine",
-    "statecore.runtime.execution",
+    "statecore.runtime.calls",
     "statecore.loader",
     "statecore.runtime.grains_gathering",
     "statecore.sources.local_tree",
@@ -164,12 +164,12 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.host.namespaces": Room(GROUND),
-    "statecore.host.process_output": Room(),
+    "statecore.host.host": Room(),
     "statecore.host.host": Room(
         GROUND,
         {
             "statecore.host.namespaces": "commands of the host run in its namespaces",
-            "statecore.host.process_output": "a command of the host is waited for, and ended when its time is over",
+            "statecore.host.host": "a command of the host is waited for, and ended when its time is over",
         },
     ),
     "statecore.host.content.managed_file": Room(GROUND),
@@ -238,7 +238,7 @@ ROOMS: Mapping[str, Room] = {
         },
     ),
     "statecore.sources.extension_modules": Room(GROUND),
-    "statecore.runtime.execution": Room((*GROUND, "statecore.model.context", "statecore.loader")),
+    "statecore.runtime.calls": Room((*GROUND, "statecore.model.context", "statecore.loader")),
     "statecore.builtin.executors": Room(NATIVE, open_inside=False),
     "statecore.engine": Room(
         COMPILE,
@@ -256,7 +256,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "statecore.runtime.ports": Room((*WIRING, "statecore.runtime.later")),
     "statecore.runtime.calls": Room(
-        (*NATIVE, "statecore.loader", "statecore.runtime.execution", "statecore.runtime.ports")
+        (*NATIVE, "statecore.loader", "statecore.runtime.calls", "statecore.runtime.ports")
     ),
     "statecore.runtime.runtime": Room(
         (

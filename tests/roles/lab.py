@@ -29,7 +29,7 @@ import yaml
 
 from saltern.kit.config.master import MasterOptions, load_master
 from saltern.kit.keys.keygen import make_keys
-from saltern.lab.hosts import make_host
+from saltern.lab.files import make_host
 from tests.conftest import await_port, redis_program
 from tests.ports import free_ports
 

@@ -52,7 +52,7 @@ _STORE = frozenset(("redis", "masterstore", "ssl"))
 #: Options of the other kind of process.
 _MINIONS = frozenset(("saltern.kit.config.minion_options",))
 _MASTERS = frozenset(
-    ("saltern.kit.config.master", "saltern.kit.config.master_options", "saltern.kit.config.worker_options")
+    ("saltern.kit.config.master", "saltern.kit.config.master_options", "saltern.kit.config.master_options")
 )
 
 #: Role -> what it must not have loaded.

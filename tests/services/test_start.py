@@ -33,7 +33,7 @@ _KIT = ("saltern.kit.command.command_line", "argparse", "saltern.kit.config.read
 COMMANDS: Mapping[str, Command] = {
     "salt": Command("salt", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
     "salt-key": Command("salt_key", 0, ("saltern.cli", "saltern.cli.key_options", *_KIT)),
-    "salt-run": Command("salt_run", 0, ("saltern.cli", "saltern.cli.runner_words", *_KIT)),
+    "salt-run": Command("salt_run", 0, ("saltern.cli", "saltern.cli.run", *_KIT)),
     "salt-cp": Command("salt_cp", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
     "salt-call": Command("salt_call", 0, ("saltern.minion", "statecore.runtime.runtime", *_KIT)),
     "eventlisten": Command("eventlisten", 0, ("saltern.cli", "saltern.cli.watch_events", *_KIT)),

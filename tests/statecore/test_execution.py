@@ -10,7 +10,7 @@ import pytest
 
 from statecore.builtin.executors import splay
 from statecore.model.errors import InvocationError
-from statecore.runtime import execution
+from statecore.runtime import calls
 from statecore.runtime.runtime import Runtime, local_runtime
 
 COUNTING = (
@@ -105,7 +105,7 @@ def test_what_is_not_there(runtime: Runtime, named: Any, text: str) -> None:
     ],
 )
 def test_which_there_are(job: dict[str, Any], opts: dict[str, Any], own: bool, names: tuple[str, ...]) -> None:
-    assert execution.executors_of(job, opts, own=own) == names
+    assert calls.executors_of(job, opts, own=own) == names
 
 
 def test_splay_waits_as_long_as_the_id_says(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

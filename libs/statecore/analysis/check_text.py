@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from statecore.analysis.finding import Finding, count
+from statecore.analysis.rules import RULES
 
 
 def check_text(findings: Sequence[Finding], shorten: Callable[[str], str] = str) -> str:
@@ -28,3 +30,51 @@ def _block(finding: Finding, shorten: Callable[[str], str]) -> str:
 def _summary(counts: Mapping[str, int]) -> str:
     told = [f"{number} {level if number != 1 else level[:-1]}" for level, number in counts.items() if number]
     return ", ".join(told) or "nothing found"
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) -> dict[str, Any]:
+    """One SARIF log of one run. ``uri(file)`` is the file as the viewer knows it, relative to the repository where it can be."""
+    names = list(RULES)
+    return {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "statecore", "version": version, "rules": [_rule(name) for name in names]}},
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(finding, names.index(finding.rule), uri) for finding in findings],
+            }
+        ],
+    }
+
+
+def _rule(name: str) -> dict[str, Any]:
+    rule = RULES[name]
+    return {
+        "id": name,
+        "shortDescription": {"text": rule.title},
+        "help": {"text": rule.advice},
+        "defaultConfiguration": {"level": rule.level.value},
+    }
+
+
+def _result(finding: Finding, index: int, uri: Callable[[str], str]) -> dict[str, Any]:
+    text = finding.message + (f" ({finding.hint})" if finding.hint else "")
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": finding.level.value,
+        "message": {"text": text},
+    }
+    if finding.mark is not None:
+        place: dict[str, Any] = {"artifactLocation": {"uri": uri(finding.mark.file)}}
+        if finding.mark.line:
+            region = {"startLine": finding.mark.line, "startColumn": finding.mark.column}
+            place["region"] = {key: value for key, value in region.items() if value}
+        result["locations"] = [{"physicalLocation": place}]
+    if finding.runs:
+        result["properties"] = {"runs": list(finding.runs)}
+    return result

@@ -16,14 +16,10 @@ from statecore.compile import (
     exclude,
     extend,
     include,
-    low,
-    names,
-    order,
-    requisite_in,
+    low_chunks,
     requisites,
     shape,
     sort,
-    use,
 )
 from statecore.compile.draft import Draft, Extension, anything
 from statecore.compile.graph import Graph
@@ -39,26 +35,26 @@ GATHER: tuple[Pass, ...] = (
     include.include,
     conflicts.join,
     declarations.expand,
-    order.number,
+    low_chunks.number_states,
 )
 
 #: From high data to low chunks.
 REFINE: tuple[Pass, ...] = (
     extend.extend,
     shape.check,
-    requisite_in.turn,
-    use.borrow,
+    requisites.invert_requisite_in,
+    requisites.apply_use,
     exclude.exclude,
-    low.chunks,
-    names.expand,
-    requisites.follow,
+    low_chunks.make_chunks,
+    low_chunks.expand_names,
+    requisites.resolve,
     sort.sort,
 )
 
 PASSES: tuple[Pass, ...] = (*GATHER, *REFINE)
 
 #: After these nothing more is tried when there are faults: what follows needs sound high data.
-HALTS: frozenset[Pass] = frozenset({order.number, use.borrow, requisites.follow})
+HALTS: frozenset[Pass] = frozenset({low_chunks.number_states, requisites.apply_use, requisites.resolve})
 
 
 class Compiled(NamedTuple):
@@ -122,7 +118,7 @@ def compile_high(
 
 def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = anything) -> Compiled:
     """Orders literal low chunks, each with ``__id__`` and ``name``. Faults have no place."""
-    refined = _through((requisites.follow, sort.sort), Draft(opts={}, chunks=tuple(chunks), reacts=reacts))
+    refined = _through((requisites.resolve, sort.sort), Draft(opts={}, chunks=tuple(chunks), reacts=reacts))
     return Compiled({}, () if refined.faults else refined.chunks, refined.faults, refined.graph)
 
 

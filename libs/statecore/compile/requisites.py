@@ -1,20 +1,101 @@
-"""Pass: every requisite is followed to the chunks that it names (seed 003). A watch that nothing reacts to is a require."""
+"""Three passes: invert ``require_in`` and its kin, apply ``use``, resolve every requisite to the chunks it names.
+
+Source: docs/state-system.md#requisites, docs/state-system.md#use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from statecore.compile.draft import Draft
+from statecore.compile.draft import REQUISITES_IN, Draft, Extension, arguments, disabled, states
+from statecore.compile.extend import extended
 from statecore.compile.graph import Fault, link
+from statecore.compile.targets import bearing, dotted, targets
 from statecore.model.errors import SlsFault
 from statecore.model.types import Low
+
+
+def invert_requisite_in(draft: Draft) -> Draft:
+    """High data in which every ``X_in`` has become an ``X`` of its target. Faults: dots in references, unknown targets.
+
+    All that is said of one ID or name is one extension; like Salt, only the first state module it names must be there.
+    """
+    off = disabled(draft.opts)
+    wanted: dict[str, dict[str, Any]] = {}
+    faults: list[SlsFault] = []
+    for name, body in draft.high.items():
+        for state, run in states(body):
+            for item in run if isinstance(run, list) else ():
+                key = next(iter(item), "") if isinstance(item, dict) else ""
+                if key not in REQUISITES_IN or key in off:
+                    continue
+                for target_state, target in targets(item[key], draft.high):
+                    if "." in target_state:
+                        faults.append(dotted(draft, REQUISITES_IN[key], (target_state, target), name))
+                        target_state = target_state.partition(".")[0]
+                    own = wanted.setdefault(target, {})
+                    _add(own.setdefault(target_state, []), REQUISITES_IN[key], {state: name})
+                    own |= {key: body[key] for key in ("__sls__", "__env__") if key in body} | {"__from__": name}
+    return extended(draft.with_faults(faults), (Extension(*each) for each in wanted.items()), strict=True)
+
+
+def _add(run: list[dict[str, Any]], kind: str, reference: dict[str, str]) -> None:
+    for item in run:
+        if kind in item:
+            item[kind].append(reference)
+            return
+    run.append({kind: [reference]})
+
+
+#: Never lent. The requisites that are not among these are lent by Salt, so they are here.
+_OWN = frozenset(REQUISITES_IN) | {
+    *("require", "watch", "prereq", "onfail", "onfail_stop", "onchanges"),
+    *("use", "use_in", "name", "names"),
+}
+
+
+def apply_use(draft: Draft) -> Draft:
+    """High data in which the borrower has every argument of the lender that it lacks; of two lenders, the later one's.
+
+    Faults: dots in references.
+    """
+    faults: list[SlsFault] = []
+    loans = list(_loans(draft, faults))
+    return extended(draft.with_faults(faults), loans, strict=True)
+
+
+def _loans(draft: Draft, faults: list[SlsFault]) -> Iterator[Extension]:
+    off = disabled(draft.opts)
+    for name, body in draft.high.items():
+        for state, run in states(body):
+            for key, references in arguments(run):
+                if key not in ("use", "use_in") or key in off:
+                    continue
+                for target in targets(references, draft.high):
+                    if "." in target[0]:
+                        faults.append(dotted(draft, "use", target, name))
+                        continue
+                    for other in bearing(draft.high, target[1], target[0]):
+                        pair = (name, state), (other, target[0])
+                        yield from _loan(draft, *(pair if key == "use_in" else reversed(pair)))
+
+
+def _loan(draft: Draft, lender: tuple[str, str], borrower: tuple[str, str]) -> Iterator[Extension]:
+    own = {key for key, _ in arguments(draft.high[borrower[0]][borrower[1]])}
+    lent: list[Any] = [
+        {key: value} for key, value in arguments(draft.high[lender[0]][lender[1]]) if key not in own | _OWN
+    ]
+    if lent:
+        yield Extension(borrower[0], {borrower[1]: lent})
+
 
 #: What a watch is where the state module has no mod_watch.
 _UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
 
 
-def follow(draft: Draft) -> Draft:
+def resolve(draft: Draft) -> Draft:
     """The draft with its graph. Faults: requisites that name nothing."""
     chunks = tuple(_reconciled(low, draft) for low in draft.chunks)
     graph = link(chunks, {part.rendered.sls for part in draft.parts if not part.rendered.high})

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from statecore.compile.graph import Graph, Node, link
-from statecore.engine import report, retry
+from statecore.engine import report
 from statecore.engine.call import Locate, call_state, finish
 from statecore.engine.listen import listening
 from statecore.engine.machine import Adopt, CallState, Instruction, LeaveOut, Machine, Wait
@@ -22,6 +22,7 @@ from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
+from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low, Running, RunningEntry, tag
 from statecore.model.values import redacted
 
@@ -223,7 +224,7 @@ class _Driver:
         entry = self._timed(low)
         if "retry" not in low:
             return entry
-        plan = retry.parse(low["retry"])
+        plan = parse_retry(low["retry"])
         if self._ctx.test:
             entry["comment"] = "  ".join([entry["comment"], plan.would()])
             return entry
@@ -231,7 +232,7 @@ class _Driver:
         for attempt in range(1, plan.attempts):
             if entry["result"] is plan.until:
                 break
-            told.append(retry.told(attempt, entry["result"], entry["comment"]))
+            told.append(attempt_comment(attempt, entry["result"], entry["comment"]))
             wait = plan.interval + _splay(plan.splay)
             self.options.pause(wait)
             again = self._timed(low)
@@ -331,3 +332,47 @@ class _Driver:
             tag = f"salt/job/{self.options.jid}/prog/{minion}/{entry['__run_num__']}"
             data["len"] = self._length
         self._ctx.events.fire(tag, data)
+
+
+class Retry(NamedTuple):
+    """Call again while the result is not ``until``. Seconds; ``attempts`` counts the first call too."""
+
+    until: bool = True
+    attempts: int = 2
+    interval: int = 30
+    splay: int = 0
+
+    def would(self) -> str:
+        """Test mode's sentence."""
+        return (
+            f"The state would be retried every {self.interval} seconds (with a splay of up to {self.splay} seconds)"
+            f" a maximum of {self.attempts} times or until a result of {self.until} is returned"
+        )
+
+
+_TYPES: Mapping[str, type] = {"until": bool, "attempts": int, "interval": int, "splay": int}
+
+
+def parse_retry(value: Any) -> Retry:
+    """The chunk's ``retry``: True, or a dict; a value of the wrong type is logged and the default stands."""
+    if value is True:
+        return Retry()
+    if value is False:
+        return Retry(attempts=0)
+    if not isinstance(value, dict):
+        log.warning("retry is %r; True or a dict was expected, using the defaults", value)
+        return Retry()
+    given: dict[str, Any] = {}
+    for key, kind in _TYPES.items():
+        if key not in value:
+            continue
+        if isinstance(value[key], kind):
+            given[key] = value[key]
+        else:
+            log.warning("retry: %s must be a %s, not %r; using the default", key, kind.__name__, value[key])
+    return Retry(**given)
+
+
+def attempt_comment(attempt: int, result: Any, comment: str) -> str:
+    """The line that remembers an attempt that did not do."""
+    return f'Attempt {attempt}: Returned a result of "{result}", with the following comment: "{comment}"'

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from statecore.loader import restrictions
+from statecore.loader import providers
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, ModuleFile, scan
 from statecore.loader.providers import Choice, choice, provider
@@ -49,8 +49,8 @@ class Loader:
         that take modules out (``restrictions``)."""
         self.extension_dir = extension_dir
         self._more = more or {}
-        self._disabled = restrictions.disabled(restricted_by or {})
-        self._only = restrictions.only(restricted_by or {})
+        self._disabled = providers.disabled(restricted_by or {})
+        self._only = providers.only(restricted_by or {})
         #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
         self.generation = 0
         self._indexes: dict[str, Index] = {}

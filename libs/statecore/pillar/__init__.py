@@ -16,8 +16,7 @@ from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors
 from statecore.pillar.external import External, ExternalPillars
 from statecore.pillar.merging import Merging
-from statecore.pillar.roots import BASE, PillarFiles, environment_asked
-from statecore.pillar.sls import PillarSls
+from statecore.pillar.sls import BASE, PillarFiles, PillarSls, environment_asked
 from statecore.render import SlsTree
 from statecore.render.memory import RenderMemory
 from statecore.render.top import Chosen

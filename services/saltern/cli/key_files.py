@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import binascii
+import os
+import pwd
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from saltern.cli import key_making
-from saltern.cli.pki import LISTS, read_keys, write_keys
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions
-from saltwire.errors import PeerFault
-from saltwire.keys import PublicKey
+from saltwire.errors import OwnFault, PeerFault
+from saltwire.ids import is_minion_id
+from saltwire.keys import PrivateKey, PublicKey, clean_pem
 
 Wheel: TypeAlias = Callable[..., Any]
 Confirm: TypeAlias = Callable[[], bool]
@@ -26,7 +29,7 @@ _AT_ONCE = 500
 
 def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer) -> int:
     """``--gen-keys``: makes a pair and shows its fingerprint."""
-    public, _ = key_making.make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
+    public, _ = make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
     printer.show({"return": public.fingerprint(flags.finger_hash or options.hash_type)}, "nested")
     return Exit.OK
 
@@ -35,7 +38,7 @@ def gen_signature(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
     """``--gen-signature``: signs the master's public key."""
-    key_making.sign_master(
+    sign_master(
         flags.signature_path,
         options.master_sign_key_name,
         options.master_pubkey_signature,
@@ -61,7 +64,7 @@ def preseed(
     if flags.pub:
         public = _public(Path(flags.pub))
     else:
-        public, made = key_making.make_pair(flags.gen_keys_dir, minion, keysize=flags.keysize, user=flags.user)
+        public, made = make_pair(flags.gen_keys_dir, minion, keysize=flags.keysize, user=flags.user)
     stored = False
     answer: dict[str, Any] = {}
     try:
@@ -69,7 +72,7 @@ def preseed(
         stored = not answer["kept"] and not answer["refused"]
     finally:
         if not stored:
-            key_making.remove(made)
+            remove(made)
     if not stored:
         why = (answer["kept"] | answer["refused"])[minion]
         raise CommandError(f"the key of {minion} was not accepted: {why}" + ("; --replace" if answer["kept"] else ""))
@@ -140,3 +143,200 @@ def _public(path: Path) -> PublicKey:
         raise CommandError(f"--pub {path}: {error.strerror}") from error
     except PeerFault as error:
         raise CommandError(f"--pub {path}: {error}") from error
+
+
+#: Bits of a key pair: fewer are not safe, more no master reads.
+SMALLEST, LARGEST = 2048, 16384
+
+
+def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tuple[PublicKey, list[Path]]:
+    """``<name>.pem`` and ``<name>.pub``; the public key, and the files that were made.
+
+    A key that is there is kept, and its public key written beside it where that is missing. ``user`` owns what was made.
+    Raises CommandError.
+    """
+    if not is_minion_id(name):
+        raise CommandError(f"'{name}' is no name for a key: it becomes the name of files", Exit.USAGE)
+    owner = _user(user)
+    secret, public = directory / f"{name}.pem", directory / f"{name}.pub"
+    made: list[Path] = []
+    try:
+        private = read_private(secret) if secret.exists() else PrivateKey.generate(keysize)
+        for path, content in ((secret, private.to_pem()), (public, private.public.pem.encode() + b"\n")):
+            if not path.exists():
+                _put(path, content, owner)
+                made.append(path)
+    except OSError as error:
+        remove(made)
+        raise CommandError(f"{error.filename}: {error.strerror}; name another directory by --gen-keys-dir") from error
+    if PublicKey.from_pem(public.read_bytes()).pem != private.public.pem:
+        raise CommandError(f"{public}: does not belong to {secret}; move one of them away")
+    return private.public, made
+
+
+def remove(paths: list[Path]) -> None:
+    """Takes back what was made."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def sign_master(
+    directory: Path,
+    name: str,
+    signature: str,
+    *,
+    private: str,
+    public: str,
+    auto_create: bool,
+    keysize: int,
+    algorithm: str,
+    ask: Callable[[], str],
+) -> Path:
+    """Signs the master's public key with ``<name>.pem``; the file ``signature`` in ``directory`` that says so in base64.
+
+    ``private`` and ``public`` name other key files; ``ask`` fetches the master's own. Raises CommandError.
+    """
+    if private and not Path(private).is_file():
+        raise CommandError(f"Private-key {private} does not exist")
+    if public and not Path(public).is_file():
+        raise CommandError(f"Public-key {public} does not exist")
+    secret = Path(private) if private else directory / f"{name}.pem"
+    if not secret.exists():
+        if not auto_create:
+            raise CommandError(f"No usable private-key found: {secret} is not there; --auto-create makes it")
+        make_pair(directory, name, keysize=keysize)
+    target = directory / signature
+    if target.exists():
+        raise CommandError(f"{target} exists already; move it away to make another")
+    try:
+        key = PublicKey.from_pem(Path(public).read_bytes() if public else ask())
+        _put(target, binascii.b2a_base64(read_private(secret).sign(key.pem.encode(), algorithm)), None)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    except PeerFault as error:
+        raise CommandError(f"{public or 'the key of the master'}: {error}") from error
+    return target
+
+
+def read_private(path: Path) -> PrivateKey:
+    """A private key's file. Raises CommandError."""
+    try:
+        return PrivateKey.from_pem(path.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    except OwnFault as error:
+        raise CommandError(f"{path}: {error}") from error
+
+
+def _put(path: Path, content: bytes, owner: tuple[int, int] | None) -> None:
+    # Its owner's alone from the first byte on; O_EXCL: a link that waits here is not followed.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
+
+
+def _user(name: str) -> tuple[int, int] | None:
+    if not name:
+        return None
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise CommandError(f"there is no user '{name}' on this machine (-u)", Exit.USAGE) from None
+    return entry.pw_uid, entry.pw_gid
+
+
+#: Directories of keys below ``pki_dir``.
+LISTS = ("minions", "minions_pre", "minions_rejected", "minions_denied")
+
+Keys: TypeAlias = Mapping[str, Mapping[str, str]]
+
+#: Longest key file that is read; a key of 16384 bits has 3 kB.
+_MAX_BYTES = 64 * 1024
+
+
+@dataclass
+class Held:
+    """What a directory holds: ``keys``, and what of it is no key of a minion, with the reason."""
+
+    keys: dict[str, dict[str, str]] = field(default_factory=dict)
+    passed: dict[str, str] = field(default_factory=dict)
+
+    def count(self) -> int:
+        """How many keys."""
+        return sum(map(len, self.keys.values()))
+
+
+def read_keys(pki: Path) -> Held:
+    """All minion keys below a master's ``pki_dir``. Raises CommandError for what is no such directory, or cannot be read.
+
+    Hidden files are Salt's own indices and are not looked at.
+    """
+    found = [name for name in LISTS if (pki / name).is_dir()]
+    if not found:
+        near = " (its directory 'master' is)" if (pki / "master" / "minions").is_dir() else ""
+        raise CommandError(f"{pki}: holds none of {', '.join(LISTS)}: it is no pki_dir of a master{near}")
+    held = Held()
+    for name in found:
+        for path in sorted((pki / name).iterdir()):
+            if path.name.startswith("."):
+                continue
+            pem = _pem(path)
+            if why := _wrong(path.name, pem):
+                held.passed[str(path)] = why
+            else:
+                held.keys.setdefault(name, {})[path.name] = clean_pem(pem)
+    autosigned = sorted(path.name for path in (pki / "minions_autosign").glob("*"))
+    for name in autosigned:
+        held.passed[str(pki / "minions_autosign" / name)] = "is no key; put the id into the file of autosign_file"
+    return held
+
+
+def _pem(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_BYTES).decode(errors="replace")
+    except IsADirectoryError:
+        return ""
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror}; run as the user who owns the keys") from error
+
+
+def _wrong(minion: str, pem: str) -> str:
+    if not is_minion_id(minion):
+        return "the name is no minion id here: it must not mean several"
+    try:
+        PublicKey.from_pem(pem)
+    except PeerFault as error:
+        return str(error)
+    return ""
+
+
+def write_keys(pki: Path, keys: Keys) -> list[Path]:
+    """Lays keys into a directory as a stock master reads them; the files that were written.
+
+    Every list gets its directory. What is there already and the same stays; anything else there is somebody's: CommandError
+    names it, and nothing is written.
+    """
+    wanted = {pki / name / minion: pem for name in LISTS for minion, pem in keys.get(name, {}).items()}
+    here = [path for name in LISTS for path in (pki / name).glob("*")]
+    others = [path for path in here if path not in wanted or clean_pem(_pem(path)) != clean_pem(wanted[path])]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise CommandError(f"{others[0]}{more}: is not what would be written; export to an empty directory")
+    written = []
+    try:
+        for name in LISTS:
+            (pki / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, content in wanted.items():
+            if path not in here:
+                # Never there in part: a master that looks meanwhile would deny the minion.
+                temporary = path.with_name(f".{path.name}.{os.getpid()}")
+                temporary.write_text(content, encoding="ascii")
+                temporary.chmod(0o644)
+                temporary.replace(path)
+                written.append(path)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}; {len(written)} keys were written") from error
+    return written

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -155,3 +156,50 @@ def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str,
         if isinstance(docs, Mapping):
             found.update({str(fun): str(text) for fun, text in docs.items() if text and fun not in found})
     yield from sorted(found.items())
+
+
+#: Characters of the bar itself.
+_WIDTH = 30
+
+
+@dataclass
+class Progress:
+    """Counts returns; draws over its own last line while that is the last on the terminal."""
+
+    say: Callable[[str], object]
+    expected: int = 0
+    returned: int = 0
+    failed: int = 0
+    silent: int = 0
+
+    def expect(self, minions: int) -> None:
+        """So many more minions are to return."""
+        self.expected += minions
+        self._draw()
+
+    def came(self, *, failed: bool) -> None:
+        """A minion returned."""
+        self.returned += 1
+        self.failed += failed
+        self._draw()
+
+    def lost(self) -> None:
+        """A minion will not return."""
+        self.silent += 1
+        self._draw()
+
+    def line(self) -> str:
+        """The bar as text."""
+        done = self.returned + self.silent
+        filled = _WIDTH * done // self.expected if self.expected else 0
+        bar = "#" * filled + "-" * (_WIDTH - filled)
+        running = self.expected - done
+        return f"[{bar}] {self.returned}/{self.expected} returned, {self.failed} failed, {running} running"
+
+    def clear(self) -> None:
+        """Makes room for a return, or for the end."""
+        if self.expected:
+            self.say("\r\033[K")
+
+    def _draw(self) -> None:
+        self.say(f"\r\033[K{self.line()}")

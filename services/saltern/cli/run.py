@@ -13,18 +13,17 @@ from typing import Any
 
 from saltern.cli.export_jobs import export_jobs
 from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
-from saltern.cli.runner_words import undashed
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
-from saltern.kit.command.arguments import parse_arguments, sendable
+from saltern.kit.command.arguments import documentation, parse_arguments, sendable
 from saltern.kit.command.command_line import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, RefusedOption
-from saltern.kit.command.documentation import documentation
 from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.runner_results import NotYet, runner_results
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
+from statecore.model.named_tuple import NamedTuple
 
 _EPILOG = """\
 examples:
@@ -197,3 +196,45 @@ def parser() -> CommandParser:
     made.refuse([*EXTERNAL_AUTH, *PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])
     add_output_flags(made)
     return made
+
+
+class Names(NamedTuple):
+    """What may be written with dashes."""
+
+    #: No value follows: True.
+    flags: tuple[str, ...] = ()
+    #: A value follows.
+    words: tuple[str, ...] = ()
+
+
+_FILTERS = ("after", "before", "limit", "cursor", "function", "minion", "user", "target", "success", "state")
+
+DASHED: Mapping[str, Names] = {
+    "jobs.export": Names(("returns",), ("file", *_FILTERS)),
+    "jobs.list_jobs": Names((), _FILTERS),
+    "jobs.list_jobs_filter": Names((), tuple(name for name in _FILTERS if name != "limit")),
+    "jobs.rerun": Names(("failed", "lost", "all")),
+    "jobs.stats": Names((), ("window", "rows", *_FILTERS)),
+}
+
+
+def undashed(argv: Sequence[str]) -> list[str]:
+    """The command line with named arguments in the form that every runner takes."""
+    at = next((at for at, word in enumerate(argv) if word in DASHED), None)
+    if at is None:
+        return list(argv)
+    names = DASHED[argv[at]]
+    words = list(argv[: at + 1])
+    rest = iter(argv[at + 1 :])
+    for word in rest:
+        name, equals, value = word[2:].partition("=") if word.startswith("--") else ("", "", "")
+        name = name.replace("-", "_")
+        if name in names.flags:
+            words.append(f"{name}={value}" if equals else f"{name}=True")
+        elif name in names.words:
+            following = value if equals else next(rest, None)
+            # What has no value is for the parser to complain about.
+            words.append(word if following is None else f"{name}={following}")
+        else:
+            words.append(word)
+    return words

@@ -17,10 +17,10 @@ import yaml
 
 from saltern.cli import report
 from saltern.cli.outside import Outside, no_bus, run_guarded
-from saltern.cli.progress import Progress
+from saltern.cli.report import Progress
 from saltern.cli.request import SaltRequest, parse_request
+from saltern.kit.command.arguments import documentation
 from saltern.kit.command.command_line import CommandError, Exit
-from saltern.kit.command.documentation import documentation
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions, shown
 from saltern.kit.jobs.batch import run_batch

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import socket
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -211,3 +213,30 @@ def _check_ports(rows: list[Program]) -> None:
 def describe(uses: list[PortUse]) -> str:
     """A line for each port: number, what it is for, which option changes it."""
     return "\n".join(f"  {use.number:<6} {use.meaning:<36} {use.option}" for use in uses)
+
+
+def check_free(programs: Iterable[Program]) -> None:
+    """Raises LabError that names every port that these programs cannot have."""
+    refused = [(use, why) for program in programs for use in program.uses if (why := why_not(use.number))]
+    taken = [use for use, why in refused if why == errno.EADDRINUSE]
+    forbidden = [use for use, why in refused if why != errno.EADDRINUSE]
+    parts = []
+    if taken:
+        parts.append(f"ports of {LOOPBACK} taken by other programs:\n{describe(taken)}")
+    if forbidden:
+        parts.append(f"ports of {LOOPBACK} that this user may not have:\n{describe(forbidden)}")
+    if parts:
+        parts.append("Nothing was started. Choose others with these options, or move all ports: --shift 20000")
+        raise LabError("\n".join(parts))
+
+
+def why_not(port: int) -> int:
+    """0 when the port can be bound now, else the error's number."""
+    with socket.socket() as probe:
+        # Connections of an earlier lab that linger in TIME_WAIT take nothing from the next one.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            return error.errno or errno.EADDRNOTAVAIL
+    return 0

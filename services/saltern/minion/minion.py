@@ -28,7 +28,6 @@ from saltern.minion.jobs.jobber import SPOOLED
 from saltern.minion.jobs.journal import Journal
 from saltern.minion.jobs.outbox import Outbox
 from saltern.minion.jobs.spool import Spool
-from saltern.minion.jobs.targeting import is_for
 from saltern.minion.master.away_flag import AwayFlag
 from saltern.minion.master.channel import endpoint, session_of
 from saltern.minion.master.failover import Failover
@@ -36,7 +35,7 @@ from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters, address
 from saltern.minion.master.other_masters import OtherMasters
 from saltern.minion.master.sign_in import Shutdown, SignInLoop
-from saltern.minion.master.start_events import job_started, start_events
+from saltwire import tags
 from saltwire.busy import Busy
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
@@ -47,7 +46,8 @@ from saltwire.publication import open_job
 from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
 from saltwire.zmq.sub import subscribe
-from statecore.targeting.match import Subject
+from statecore.model.errors import TargetError
+from statecore.targeting.match import Subject, matches
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -388,3 +388,37 @@ class Minion:
                 self._hear_master()
         if waiting := len(self._spool.waiting()):
             _LOG.warning("%d returns stay in the spool until the next start", waiting)
+
+
+def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, Any]) -> bool:
+    """Whether the job's target means this minion. One that is not understood does not, and is reported."""
+    try:
+        return matches(
+            job["tgt"],
+            str(job.get("tgt_type") or "glob"),
+            subject,
+            delimiter=str(job.get("delimiter") or ":"),
+            nodegroups=nodegroups,
+        )
+    except TargetError as error:
+        _LOG.warning("the target of a job is not understood: %s", error, extra={"jid": job["jid"]})
+        return False
+
+
+def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Requests that carry the start events, with the grains that ``start_event_grains`` names."""
+    text = f"Minion {minion_id} started at {time.asctime()}"
+    told = {name: grains[name] for name in options.start_event_grains if name in grains}
+    names = [tags.MINION_START_LEGACY] if options.enable_legacy_startup_events else []
+    base = {"cmd": "_minion_event", "data": text, "pretag": None, **({"grains": told} if told else {})}
+    return [{**base, "tag": tag} for tag in (*names, tags.minion_start(minion_id))]
+
+
+def job_started(job: Mapping[str, Any], minion_id: str) -> dict[str, Any] | None:
+    """The request that says that the minion begins this publication; None where ``start_event`` does not ask for it."""
+    if not job.get("start_event"):
+        return None
+    told = {"id": minion_id, **{name: job.get(name) for name in ("jid", "fun", "tgt", "tgt_type", "user")}}
+    if job.get("metadata") is not None:
+        told["metadata"] = job["metadata"]
+    return {"cmd": "_minion_event", "data": told, "pretag": None, "tag": tags.job_start(str(job["jid"]), minion_id)}

@@ -31,7 +31,7 @@ from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys, connect
 from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
-from saltern.kit.trees import check
+from saltern.kit.trees import served_files
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.deferred_reply import LateReply
@@ -81,8 +81,8 @@ def _loop(role: Role) -> None:
     connect(link, "workers", role.options, link_keys)
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)
-    role.health.check("trees", partial(check.trouble, role.options))
-    if why := check.trouble(role.options):
+    role.health.check("trees", partial(served_files.trouble, role.options))
+    if why := served_files.trouble(role.options):
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
     _wait_for_store(role, store, link)

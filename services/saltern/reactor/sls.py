@@ -11,7 +11,7 @@ from saltern.kit.trees.served_files import file_server
 from statecore.compile import compile_sls
 from statecore.loader.tables import Table
 from statecore.model.errors import SlsError
-from statecore.render import (SlsTree, SlsSource)
+from statecore.render import SlsSource, SlsTree
 from statecore.runtime.calls import Returned
 from statecore.runtime.runtime import Runtime
 

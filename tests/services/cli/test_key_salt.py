@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from masterstore.store import Store
 from saltern.cli import key
-from saltern.cli.pki import LISTS, read_keys, write_keys
+from saltern.cli.key_files import LISTS, read_keys, write_keys
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.links.control import ControlError

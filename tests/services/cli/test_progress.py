@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from saltern.cli import salt
-from saltern.cli.progress import Progress
+from saltern.cli.report import Progress
 
 JID = "20260101000000000000"
 

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from saltern.cli.runner_words import DASHED, undashed
+from saltern.cli.run import DASHED, undashed
 from saltern.mworker.job_queries.filters import NAMES
 from saltern.mworker.runners import RUNNERS
 

@@ -8,9 +8,8 @@ import pytest
 import zmq
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.curve_auth import CurveAuth
+from saltern.kit.links.curve_auth import CurveAuth, ZapHandler, verdict
 from saltern.kit.links.sockets import LinkKeys
-from saltern.kit.links.zap_handler import ZapHandler, verdict
 
 KEY = bytes(range(32))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.config.fallback_options import spared_options
+from saltern.kit.process.process import spared_options
 
 PROBES = "health_host: 0.0.0.0\nhealth_port: 8080  # of the pod\nconfig_error_pause: 60\nlog_format: 'json'\nlog_level: info\n"
 KNOWN = ("0.0.0.0", 8080, 60, "json", "info")

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from saltern.lab.leftovers import marked
-from saltern.lab.plan import PORTS, Paths
-from saltern.lab.ports import why_not
+from saltern.lab.plan import PORTS, Paths, why_not
 from saltern.lab.supervisor import Supervisor, wait_until
 
 pytestmark = [pytest.mark.roles, pytest.mark.timeout(240)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.minion.jobs.seen import SeenJobs
+from saltern.minion.jobs.journal import SeenJobs
 
 
 def test_what_was_seen_is_seen_after_a_restart(tmp_path: Path) -> None:

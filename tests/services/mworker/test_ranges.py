@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from saltern.mworker.ranges import expand
+from saltern.mworker.targets import expand
 from statecore.model.errors import TargetError
 from tests.ports import free_port
 

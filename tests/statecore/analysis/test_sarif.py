@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from statecore.analysis.check_text import sarif
 from statecore.analysis.finding import Finding
 from statecore.analysis.rules import RULES
-from statecore.analysis.sarif import sarif
 from statecore.model.errors import Mark
 
 FINDINGS = [

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from statecore.engine import retry
+from statecore.engine import drive
 from statecore.engine.apply import settle
 from statecore.engine.arguments import bind, complaint
 from statecore.engine.report import milliseconds, text
@@ -70,15 +70,15 @@ def test_a_plan_becomes_an_entry(plan, test, result, comment, changes):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (True, retry.Retry()),
-        (False, retry.Retry(attempts=0)),
-        ({"attempts": 5, "interval": 1, "splay": 2, "until": False}, retry.Retry(False, 5, 1, 2)),
-        ({"attempts": "5"}, retry.Retry()),
-        ("yes", retry.Retry()),
+        (True, drive.Retry()),
+        (False, drive.Retry(attempts=0)),
+        ({"attempts": 5, "interval": 1, "splay": 2, "until": False}, drive.Retry(False, 5, 1, 2)),
+        ({"attempts": "5"}, drive.Retry()),
+        ("yes", drive.Retry()),
     ],
 )
 def test_retry(given, expected):
-    assert retry.parse(given) == expected
+    assert drive.parse_retry(given) == expected
 
 
 def signature(function):

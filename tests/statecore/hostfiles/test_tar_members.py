@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.system.hostfiles.tar_members import admitted, renamed
+from statecore.system.hostfiles.archives import admitted, renamed
 
 #: type, name, name of what it links to, mode
 Member = tuple[bytes, str, str, int]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from statecore.loader.restrictions import disabled
+from statecore.loader.providers import disabled
 from statecore.runtime.runtime import Runtime, local_runtime
 from tests.conftest import Oracle
 

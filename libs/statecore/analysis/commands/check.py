@@ -9,13 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import quote
 
-from statecore.analysis.check_text import check_text
+from statecore.analysis.check_text import check_text, sarif
 from statecore.analysis.commands.ending import Exit
 from statecore.analysis.commands.setting import add_options, runtime_of, setting_of
 from statecore.analysis.finding import Finding, count, merged
 from statecore.analysis.inspection.check import check
 from statecore.analysis.rules import Level
-from statecore.analysis.sarif import sarif
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -9,18 +9,20 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from statecore.analysis.commands.ending import CommandFault, Exit
 from statecore.analysis.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
-from statecore.analysis.commands.turn import job, turn
 from statecore.analysis.inspection.plan import Planned, apply, plan
 from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import PredictedOutcome
 from statecore.model.types import Running
 from statecore.runtime.runtime import Runtime
+from statecore.runtime.state_runs.running_jobs import ProcDirectory
+from statecore.runtime.state_runs.state_queue import taken
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -200,3 +202,34 @@ def _cache(setting: Setting, given: argparse.Namespace) -> str:
 
 def _relative(place: str) -> str:
     return place.removeprefix(f"{Path.cwd()}/")
+
+
+@contextmanager
+def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
+    """The jobs of a host, this process among them as a ``state.apply`` of these words while the block runs.
+
+    Raises CommandFault where nothing can be written to the directory: others would not know of this run.
+    """
+    try:
+        jobs = ProcDirectory(Path(cachedir) / "proc")
+        jid = datetime.now(UTC).strftime("%Y%m%d%H%M%S%f")
+        record = jobs.record({"jid": jid, "fun": "state.apply", "arg": list(words), "tgt": "statecore"})
+        with record:
+            yield jobs
+    except OSError as error:
+        raise CommandFault(
+            f"cachedir: {cachedir} cannot be written: {error.strerror} (--cachedir names another)"
+        ) from error
+
+
+@contextmanager
+def turn(runtime: Runtime, *, queue: bool) -> Iterator[None]:
+    """No other state run of this host is in progress while the block runs; with ``queue`` it waits for that.
+
+    Raises CommandFault with a sentence for each run that is in the way.
+    """
+    with taken(runtime.context, True if queue else None) as refused:
+        if refused:
+            told = "\n".join(refused)
+            raise CommandFault(f"nothing was done: {told}\nwait for it, or let apply do that: --queue", Exit.BUSY)
+        yield

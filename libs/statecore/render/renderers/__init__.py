@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from statecore.render.renderers import (
-    gpg_messages,
-    jinja_template,
-    json_data,
-    mako_template,
-    msgpack_data,
-    plain_text,
-    python,
-    toml_data,
-    yaml_data,
-)
+from statecore.render.renderers import formats, gpg_messages, mako_template, python
 from statecore.render.stage import Renderer
 
 #: Name in a shebang -> what it does with what came out of the one before.
 RENDERERS: Mapping[str, Renderer] = {
     "gpg": gpg_messages.render,
-    "jinja": jinja_template.render,
-    "json": json_data.render,
+    "jinja": formats.render_jinja,
+    "json": formats.render_json,
     "mako": mako_template.render,
-    "msgpack": msgpack_data.render,
+    "msgpack": formats.render_msgpack,
     "py": python.render,
-    "text": plain_text.render,
-    "toml": toml_data.render,
-    "yaml": yaml_data.render,
+    "text": formats.render_text,
+    "toml": formats.render_toml,
+    "yaml": formats.render_yaml,
 }
 
 #: Those that read bytes which need not be text.

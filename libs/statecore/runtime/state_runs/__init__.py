@@ -20,12 +20,17 @@ from statecore.model.context import Context
 from statecore.model.errors import SlsError
 from statecore.model.types import High, Low, Running, tag
 from statecore.render import SlsSource
-from statecore.runtime.state_runs import disabled, pauses, single_template
-from statecore.runtime.state_runs.high_cache import HighCache
-from statecore.runtime.state_runs.literal_chunk import faults_of_chunk
-from statecore.runtime.state_runs.refusals import COMPILE_ERROR, STATE_FAILED, must_have, nothing, pillar_errors
-from statecore.runtime.state_runs.stage import RunContext, RunParts
-from statecore.runtime.state_runs.usage import usage
+from statecore.runtime.state_runs import disabled, pauses, refusals
+from statecore.runtime.state_runs.refusals import (
+    COMPILE_ERROR,
+    STATE_FAILED,
+    faults_of_chunk,
+    must_have,
+    nothing,
+    pillar_errors,
+    usage,
+)
+from statecore.runtime.state_runs.stage import HighCache, RunContext, RunParts
 from statecore.runtime.state_runs.verdict import failed
 
 
@@ -90,17 +95,17 @@ class StateRuns:
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of what a template in the call itself renders to."""
         stage = self._stage(options)
-        name, saltenv = single_template.NAME, stage.ctx.saltenv
+        name, saltenv = refusals.NAME, stage.ctx.saltenv
         stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
         try:
             data = stage.tree.data(name, saltenv)
-            errors = single_template.faults(data)
+            errors = refusals.faults(data)
         except SlsError as error:
             errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
         if errors:
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
-        return self._run(stage, self._compiled_high(stage, single_template.high_of(data), options), options)
+        return self._run(stage, self._compiled_high(stage, refusals.high_of(data), options), options)
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of literal high data."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from statecore.compile import Compiled
+from statecore.loader import Loader
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
+from statecore.model.errors import InvocationError, NotAvailable
 from statecore.model.nearest import close_matches
-from statecore.model.types import Running
+from statecore.model.ports import Files
+from statecore.model.types import High, Running
 from statecore.runtime.state_runs.stage import RunContext
 
 #: Exit codes, Salt's.
@@ -45,3 +47,100 @@ def must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
         raise InvocationError(
             f"No matches for ID '{state_id}' found in SLS '{files}' within saltenv '{ctx.saltenv}'{hint}"
         )
+
+
+_NEEDED = ("state", "fun", "name")
+
+
+def faults_of_chunk(data: Mapping[str, Any], loader: Loader, ctx: Context) -> list[str]:
+    """What keeps it from being called, in Salt's words; [] when nothing does."""
+    return list(_malformed(data)) or list(_uncallable(data, loader, ctx))
+
+
+def _malformed(data: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f'Missing "{key}" data' for key in _NEEDED if key not in data)
+    for key in ("state", "fun"):
+        if not isinstance(data.get(key, ""), str):
+            yield f'"{key}" is not formed as a string, but is a {type(data[key]).__name__}'
+    name = data.get("name")
+    if name and not isinstance(name, str):
+        yield f"ID '{name}' is not formed as a string, but is a {type(name).__name__}"
+    umask = data.get("umask")
+    if umask is not None:
+        try:
+            int(str(umask), 8)
+        except ValueError:
+            yield f"Invalid umask: {umask}"
+
+
+def _uncallable(data: Mapping[str, Any], loader: Loader, ctx: Context) -> Iterator[str]:
+    full = f"{data['state']}.{data['fun']}"
+    try:
+        served, function = loader.function("states", full, ctx)
+    except NotAvailable as error:
+        yield f"Specified state '{full}' was not found"
+        if error.reason:
+            yield f"Reason: {error.reason}"
+        return
+    for name in served.parameters(function).required:
+        if name not in data:
+            yield f"Missing parameter {name} for state {full}"
+
+
+#: What stands for its file in errors.
+NAME = "<template-str>"
+
+_NOT_HERE = ("include", "exclude", "extend", "extends")
+
+
+def faults(data: Mapping[Any, Any]) -> list[str]:
+    """What is wrong with what it rendered to, in Salt's words; [] when nothing is."""
+    for word in _NOT_HERE:
+        if word in data:
+            return [f"The '{word}' declaration found on '{NAME}' is invalid when rendering single templates"]
+    return [fault for name, body in data.items() for fault in _of_id(name, body)]
+
+
+def _of_id(name: Any, body: Any) -> Iterator[str]:
+    if not isinstance(body, Mapping):
+        if not isinstance(body, str) or "." not in body:
+            yield f"ID {name} in template {NAME} is not a dictionary"
+        return
+    seen: set[str] = set()
+    for key in sorted(map(str, body)):
+        module = key.partition(".")[0]
+        if body.get(key) is None:
+            yield (
+                f"ID '{name}' in template {NAME} contains a short declaration ({key}) with a trailing colon."
+                " When not passing any arguments to a state, the colon must be omitted."
+            )
+        elif module in seen:
+            yield f"ID '{name}' in template '{NAME}' contains multiple state declarations of the same type"
+        seen.add(module)
+
+
+def high_of(data: Mapping[Any, Any]) -> High:
+    """Its high data; short declarations are the compiler's to expand."""
+    return {str(name): body if isinstance(body, str) else dict(body) for name, body in data.items()}
+
+
+def usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """saltenv -> ``used`` and ``unused`` SLS references, sorted, with counts. What is only included counts as unused."""
+    return {env: _of_env(_references(files.paths(env)), set(matches.get(env, ()))) for env in files.envs()}
+
+
+def _of_env(known: Sequence[str], chosen: set[str]) -> dict[str, Any]:
+    used = [ref for ref in known if ref in chosen]
+    unused = [ref for ref in known if ref not in chosen]
+    return {
+        "used": used,
+        "unused": unused,
+        "count_all": len(known),
+        "count_used": len(used),
+        "count_unused": len(unused),
+    }
+
+
+def _references(paths: Sequence[str]) -> list[str]:
+    stems = {path.removesuffix(".sls") for path in paths if path.endswith(".sls")}
+    return sorted({stem.removesuffix("/init").replace("/", ".") for stem in stems})

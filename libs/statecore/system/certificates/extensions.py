@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID, SubjectInformationAccessOID
 
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.certificates import forms, names, purposes
+from statecore.system.certificates import names
 from statecore.system.certificates.loading import PublicKey
 
 Built = tuple[x509.ExtensionType, bool]
@@ -65,7 +65,7 @@ def build(name: str, value: Any, parties: Parties) -> Built:
 
 
 def _basic_constraints(value: Any, parties: Parties) -> Built:
-    found, critical = forms.settings(value)
+    found, critical = settings(value)
     lower = {name.lower(): each for name, each in found.items()}
     ca, length = lower["ca"], lower.get("pathlen")
     if not isinstance(ca, bool):
@@ -74,7 +74,7 @@ def _basic_constraints(value: Any, parties: Parties) -> Built:
 
 
 def _key_usage(value: Any, parties: Parties) -> Built:
-    found, critical = forms.words(value)
+    found, critical = words(value)
     if unknown := [each for each in found if each not in _USAGES]:
         raise InvocationError(f"there is no {', '.join(unknown)}; there are {', '.join(_USAGES)}")
     flags = {flag: name in found for name, flag in _USAGES.items()}
@@ -82,8 +82,8 @@ def _key_usage(value: Any, parties: Parties) -> Built:
 
 
 def _extended_key_usage(value: Any, parties: Parties) -> Built:
-    found, critical = forms.words(value)
-    return x509.ExtendedKeyUsage([names.identifier(purposes.PURPOSES.get(each, each)) for each in found]), critical
+    found, critical = words(value)
+    return x509.ExtendedKeyUsage([names.identifier(PURPOSES.get(each, each)) for each in found]), critical
 
 
 def _subject_key_identifier(value: Any, parties: Parties) -> Built:
@@ -98,7 +98,7 @@ def _subject_key_identifier(value: Any, parties: Parties) -> Built:
 
 
 def _authority_key_identifier(value: Any, parties: Parties) -> Built:
-    found, critical = forms.settings(value)
+    found, critical = settings(value)
     if critical:
         raise InvocationError("must be marked as non-critical")
     digest = _issuer_digest(parties) if "keyid" in found else None
@@ -128,7 +128,7 @@ def _issuer_digest(parties: Parties) -> bytes | None:
 
 
 def _issuer_names(value: Any, parties: Parties) -> tuple[list[x509.GeneralName], bool]:
-    found, critical = forms.pairs(value)
+    found, critical = pairs(value)
     copied: list[x509.GeneralName] = []
     if ("issuer", "copy") in found:
         if parties.issuer is None:
@@ -156,7 +156,7 @@ def _authority_info_access(value: Any, parties: Parties) -> Built:
 
 
 def _subject_alt_name(value: Any, parties: Parties) -> Built:
-    found, critical = forms.pairs(value)
+    found, critical = pairs(value)
     return x509.SubjectAlternativeName(names.general(found)), critical
 
 
@@ -173,18 +173,18 @@ def _point(value: Any) -> x509.DistributionPoint:
         return x509.DistributionPoint([names.general_of(value)], None, None, None)
     if not value.keys() & {"fullname", "relativename", "crlissuer", "reasons"}:
         return x509.DistributionPoint(names.general(value.items()), None, None, None)
-    issuers = [names.general_of(each) for each in forms.listed(value.get("crlissuer"))] or None
+    issuers = [names.general_of(each) for each in listed(value.get("crlissuer"))] or None
     return x509.DistributionPoint(*_place(value), _reasons(value.get("reasons")), issuers)
 
 
 def _place(value: Mapping[str, Any]) -> tuple[list[x509.GeneralName] | None, x509.RelativeDistinguishedName | None]:
-    full = [names.general_of(each) for each in forms.listed(value.get("fullname"))] or None
+    full = [names.general_of(each) for each in listed(value.get("fullname"))] or None
     relative = value.get("relativename")
     return full, names.relative(relative) if relative else None
 
 
 def _reasons(value: Any) -> frozenset[x509.ReasonFlags] | None:
-    return frozenset(x509.ReasonFlags(each) for each in forms.listed(value)) or None
+    return frozenset(x509.ReasonFlags(each) for each in listed(value)) or None
 
 
 def _crl_distribution_points(value: Any, parties: Parties) -> Built:
@@ -194,12 +194,12 @@ def _crl_distribution_points(value: Any, parties: Parties) -> Built:
 
 def _certificate_policies(value: Any, parties: Parties) -> Built:
     if not isinstance(value, Mapping):
-        found, critical = forms.words(value)
+        found, critical = words(value)
         return x509.CertificatePolicies(
             [x509.PolicyInformation(names.identifier(each), None) for each in found]
         ), critical
     policies = [
-        x509.PolicyInformation(names.identifier(policy), [_qualifier(each) for each in forms.listed(given)] or None)
+        x509.PolicyInformation(names.identifier(policy), [_qualifier(each) for each in listed(given)] or None)
         for policy, given in value.items()
         if policy != "critical"
     ]
@@ -210,12 +210,12 @@ def _qualifier(value: Any) -> str | x509.UserNotice:
     if isinstance(value, str):
         return value
     organization, numbers = value.get("organization"), value.get("noticeNumbers")
-    notice = x509.NoticeReference(organization, [int(each) for each in forms.listed(numbers)]) if numbers else None
+    notice = x509.NoticeReference(organization, [int(each) for each in listed(numbers)]) if numbers else None
     return x509.UserNotice(notice, value.get("text"))
 
 
 def _policy_constraints(value: Any, parties: Parties) -> Built:
-    found, critical = forms.settings(value)
+    found, critical = settings(value)
     known = ("requireExplicitPolicy", "inhibitPolicyMapping")
     explicit, mapping = (int(found[name]) if name in found else None for name in known)
     return x509.PolicyConstraints(explicit, mapping), critical
@@ -224,7 +224,7 @@ def _policy_constraints(value: Any, parties: Parties) -> Built:
 def _inhibit_any_policy(value: Any, parties: Parties) -> Built:
     if isinstance(value, Mapping):
         return x509.InhibitAnyPolicy(int(value["value"])), bool(value.get("critical"))
-    (number,), critical = forms.words(value)
+    (number,), critical = words(value)
     return x509.InhibitAnyPolicy(int(number)), critical
 
 
@@ -233,9 +233,9 @@ def _name_constraints(value: Any, parties: Parties) -> Built:
     if isinstance(value, Mapping):
         critical = bool(value.get("critical"))
         for scope, listed in found.items():
-            listed += forms.pairs(value.get(scope) or [])[0]
+            listed += pairs(value.get(scope) or [])[0]
     else:
-        rows, critical = forms.words(value)
+        rows, critical = words(value)
         for row in rows:
             scope, _, name = row.partition(";")
             found[scope.strip()].append(names.pair(name))
@@ -254,7 +254,7 @@ def _no_check(value: Any, parties: Parties) -> Built:
 
 
 def _tls_feature(value: Any, parties: Parties) -> Built:
-    found, critical = forms.words(value)
+    found, critical = words(value)
     return x509.TLSFeature([x509.TLSFeatureType[each] for each in found]), critical
 
 
@@ -299,7 +299,7 @@ def _certificate_issuer(value: Any, parties: Parties) -> Built:
 
 
 def _crl_reason(value: Any, parties: Parties) -> Built:
-    (reason,), critical = forms.words(value)
+    (reason,), critical = words(value)
     return x509.CRLReason(x509.ReasonFlags(reason)), critical
 
 
@@ -386,4 +386,65 @@ LONG_NAMES: Mapping[str, str] = {
     "X509v3 CRLNumber": "cRLNumber",
     "X509v3 Delta CRL Indicator": "deltaCRLIndicator",
     "x509v3 Freshest CRL": "freshestCRL",
+}
+
+
+def words(value: Any) -> tuple[list[str], bool]:
+    """(the words of ``critical, a, b``, or of a list, or the keys of a map that are true; whether critical is one)."""
+    if isinstance(value, str):
+        found = [each.strip() for each in value.split(",")]
+    elif isinstance(value, Mapping):
+        found = [str(name) for name, on in value.items() if on]
+    else:
+        found = [str(each).strip() for each in (value if isinstance(value, list | tuple) else [value])]
+    return [each for each in found if each not in ("critical", "")], "critical" in found
+
+
+def settings(value: Any) -> tuple[dict[str, Any], bool]:
+    """(name -> value of ``critical, a:1, b`` or of a map, whether critical)."""
+    if isinstance(value, Mapping):
+        return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
+    found, critical = words(value)
+    pairs = (each.partition(":") for each in found)
+    return {name.strip(): setting.strip() if colon else "__present__" for name, colon, setting in pairs}, critical
+
+
+def pairs(value: Any) -> tuple[list[tuple[str, Any]], bool]:
+    """((type, value) of ``critical, type:value, …``, of a list of such, or of maps; whether critical)."""
+    if isinstance(value, Mapping):
+        return [(str(kind), each) for kind, each in value.items() if kind != "critical"], bool(value.get("critical"))
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+    found: list[tuple[str, Any]] = []
+    critical = False
+    for each in listed:
+        if isinstance(each, Mapping):
+            critical = critical or bool(each.get("critical"))
+            found += [(str(kind), one) for kind, one in each.items() if kind != "critical"]
+        elif str(each).strip() == "critical":
+            critical = True
+        else:
+            found.append(names.pair(each))
+    return found, critical
+
+
+def listed(value: Any) -> list[Any]:
+    """A list as it is; [] for None; a list of anything else."""
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+#: Names of purposes -> identifiers, as OpenSSL has them.
+PURPOSES: Mapping[str, str] = {
+    "serverAuth": "1.3.6.1.5.5.7.3.1",
+    "clientAuth": "1.3.6.1.5.5.7.3.2",
+    "codeSigning": "1.3.6.1.5.5.7.3.3",
+    "emailProtection": "1.3.6.1.5.5.7.3.4",
+    "timeStamping": "1.3.6.1.5.5.7.3.8",
+    "OCSPSigning": "1.3.6.1.5.5.7.3.9",
+    "msSmartcardLogin": "1.3.6.1.4.1.311.20.2.2",
+    "pkInitKDC": "1.3.6.1.5.2.3.5",
+    "ipsecIKE": "1.3.6.1.5.5.7.3.17",
+    "msCodeInd": "1.3.6.1.4.1.311.2.1.21",
+    "msCodeCom": "1.3.6.1.4.1.311.2.1.22",
+    "msCTLSign": "1.3.6.1.4.1.311.10.3.1",
+    "msEFS": "1.3.6.1.4.1.311.10.3.4",
 }

@@ -7,6 +7,7 @@ anything is written.
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import shutil
 import stat
@@ -19,7 +20,6 @@ from pathlib import Path
 
 from statecore.host.rooted_path import located
 from statecore.model.errors import CommandError
-from statecore.system.hostfiles import tar_members
 
 #: Name endings -> format.
 _ENDINGS = {
@@ -165,12 +165,12 @@ def _untar(path: Path, target: Path, strip: int) -> list[str]:
             name = _stripped(member.name, strip)
             if name:
                 link = _stripped(member.linkname, strip) if member.islnk() else member.linkname
-                wanted.append(tar_members.renamed(member, name, link))
+                wanted.append(renamed(member, name, link))
         for member in wanted:
-            tar_members.admitted(member, str(target))
+            admitted(member, str(target))
         for member in wanted:
             # Again: a link may have been made since.
-            _take(archive, tar_members.admitted(member, str(target)), target)
+            _take(archive, admitted(member, str(target)), target)
         for member in reversed(wanted):
             # Last, and the deepest first: a directory may be one that nothing can be put into.
             if member.isdir():
@@ -266,3 +266,44 @@ def _within(target: Path, place: Path, name: str) -> None:
     top = os.path.realpath(str(target))
     if os.path.commonpath((top, os.path.realpath(str(place)))) != top:
         raise CommandError(f"'{name}' would lie outside of the directory: it is refused")
+
+
+def renamed(member: tarfile.TarInfo, name: str, linkname: str) -> tarfile.TarInfo:
+    """The member under another name."""
+    made = copy.copy(member)
+    made.name, made.linkname = name, linkname
+    return made
+
+
+def admitted(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
+    """The member as it may be unpacked below ``target``: relative, nothing for others to write, no owner.
+
+    ``mode`` of a directory or a link is ``None``: theirs is left alone. Raises tarfile.ExtractError for what would leave the
+    target, or is neither file, directory nor link.
+    """
+    root = os.path.realpath(target)
+    made = copy.copy(member)
+    made.name = member.name.lstrip("/")
+    _inside(root, made.name, f"{member.name!r} would be extracted to")
+    if not (member.isreg() or member.islnk() or member.isdir() or member.issym()):
+        raise tarfile.ExtractError(f"{member.name!r} is a special file")
+    if member.islnk() or member.issym():
+        if member.linkname.startswith("/"):
+            raise tarfile.ExtractError(f"{member.name!r} is a link to an absolute path")
+        beside = made.name.rpartition("/")[0] if member.issym() else ""
+        _inside(root, os.path.join(beside, member.linkname), f"{member.name!r} would link to")
+    made.mode = None if member.isdir() or member.issym() else _mode(member.mode)  # type: ignore[assignment]
+    return made
+
+
+def _mode(mode: int) -> int:
+    mode &= 0o755
+    if not mode & 0o100:
+        mode &= ~0o111
+    return mode | 0o600
+
+
+def _inside(root: str, path: str, what: str) -> None:
+    place = os.path.realpath(os.path.join(root, path))
+    if os.path.commonpath([place, root]) != root:
+        raise tarfile.ExtractError(f"{what} {place!r}, which is outside the destination")

@@ -9,10 +9,37 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from saltern.kit.jobs.pace import Pace, Pauses
 from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSubscriber
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Seconds between two looks."""
+
+    first: float
+    longest: float
+
+
+class Pace:
+    """Times are seconds of one monotonic clock."""
+
+    def __init__(self, pauses: Pauses, now: float) -> None:
+        self._pauses = pauses
+        self._pause = pauses.first
+        #: When to look next.
+        self.at = now + self._pause
+
+    def heard(self, now: float) -> None:
+        """The bus brought something: a look is put off. The pause stays what it is, as many short silences make a load, too."""
+        self.at = now + self._pause
+
+    def looked(self, now: float, *, found: bool) -> None:
+        """After a look. ``found``: something that the bus had not brought; where it loses one, it will lose the next."""
+        self._pause = self._pauses.first if found else min(self._pause * _GROWTH, self._pauses.longest)
+        self.at = now + self._pause
+
 
 #: Between looks into the job cache, by whether the bus has confirmed our subscription. One that did may be gone since, or lose
 #: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
@@ -169,3 +196,7 @@ class JobWatch:
             job = {"jid": None}
         wait.probed(job["jid"])
         return ()
+
+
+#: A pause is so many times the one before: what is found by a look is found after about half of its own time more.
+_GROWTH = 1.5

@@ -29,7 +29,7 @@ DRAIN_SECONDS = 5.0
 
 
 class FaultsOfStore(Protocol):
-    """What ``masterstore.faults.Faults`` tells: roles that have no store import none."""
+    """What ``masterstore.client.Faults`` tells: roles that have no store import none."""
 
     tell: Callable[[str, str], None]
     count: Callable[[], None]

@@ -6,12 +6,12 @@ Belongs to the main process. What it decides by is in the journal, so that it go
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.jobs import synthetic_returns
 from saltern.minion.jobs.journal import Journal, JournalEntry, JournalStep, may_still_run
 from saltern.minion.jobs.spool import Spool
 
@@ -55,11 +55,7 @@ class JobTracker:
             self._journal.remember(jid)
             waiting = self._spool.size()
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
-                self._put(
-                    synthetic_returns.ending(
-                        job, jid, synthetic_returns.refused(waiting, self._options.spool_max_bytes)
-                    )
-                )
+                self._put(ending(job, jid, refused(waiting, self._options.spool_max_bytes)))
             return None
         return {"journalled" if self._journal.receive(job) else "job": dict(job)}
 
@@ -85,12 +81,12 @@ class JobTracker:
             if may_still_run(load, received, int(time.time() * 1000), self._options.replay_window):
                 _LOG.info("goes on with %s, which nobody has begun", load["fun"], extra={"jid": entry.jid})
                 yield {"journalled": load}
-            elif self._put(synthetic_returns.ending(load, entry.jid, synthetic_returns.too_late(received))):
+            elif self._put(ending(load, entry.jid, too_late(received))):
                 self._journal.end(entry)
 
     def ended_badly(self, jid: str, code: int) -> None:
         """The preloaded process saw a jobber end with this code, other than 0."""
-        self._how[jid] = synthetic_returns.how_it_ended(code)
+        self._how[jid] = how_it_ended(code)
         self._next_look = 0.0
 
     def look(self, now: float) -> list[dict[str, Any]]:
@@ -119,9 +115,7 @@ class JobTracker:
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
             _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
-            if not self._put(
-                synthetic_returns.ending(load, entry.jid, synthetic_returns.killed(entry.since_ms(), how))
-            ):
+            if not self._put(ending(load, entry.jid, killed(entry.since_ms(), how))):
                 return
         self._journal.end(entry)
 
@@ -141,3 +135,54 @@ class JobTracker:
             _LOG.error("the end of a job cannot be written: %s; tried again", error, extra={"jid": ret["jid"]})
             return False
         return True
+
+
+#: What a return takes over from the job (as ``jobber.run`` does).
+_KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
+
+
+def ending(load: Mapping[str, Any], jid: str, why: str) -> dict[str, Any]:
+    """The failed ``_return`` of a job. ``load`` may be empty: what was published is lost."""
+    base = {"cmd": "_return", "jid": jid, "fun": load.get("fun", "unknown"), "fun_args": list(load.get("arg") or ())}
+    base |= {name: load[name] for name in _KEPT if name in load}
+    return base | {"return": why, "retcode": 1, "success": False, "out": "nested"}
+
+
+def killed(began_ms: int, how: str = "") -> str:
+    """The jobber is gone and left no result. ``how``: what became of its process, where that is known."""
+    what = f"the process of this job {how}" if how else "the minion was killed while it ran this job"
+    return (
+        f"JobKilled: {what}; it began at {_moment(began_ms)}. What it had done until then is done, and it was not run again: "
+        "publish it again if it may run twice."
+    )
+
+
+def too_late(received_ms: int) -> str:
+    """The job was received, and could not begin in its time."""
+    return (
+        f"JobExpired: the minion was killed or stopped before it began this job, which it received at {_moment(received_ms)}, "
+        "and came back too late to run it (option replay_window of the master, salt --no-replay). It has not run."
+    )
+
+
+def refused(waiting: int, most: int) -> str:
+    """There is no room for what it would return."""
+    return (
+        f"JobRefused: {waiting} bytes of results wait on the minion for the master, more than spool_max_bytes ({most}), and its "
+        "spool_policy is to refuse new jobs until they are sent. It has not run."
+    )
+
+
+def how_it_ended(code: int) -> str:
+    """The words for an exit code as ``os.waitstatus_to_exitcode`` gives it."""
+    if code >= 0:
+        return f"ended with exit code {code} and left no result (the minion's log says why)"
+    try:
+        name = f" ({signal.strsignal(-code)})"
+    except ValueError:
+        name = ""
+    return f"was killed by signal {-code}{name}"
+
+
+def _moment(ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(ms / 1000)) if ms else "an unknown time"

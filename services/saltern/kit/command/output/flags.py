@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output import OutputOptions, auto, color_wanted, render
 from saltern.kit.command.output.color import fit_for_terminal, palette
-from saltern.kit.command.output.theme import read_theme
 from saltern.kit.config.master import ConfigError, StateOptions, as_opts
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
 
@@ -175,3 +176,17 @@ def _results(given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
         return tuple(part for word in given.split(",") if (part := word.strip()))
     return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
+
+
+def read_theme(path: str) -> Mapping[str, Any]:
+    """Name -> code. Raises ConfigError for a file that cannot be read, or is no such mapping."""
+    try:
+        with open(path, "rb") as file:
+            theme = yaml.safe_load(file)
+    except OSError as error:
+        raise ConfigError(f"color_theme {path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"color_theme {path}: not valid YAML: {error}") from error
+    if not isinstance(theme, dict):
+        raise ConfigError(f"color_theme {path}: must hold `COLOR: code` lines")
+    return theme

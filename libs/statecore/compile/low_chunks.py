@@ -1,0 +1,98 @@
+"""Three passes: number the states without ``order``, make low chunks of high data, expand ``names``.
+
+Source: docs/state-system.md#order, docs/state-system.md#low-chunks, docs/state-system.md#names.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from statecore.compile.draft import Draft, arguments, disabled, states
+from statecore.model.types import High, Low
+
+#: Keys of a body that its chunks carry.
+_ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
+
+
+def make_chunks(draft: Draft) -> Draft:
+    """Chunks in order of declaration; ``names`` is still in them, ``disabled_requisites`` are not."""
+    found = []
+    for name, body in draft.high.items():
+        if name.startswith("__"):
+            continue
+        origin = {key: body[key] for key in _ORIGIN if key in body}
+        for state, run in states(body):
+            functions = [item for item in run if isinstance(item, str)]
+            # What a requisite_in says to a state module that the ID has not is nothing to be run.
+            if functions:
+                found.append(_chunk(name, state, run, origin, functions[0]))
+    for key in disabled(draft.opts):
+        for low in found:
+            low.pop(key, None)
+    return replace(draft, chunks=tuple(found))
+
+
+def _chunk(name: str, state: str, run: list[Any], origin: Mapping[str, Any], function: str) -> Low:
+    low: Low = {"state": state, "name": name, **origin, "__id__": name}
+    for key, value in arguments(run):
+        if key == "names":
+            low.setdefault("names", []).extend(value)
+        elif key == "name" and not isinstance(value, str):
+            # Salt: a name that is no text is the ID.
+            low["name"] = name
+        elif key != "state":
+            low[key] = value
+    low["fun"] = function
+    return low
+
+
+def expand_names(draft: Draft) -> Draft:
+    """Chunks of one name each. ``name_order`` counts them, so that sorting keeps their order."""
+    return replace(draft, chunks=tuple(each for low in draft.chunks for each in _each(low)))
+
+
+def _each(low: Low) -> Iterator[Low]:
+    names = low.pop("names", None)
+    if not names:
+        yield low
+        return
+    unique: list[Any] = []
+    for name in names:
+        if name not in unique:
+            unique.append(name)
+    for position, entry in enumerate(unique, 1):
+        chunk = copy.deepcopy(low)
+        name, overrides = next(iter(entry.items())) if isinstance(entry, Mapping) else (entry, ())
+        chunk["name"] = name if isinstance(name, str) else str(name)
+        for override in [overrides] if isinstance(overrides, Mapping) else overrides:
+            chunk.update(override)
+        chunk["name_order"] = position
+        yield chunk
+
+
+FIRST = 10000
+
+
+def number_states(draft: Draft) -> Draft:
+    """High data with orders; unchanged where ``state_auto_order`` is False."""
+    if not draft.opts.get("state_auto_order", True):
+        return draft
+    following = FIRST
+    high: High = dict(draft.high)
+    # Parts are as they run, IDs are not.
+    for name in (name for part in draft.parts for name in part.rendered.high if name in high):
+        numbered: dict[str, Any] = {}
+        for state, run in draft.high[name].items():
+            if (
+                not state.startswith("_")
+                and isinstance(run, list)
+                and "order" not in [argument for argument, _ in arguments(run)]
+            ):
+                run = [*run, {"order": following}]
+                following += 1
+            numbered[state] = run
+        high[name] = numbered
+    return replace(draft, high=high)

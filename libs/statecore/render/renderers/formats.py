@@ -1,0 +1,79 @@
+"""The renderers that are one call of a library: jinja, json, msgpack, text, toml, yaml."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+
+from statecore.render import yaml
+from statecore.render.faults import DataFault
+from statecore.render.stage import RenderContext
+
+
+def render_jinja(data: Any, stage: RenderContext) -> str:
+    """The rendered text. ``-s`` is taken, as it is by Salt: the data is text here anyway."""
+    if stage.arguments not in ("", "-s"):
+        raise DataFault(f"Unknown renderer option: {stage.arguments}", 1)
+    source = stage.source
+    return stage.jinja.render(str(data), source.path, source.saltenv, stage.names, stage.jinja_options)
+
+
+def render_json(data: Any, stage: RenderContext) -> Any:
+    """The value; {} of nothing."""
+    text = str(data)
+    if text.startswith("#!"):
+        # JSON has no comments. The empty line keeps the numbers of the others.
+        text = "\n" + text.partition("\n")[2]
+    try:
+        return json.loads(text) if text.strip() else {}
+    except RecursionError as error:
+        raise DataFault("not JSON: it nests too deep", 0) from error
+    except ValueError as error:
+        raise DataFault(f"not JSON: {error}", getattr(error, "lineno", 0)) from error
+
+
+def render_msgpack(data: Any, stage: RenderContext) -> Any:
+    """The value; {} of nothing."""
+    packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
+    if packed.startswith(b"#!"):
+        packed = packed.partition(b"\n")[2]
+    if not packed.strip():
+        return {}
+    try:
+        return msgpack.unpackb(packed, raw=False, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise DataFault(f"not msgpack: {error}", 0) from error
+
+
+def render_text(data: Any, stage: RenderContext) -> Any:
+    """The data as it is."""
+    return data
+
+
+_LINE = re.compile(r"\(at line (\d+)")
+
+
+def render_toml(data: Any, stage: RenderContext) -> dict[str, Any]:
+    """The document."""
+    import tomllib  # few trees use it
+
+    try:
+        return tomllib.loads(str(data))
+    except RecursionError as error:
+        raise DataFault("not TOML: it nests too deep", 0) from error
+    except tomllib.TOMLDecodeError as error:
+        found = _LINE.search(str(error))
+        # At the end of the document it names no line.
+        raise DataFault(f"not TOML: {error}", int(found[1]) if found else str(data).count("\n")) from error
+
+
+def render_yaml(data: Any, stage: RenderContext) -> Any:
+    """The document; data that is a map already stays."""
+    if isinstance(data, Mapping):
+        return data
+    text = str(data)
+    return stage.kept.load(text) if stage.memory is None else stage.memory.document(text, yaml.load)
