@@ -48,7 +48,7 @@ LONG = (
     "roles/test_journey.py",
     "statecore/oracle/test_generated.py",
     "statecore/oracle/test_trees.py",
-    "statecore/state_functions/test_as_salt.py",
+    "statecore/runtime/state_functions/test_as_salt.py",
     "statecore/builtin/states/test_x509.py",
 )
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until
-from tests.statecore.fileserver.conftest import Repository
-from tests.statecore.fileserver.test_users import OWN
+from tests.statecore.sources.fileserver.conftest import Repository
+from tests.statecore.sources.fileserver.test_users import OWN
 
 pytestmark = pytest.mark.roles
 

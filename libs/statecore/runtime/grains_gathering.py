@@ -20,7 +20,7 @@ from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import ManagedHost
 from statecore.model.values import update
-from statecore.runtime import static_grains
+from statecore.system import static_grains
 
 log = logging.getLogger(__name__)
 

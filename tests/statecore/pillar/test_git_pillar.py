@@ -12,7 +12,7 @@ import pytest
 from statecore.runtime.runtime import local_runtime
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import all_pillar_remotes
-from tests.statecore.fileserver.conftest import Repository, git
+from tests.statecore.sources.fileserver.conftest import Repository, git
 
 _GRAINS: Mapping[str, Any] = {"id": "web1", "os": "Debian"}
 

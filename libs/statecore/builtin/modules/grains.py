@@ -13,7 +13,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import filter_by as _filter_by
-from statecore.runtime import static_grains
+from statecore.system import static_grains
 
 ALIASES = {"set": "set_", "get": "get", "fetch": "get"}
 OUTPUTTERS = {"items": "nested", "item": "nested", "setval": "nested"}

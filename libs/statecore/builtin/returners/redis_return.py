@@ -14,7 +14,7 @@ import redis
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.runtime.returner_settings import settings_of
+from statecore.system.returner_settings import settings_of
 
 VIRTUAL = "redis"
 

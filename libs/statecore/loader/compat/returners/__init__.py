@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from statecore.runtime.returner_settings import settings_of
+from statecore.system.returner_settings import settings_of
 
 
 def get_returner_options(
