@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,17 +17,16 @@ import yaml
 
 from saltern.cli import report
 from saltern.cli.outside import Outside, no_bus, run_guarded
-from saltern.cli.report import Progress
 from saltern.cli.request import SaltRequest, parse_request
-from saltern.kit.command.arguments import documentation
+from saltern.cli.return_printer import JobLookup, ReturnPrinter, for_programs, print_on_stderr
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions, shown
 from saltern.kit.jobs.batch import run_batch
-from saltern.kit.jobs.returns import NO_MATCH, retcode_of
+from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import JobWatch
-from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
 
 
@@ -78,7 +77,7 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
     watch = JobWatch(control, bus, outside.clock, outside.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = _Returns(request, printer, options, outside.terminal, _Memory(control))
+    returns = ReturnPrinter(request, printer, options, outside.terminal, JobLookup(control))
     tgt, tgt_type = request.tgt, request.tgt_type
     try:
         if flags.subset:
@@ -95,11 +94,11 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
                 watch,
                 follow,
                 returns,
-                _on_stderr if _for_programs(flags) else printer.say,
+                print_on_stderr if for_programs(flags) else printer.say,
                 failhard=flags.failhard,
                 wait=flags.batch_wait,
                 expect=returns.expect,
-                tell_steps=not _for_programs(flags),
+                tell_steps=not for_programs(flags),
             )
             return returns.close(worst=True) if matched else _no_match(printer, request)
         job = publish(*call)
@@ -117,36 +116,6 @@ def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer
         hint = f"\n{report.later(watch.jid)}" if watch.jid else ""
         raise CommandError(f"{error}{hint}", Exit.UNAVAILABLE) from error
     return returns.close()
-
-
-class _Memory:
-    """What the master knows of a job that is not over, and of silent minions; nothing where this client may not ask, or the
-    master is of before."""
-
-    def __init__(self, control: ControlClient) -> None:
-        self._control = control
-
-    def known(self, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Key and last sign of minions."""
-        found: dict[str, dict[str, Any]] = self._asked("known", minions=list(minions))
-        return found
-
-    def parts(self, jid: str) -> Mapping[str, Mapping[str, Any]]:
-        """{minion: where the job is on it}, each with the master's time (``now``)."""
-        status = self._asked("job_status", jid=jid)
-        return {minion: {**told, "now": status["now"]} for minion, told in status.get("minions", {}).items()}
-
-    def come_back(self, jid: str, minion: str) -> Mapping[str, Any] | None:
-        """A return that came in the last moment."""
-        found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
-        return found
-
-    def _asked(self, cmd: str, **fields: Any) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = self._control.call(cmd, timeout=CONTROL_PATIENCE, **fields)
-        except ControlError:
-            return {}
-        return found
 
 
 def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> int:
@@ -204,137 +173,9 @@ def _delivery(request: SaltRequest) -> dict[str, Any]:
     return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 
 
-def _for_programs(flags: argparse.Namespace) -> bool:
-    """Whether lines about the job would spoil what is shown: one document (``--static``), or a document a line."""
-    return bool(flags.static) or flags.out == "ndjson"
-
-
-def _on_stderr(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
 def _no_match(printer: Printer, request: SaltRequest) -> int:
     printer.say(NO_MATCH)
     if request.tgt_type == "glob" and "," in request.tgt:
         sys.stderr.write(f"'{request.tgt}' is a glob; a list of ids is: salt -L {request.tgt}\n")
     sys.stderr.write(f"{report.NO_RETURN}\n")
     return Exit.NO_RETURN
-
-
-class _Returns:
-    """What came back: shown at once, or kept for the end (``--static``, sys.doc)."""
-
-    def __init__(
-        self,
-        request: SaltRequest,
-        printer: Printer,
-        options: ClientOptions,
-        terminal: Callable[[str], object] | None,
-        memory: _Memory,
-    ) -> None:
-        """``terminal``: where a progress bar can be drawn, None where there is none."""
-        self._request = request
-        self._memory = memory
-        #: The job whose parts were asked for, and they: for all of its minions with the first silent one.
-        self._parts: tuple[str, Mapping[str, Mapping[str, Any]]] = ("", {})
-        #: What the master said of silent minions: asked for all of them with the first.
-        self._known: dict[str, Mapping[str, Any]] = {}
-        self._all: Sequence[str] = ()
-        self._waits_until = 0
-        #: Whether a minion did not return and is not shown (``--hide-timeout``).
-        self._hidden = False
-        self._printer = printer
-        self._loads: dict[str, Mapping[str, Any]] = {}
-        flags = request.flags
-        self._progress = Progress(terminal) if terminal is not None and flags.progress else None
-        self._at_end = flags.static or request.fun == "sys.doc"
-        self._show_jid = flags.show_jid or options.show_jid
-        self._show_timeout = options.show_timeout if flags.show_timeout is None else flags.show_timeout
-        self._summary = (flags.summary or options.cli_summary) and not printer.options.out
-
-    def announce(self, jid: str) -> None:
-        """The job is published."""
-        started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
-        if started:
-            (_on_stderr if _for_programs(self._request.flags) else self._printer.say)(started)
-
-    def expect(self, minions: int) -> None:
-        """So many minions are to return."""
-        if self._progress is not None:
-            self._progress.expect(minions)
-
-    def of(self, minions: Sequence[str], waits_until: int = 0) -> None:
-        """These are to return; ``waits_until`` (milliseconds since 1970): the job waits for those that are away."""
-        self._all = minions
-        self._waits_until = waits_until
-
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
-        """A minion's return."""
-        self._show(minion, load)
-        if self._progress is not None:
-            self._progress.came(failed=bool(retcode_of(load)))
-
-    def _show(self, minion: str, load: Mapping[str, Any]) -> None:
-        self._loads[minion] = load
-        if self._at_end:
-            return
-        if self._progress is not None:
-            self._progress.clear()
-        self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
-
-    def add_silent(self, minion: str, jid: str) -> None:
-        """A minion that did not return."""
-        if self._show_timeout or self._waits_until:
-            if self._parts[0] != jid:
-                self._parts = (jid, self._memory.parts(jid) if jid else {})
-            part = self._parts[1].get(minion)
-            if part is not None and part["state"] == "returned" and (late := self._memory.come_back(jid, minion)):
-                self.add(minion, late)
-                return
-            if minion not in self._known:
-                left = [name for name in self._all if name not in self._loads]
-                self._known |= {name: {} for name in [*left, minion]} | dict(self._memory.known(left or [minion]))
-            self._show(minion, self._in_its_place(minion, jid, part))
-        else:
-            self._hidden = True
-        if self._progress is not None:
-            self._progress.lost()
-
-    def _in_its_place(self, minion: str, jid: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Of the return that did not come. Of a minion without an accepted key nothing is waited for."""
-        state, known = str((part or {}).get("state", "expected")), self._known[minion]
-        if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":
-            return report.waits(jid, self._waits_until, known)
-        return report.no_response(jid, known, part)
-
-    def close(self, *, worst: bool = False) -> int:
-        """Shows what was kept for the end; the exit code. ``worst``: the largest of the minions' codes, as for batches."""
-        if self._progress is not None:
-            self._progress.clear()
-        if not self._loads:
-            sys.stderr.write(f"{report.NO_RETURN}\n")
-            return Exit.NO_RETURN
-        flags = self._request.flags
-        if self._request.fun == "sys.doc":
-            return self._close_documentation()
-        if flags.static:
-            together = {minion: load["return"] for minion, load in self._loads.items()}
-            self._printer.show(together, fun=self._request.fun_name, static=True)
-        if self._summary:
-            self._printer.say(report.summary(self._loads, verbose=flags.verbose))
-        code = self._code()
-        return max(map(retcode_of, self._loads.values())) & 0xFF or code if worst else code
-
-    def _close_documentation(self) -> int:
-        for fun, text in report.documentation(self._loads):
-            if self._printer.options.out:
-                self._printer.show({fun: text})
-            else:
-                self._printer.say(documentation(fun, text))
-        return self._code()
-
-    def _code(self) -> int:
-        if self._hidden or any(retcode_of(load) for load in self._loads.values()):
-            sys.stderr.write(f"{report.FAILED}\n")
-            return Exit.GENERIC
-        return Exit.OK

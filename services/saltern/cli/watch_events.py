@@ -34,7 +34,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
     try:
         watch = _EventWatch(*arg, **kwarg)
     except TypeError as error:
-        problem = str(error).replace("_Watch.__init__()", "state.event")
+        problem = str(error).replace(f"{_EventWatch.__name__}.__init__()", "state.event")
         raise CommandError(f"{problem}; it takes tagmatch, count, quiet, pretty", Exit.USAGE) from error
     _check(watch)
     left = watch.count

@@ -21,13 +21,11 @@ from masterstore.store import Store
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError
 from saltern.lab import files, settings
-from saltern.lab.errors import KeyStuckError, LabError
-from saltern.lab.leftovers import end_all, marked
 from saltern.lab.minions import accept_keys, master, wheel_of
-from saltern.lab.plan import LOOPBACK, Paths, Program, Settings, check_free, programs
+from saltern.lab.plan import LOOPBACK, KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
 from saltern.lab.readiness import Readiness, log_sizes
 from saltern.lab.redis_server import find_redis_server, redis_url
-from saltern.lab.supervisor import Supervisor, clean_environment, render, wait_until
+from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, render, wait_until
 
 _DEFAULT_DIR = ".lab"
 

@@ -11,8 +11,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError, load_master
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
-from saltern.lab.errors import KeyStuckError, LabError
-from saltern.lab.plan import Paths
+from saltern.lab.plan import KeyStuckError, LabError, Paths
 
 #: Calls a wheel function with these named arguments.
 Wheel = Callable[..., Any]

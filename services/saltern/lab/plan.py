@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from saltern.lab.errors import LabError
-
 #: The lab is for one machine; nothing in it is ever bound to another address.
 LOOPBACK = "127.0.0.1"
 
@@ -240,3 +238,11 @@ def why_not(port: int) -> int:
         except OSError as error:
             return error.errno or errno.EADDRNOTAVAIL
     return 0
+
+
+class LabError(Exception):
+    """The lab cannot go on. str() says what, where, why and what next; it is shown as it is."""
+
+
+class KeyStuckError(LabError):
+    """A key that only the operator can forget, by the lab's own master: so that goes on running."""

@@ -11,8 +11,7 @@ from pathlib import Path
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltern.kit.process import probe
-from saltern.lab.errors import LabError
-from saltern.lab.plan import Paths, Program
+from saltern.lab.plan import LabError, Paths, Program
 from saltern.lab.supervisor import Supervisor
 
 #: Seconds between two rounds of questions, and that each question may take.

@@ -7,8 +7,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from saltern.lab.errors import LabError
-from saltern.lab.plan import LOOPBACK
+from saltern.lab.plan import LOOPBACK, LabError
 
 
 def find_redis_server() -> Path:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saltern.lab.errors import LabError
-from saltern.lab.plan import PORTS, Settings, flag
+from saltern.lab.plan import PORTS, LabError, Settings, flag
 
 #: Both become names of files and of supervisord's programs.
 _MINION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

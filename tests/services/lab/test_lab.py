@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from saltern.lab.leftovers import marked
 from saltern.lab.plan import PORTS, Paths, why_not
-from saltern.lab.supervisor import Supervisor, wait_until
+from saltern.lab.supervisor import Supervisor, marked, wait_until
 
 pytestmark = [pytest.mark.roles, pytest.mark.timeout(240)]
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from saltern.lab.leftovers import end_all, marked
 from saltern.lab.plan import Paths
 from saltern.lab.readiness import last_lines
-from saltern.lab.supervisor import MARK, wait_until
+from saltern.lab.supervisor import MARK, end_all, marked, wait_until
 
 
 @contextmanager

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from saltern.lab.errors import KeyStuckError, LabError
 from saltern.lab.minions import accept_keys
-from saltern.lab.plan import Paths
+from saltern.lab.plan import KeyStuckError, LabError, Paths
 
 
 class Master:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.lab.errors import LabError
-from saltern.lab.plan import PORTS, Settings, describe, programs
+from saltern.lab.plan import PORTS, LabError, Settings, describe, programs
 
 SETTINGS = Settings(Path("/tree"), ("web1", "web2"), 2, {name: row.default for name, row in PORTS.items()})
 

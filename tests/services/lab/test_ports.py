@@ -8,8 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from saltern.lab.errors import LabError
-from saltern.lab.plan import PortUse, Program, check_free
+from saltern.lab.plan import LabError, PortUse, Program, check_free
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.lab.errors import LabError
+from saltern.lab.plan import LabError
 from saltern.lab.redis_server import find_redis_server
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from saltern.lab import settings
-from saltern.lab.errors import LabError
-from saltern.lab.plan import PORTS
+from saltern.lab.plan import PORTS, LabError
 from saltern.lab.settings import Wishes
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.lab.errors import LabError
-from saltern.lab.plan import PORTS, Paths, Settings, programs
+from saltern.lab.plan import PORTS, LabError, Paths, Settings, programs
 from saltern.lab.supervisor import MARK, clean_environment, prepare_socket_directory, render, socket_path
 
 ROWS = programs(Settings(Path("/tree"), ("web.1",), 1, {name: row.default for name, row in PORTS.items()}))
