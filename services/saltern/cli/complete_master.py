@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.cli.outside import Outside
+from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ConfigError
 from saltern.kit.links.control import ControlError, ControlTimeout
 
@@ -18,18 +18,18 @@ from saltern.kit.links.control import ControlError, ControlTimeout
 _PATIENCE = 3.0
 
 
-def asked(about: str, outside: Outside) -> Mapping[str, Any]:
+def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
     """Of "keys" the ids by state; of "minions" their ids, names of node groups, and the directories of the state tree.
 
     What this client may not ask, or nobody answers, is left out.
     """
-    options = outside.load(None)
+    options = context.load(None)
     found: dict[str, Any] = {}
     if about == "minions":
         roots = [root for paths in options.file_roots.values() for root in paths]
         found = {"nodegroups": sorted(options.nodegroups), "file_roots": roots}
     with contextlib.suppress(ControlError, ControlTimeout, ConfigError):
-        control = outside.control(options, config_dir=None)
+        control = context.control(options, config_dir=None)
         if about == "keys":
             found = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
         else:
@@ -51,7 +51,7 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
 def main(argv: list[str]) -> int:
     """Exit code 0; 1 where there is no configuration, or no place for the file."""
     try:
-        write(Path(argv[1]), asked(argv[0], Outside()))
+        write(Path(argv[1]), asked(argv[0], CommandContext()))
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
+from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.request import add_target_flags, names_of
 from saltern.kit.command.arguments import on_the_wire
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
@@ -65,9 +65,9 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
     """``salt-cp`` with these words."""
-    return run_guarded(lambda: _salt_cp(_parse(argv), outside or Outside()))
+    return run_guarded(lambda: _salt_cp(_parse(argv), context or CommandContext()))
 
 
 def items(sources: Sequence[str], dest: str) -> list[Item]:
@@ -158,18 +158,18 @@ class _Answers:
         self.found[minion] = _NO_RETURN
 
 
-def _salt_cp(flags: argparse.Namespace, outside: Outside) -> int:
+def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
     *sources, dest = flags.words
     brought = items(sources, dest)
-    options = outside.load(flags.config_dir)
-    printer = Printer(flags, options, outside.env)
-    control = outside.control(options, config_dir=flags.config_dir)
-    bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
+    options = context.load(flags.config_dir)
+    printer = Printer(flags, options, context.env)
+    control = context.control(options, config_dir=flags.config_dir)
+    bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
-    watch = JobWatch(control, bus, outside.clock, outside.user(options), heard=heard)
+    watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    send = partial(_send, control, options, outside, watch, follow, flags.delimiter)
+    send = partial(_send, control, options, context, watch, follow, flags.delimiter)
     tgt = names_of(flags.target) if flags.tgt_type == "list" else flags.target
     results: dict[str, dict[str, Any]] = {}
     try:
@@ -210,7 +210,7 @@ def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) 
 def _send(
     control: ControlClient,
     options: ClientOptions,
-    outside: Outside,
+    context: CommandContext,
     watch: JobWatch,
     follow: Any,
     delimiter: str,
@@ -228,7 +228,7 @@ def _send(
         fun="cp.recv_chunked",
         arg=arg,
         kwargs={} if delimiter == ":" else {"delimiter": delimiter},
-        user=outside.user(options),
+        user=context.user(options),
         request_id=os.urandom(16).hex(),
     )
     answers = _Answers()

@@ -10,7 +10,7 @@ from datetime import datetime
 from pprint import pformat
 from typing import Any
 
-from saltern.cli.outside import Outside, no_bus, run_guarded
+from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.watch_events import tag_matches
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 
@@ -33,9 +33,9 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
     """``eventlisten`` with these words."""
-    return run_guarded(lambda: _listen(parser().parse(argv), outside or Outside()))
+    return run_guarded(lambda: _listen(parser().parse(argv), context or CommandContext()))
 
 
 def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
@@ -44,9 +44,9 @@ def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
     return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"
 
 
-def _listen(flags: argparse.Namespace, outside: Outside) -> int:
-    options = outside.load(flags.config_dir)
-    bus, heard = outside.connect_bus(options, flags.config_dir, "")
+def _listen(flags: argparse.Namespace, context: CommandContext) -> int:
+    options = context.load(flags.config_dir)
+    bus, heard = context.connect_bus(options, flags.config_dir, "")
     if not heard:
         raise CommandError(no_bus(options), Exit.UNAVAILABLE)
     left = flags.count

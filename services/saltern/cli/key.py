@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from saltern.cli.context import CommandContext, run_guarded
 from saltern.cli.key_options import list_named, parse_flags
-from saltern.cli.outside import Outside, run_guarded
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
@@ -56,20 +56,20 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run(argv: Sequence[str], outside: Outside | None = None, ask: Callable[[str], str] = input) -> int:
+def run(argv: Sequence[str], context: CommandContext | None = None, ask: Callable[[str], str] = input) -> int:
     """``salt-key`` with these words; ``ask`` puts the question whether to proceed."""
-    return run_guarded(lambda: _salt_key(parse_flags(argv), outside or Outside(), ask))
+    return run_guarded(lambda: _salt_key(parse_flags(argv), context or CommandContext(), ask))
 
 
-def _salt_key(flags: argparse.Namespace, outside: Outside, ask: Callable[[str], str]) -> int:
-    options = outside.load(flags.config_dir)
-    printer = Printer(flags, options, outside.env)
+def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[[str], str]) -> int:
+    options = context.load(flags.config_dir)
+    printer = Printer(flags, options, context.env)
     action, match = flags.action
     if action == "gen-keys":
         # No master is asked: its keys may not be on this machine.
         made: int = loaded(_FILES, "gen_keys")(match, flags, options, printer)
         return made
-    control = outside.control(options, config_dir=flags.config_dir)
+    control = context.control(options, config_dir=flags.config_dir)
     if action in _WITH_FILES:
         work: Callable[..., int] = loaded(_FILES, _WITH_FILES[action])
         return work(match, flags, options, printer, partial(wheel, control), partial(_confirmed, True, ask))

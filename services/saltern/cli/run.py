@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.export_jobs import export_jobs
-from saltern.cli.outside import Outside, no_bus, run_guarded, stock_codes
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
 from saltern.kit.command.arguments import documentation, parse_arguments, sendable
@@ -53,21 +53,21 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
     """``salt-run`` with these words."""
-    return run_guarded(lambda: _salt_run(_parse(argv), outside or Outside()))
+    return run_guarded(lambda: _salt_run(_parse(argv), context or CommandContext()))
 
 
-def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
-    options = outside.load(flags.config_dir)
-    printer = Printer(flags, options, outside.env)
+def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
+    options = context.load(flags.config_dir)
+    printer = Printer(flags, options, context.env)
     fun, arg, kwarg = _call(flags)
     printer.heed([{"__kwarg__": True, **kwarg}])
     if fun == "jobs.export":
-        return export_jobs(outside.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
+        return export_jobs(context.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
     watched = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
     prefix = f"salt/job/{watched}/" if watched else "" if fun == "state.event" else "salt/run/"
-    bus, heard = outside.connect_bus(options, flags.config_dir, prefix)
+    bus, heard = context.connect_bus(options, flags.config_dir, prefix)
     if fun == "state.event":
         if not heard:
             raise CommandError(no_bus(options), Exit.UNAVAILABLE)
@@ -75,9 +75,9 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
     if not heard:
         what = "What becomes of the job" if watched else "The result"
         sys.stderr.write(f"[WARNING ] {no_bus(options)} {what} is taken from the job cache.\n")
-    control = outside.control(options, config_dir=flags.config_dir)
+    control = context.control(options, config_dir=flags.config_dir)
     if watched:
-        watcher = JobWatcher(control, bus, outside.clock, printer, outside.terminal, timeout=flags.timeout)
+        watcher = JobWatcher(control, bus, context.clock, printer, context.terminal, timeout=flags.timeout)
         return watcher.watch(watched)
     job = control.call(
         "runner",
@@ -85,7 +85,7 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
         fun=fun,
         arg=arg,
         kwarg=kwarg,
-        user=outside.user(options),
+        user=context.user(options),
         request_id=os.urandom(16).hex(),
     )
     if flags.asynchronous:
@@ -96,7 +96,7 @@ def _salt_run(flags: argparse.Namespace, outside: Outside) -> int:
         told = (
             None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
         )
-        result = _result(job, control, bus, options, outside, heard=heard, timeout=flags.timeout, told=told)
+        result = _result(job, control, bus, options, context, heard=heard, timeout=flags.timeout, told=told)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
         raise
@@ -120,14 +120,14 @@ def _result(
     control: ControlClient,
     bus: EventSubscriber,
     options: ClientOptions,
-    outside: Outside,
+    context: CommandContext,
     *,
     heard: bool,
     timeout: int,
     told: Callable[[str, Mapping[str, Any]], None] | None,
 ) -> Mapping[str, Any]:
     try:
-        found = runner_results([job], control, bus, outside.clock, options.id, heard=heard, timeout=timeout, told=told)
+        found = runner_results([job], control, bus, context.clock, options.id, heard=heard, timeout=timeout, told=told)
     except NotYet as late:
         raise CommandError(
             f"no result within {timeout} s; the runner goes on, and its result can be looked up with "

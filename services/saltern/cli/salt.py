@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from saltern.cli import report
-from saltern.cli.outside import Outside, no_bus, run_guarded
+from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.request import SaltRequest, parse_request
 from saltern.cli.return_printer import JobLookup, ReturnPrinter, for_programs, print_on_stderr
 from saltern.kit.command.command_line import CommandError, Exit
@@ -35,15 +35,15 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
-def run(argv: Sequence[str], outside: Outside | None = None) -> int:
+def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
     """``salt`` with these words."""
-    return run_guarded(lambda: _salt(parse_request(argv), outside or Outside()))
+    return run_guarded(lambda: _salt(parse_request(argv), context or CommandContext()))
 
 
-def _salt(request: SaltRequest, outside: Outside) -> int:
+def _salt(request: SaltRequest, context: CommandContext) -> int:
     flags = request.flags
-    options = outside.load(flags.config_dir)
-    printer = Printer(flags, options, outside.env)
+    options = context.load(flags.config_dir)
+    printer = Printer(flags, options, context.env)
     if flags.config_dump:
         printer.say(yaml.safe_dump(shown(options), default_flow_style=False).rstrip("\n"))
         return Exit.OK
@@ -51,8 +51,8 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
     tracing = Tracing(options.tracing, "salt-cli")
     called = {"salt.fun": request.fun_name, "salt.tgt": str(request.tgt), "salt.tgt_type": request.tgt_type}
     try:
-        with tracing.span("salt.cli.salt", parent_of(outside.env.get(VARIABLE)), "CLIENT", **called) as span:
-            code = _run(request, outside, options, printer, span)
+        with tracing.span("salt.cli.salt", parent_of(context.env.get(VARIABLE)), "CLIENT", **called) as span:
+            code = _run(request, context, options, printer, span)
             if code:
                 span.fail(f"exit code {code}")
             return code
@@ -60,24 +60,24 @@ def _salt(request: SaltRequest, outside: Outside) -> int:
         tracing.close()
 
 
-def _run(request: SaltRequest, outside: Outside, options: ClientOptions, printer: Printer, span: Span) -> int:
+def _run(request: SaltRequest, context: CommandContext, options: ClientOptions, printer: Printer, span: Span) -> int:
     flags = request.flags
-    control = outside.control(options, config_dir=flags.config_dir)
+    control = context.control(options, config_dir=flags.config_dir)
     if flags.preview:
         return _preview(request, control, printer)
-    publish = partial(_publish, request, control, options, outside, span)
+    publish = partial(_publish, request, control, options, context, span)
     if flags.asynchronous:
         job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
         if not job["jid"]:
             return _no_match(printer, request)
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
-    bus, heard = outside.connect_bus(options, flags.config_dir, "salt/job/")
+    bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
         sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
-    watch = JobWatch(control, bus, outside.clock, outside.user(options), heard=heard)
+    watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = ReturnPrinter(request, printer, options, outside.terminal, JobLookup(control))
+    returns = ReturnPrinter(request, printer, options, context.terminal, JobLookup(control))
     tgt, tgt_type = request.tgt, request.tgt_type
     try:
         if flags.subset:
@@ -141,7 +141,7 @@ def _publish(
     request: SaltRequest,
     control: ControlClient,
     options: ClientOptions,
-    outside: Outside,
+    context: CommandContext,
     span: Span,
     tgt: Any,
     tgt_type: str,
@@ -159,7 +159,7 @@ def _publish(
         arg=arg,
         kwargs=request.kwargs if own else {key: value for key, value in request.kwargs.items() if key == "delimiter"},
         ret=request.flags.returner if own else "",
-        user=outside.user(options),
+        user=context.user(options),
         request_id=os.urandom(16).hex(),
         **(_delivery(request) if own else {"no_replay": True}),
         **span.marked({}),

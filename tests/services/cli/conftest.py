@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.cli.outside import Outside
+from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ClientOptions
 
 JID = "20260101000000000000"
@@ -63,8 +63,10 @@ class FakeMaster:
     def close(self) -> None:
         """Nothing to end."""
 
-    def outside(self, env: Mapping[str, str] | None = None, terminal: Callable[[str], object] | None = None) -> Outside:
-        return Outside(
+    def context(
+        self, env: Mapping[str, str] | None = None, terminal: Callable[[str], object] | None = None
+    ) -> CommandContext:
+        return CommandContext(
             load=lambda config_dir: ClientOptions(user="tester", **self.options),
             control=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]
             bus=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]

@@ -67,7 +67,7 @@ def run(master: Callable[..., Any], words: list[str], alive: list[str], results:
     fake = master({"job_returns": {}})
     jobs = Jobs(fake, alive, results)
     fake.answers["publish"] = jobs.publish
-    return salt.run(["*", "f.x", *words], fake.outside()), jobs
+    return salt.run(["*", "f.x", *words], fake.context()), jobs
 
 
 def test_one_at_a_time(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_a_pause_before_a_place_is_taken_again(master: Callable[..., Any]) -> No
         return jobs.publish(fields)
 
     fake.answers["publish"] = publish
-    assert salt.run(["*", "f.x", "-b", "1", "--batch-wait", "7"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "-b", "1", "--batch-wait", "7"], fake.context()) == 0
     assert times[2] - times[1] == 7
 
 
@@ -138,13 +138,13 @@ def test_a_batch_where_there_are_many(master: Callable[..., Any], limit: int, st
     jobs = Jobs(fake, list("abc"), dict.fromkeys("abc", 0))
     fake.answers["publish"] = jobs.publish
     words = ["*", "f.x", "--batch-safe-limit", str(limit), "--batch-safe-size", "2"]
-    assert salt.run(words, fake.outside()) == 0
+    assert salt.run(words, fake.context()) == 0
     assert [minions for fun, minions in jobs.published if fun == "f.x"] == steps
 
 
 def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": {"jid": None, "minions": []}})
-    assert salt.run(["-b", "1", "nope", "f.x"], fake.outside()) == 2
+    assert salt.run(["-b", "1", "nope", "f.x"], fake.context()) == 2
     assert capsys.readouterr().err == "ERROR: No return received\n"
 
 
@@ -159,7 +159,7 @@ def test_minion_that_goes_away_between_ping_and_job(
     jobs = Jobs(fake, ["a", "b"], {"a": 0, "b": 0})
     gone = {"jid": None, "minions": []}
     fake.answers["publish"] = lambda fields: gone if fields["tgt"] == ["a"] else jobs.publish(fields)
-    assert salt.run(["-b", "1", "*", "f.x"], fake.outside()) == 1
+    assert salt.run(["-b", "1", "*", "f.x"], fake.context()) == 1
     out = capsys.readouterr().out
     assert "a:\n    Minion did not return. [No response]" in out
     assert "b:\n    done" in out

@@ -139,14 +139,14 @@ def test_a_master_that_does_not_answer(tmp_path: Path, master: Callable[..., Any
     """Node groups are in the configuration; who may not see keys completes the rest."""
     silence = ControlTimeout("tcp://m:4507", 3)
     fake = master({"targets": silence, "wheel": silence})
-    outside = fake.outside()
-    object.__setattr__(outside, "load", lambda config: ClientOptions(nodegroups={"front": "web*"}))
+    context = fake.context()
+    object.__setattr__(context, "load", lambda config: ClientOptions(nodegroups={"front": "web*"}))
     alone = {"nodegroups": ["front"], "file_roots": ["/srv/salt"]}
-    assert complete_master.asked("minions", outside) == alone
-    assert complete_master.asked("keys", outside) == {}
+    assert complete_master.asked("minions", context) == alone
+    assert complete_master.asked("keys", context) == {}
     fake.answers = {"targets": {"minions": ["web1"], "missing": []}, "wheel": KEYS}
-    assert complete_master.asked("minions", outside) == alone | {"minions": ["web1"]}
-    assert complete_master.asked("keys", outside) == KEYS
+    assert complete_master.asked("minions", context) == alone | {"minions": ["web1"]}
+    assert complete_master.asked("keys", context) == KEYS
 
 
 def test_without_configuration_nothing_is_offered_and_nothing_is_said(

@@ -93,7 +93,7 @@ def test_what_cannot_be_sent_is_told_before_anything_is(
     if make is not None:
         make(here)
     fake = master()
-    assert cp.run(["*", "one.txt", source, "/srv"], fake.outside()) == 42
+    assert cp.run(["*", "one.txt", source, "/srv"], fake.context()) == 42
     assert capsys.readouterr().err == f"ERROR: {why}\n"
     assert fake.calls == []
 
@@ -126,7 +126,7 @@ def test_what_minions_have_is_shown_when_the_rest_cannot_be_sent(
         raise fault
 
     fake.answers["publish"] = publish
-    assert cp.run(["*", "one.txt", "two.txt", "/srv"], fake.outside()) == code
+    assert cp.run(["*", "one.txt", "two.txt", "/srv"], fake.context()) == code
     assert capsys.readouterr().out == "a:\n    ----------\n    /srv/one.txt:\n        True\n"
 
 

@@ -38,24 +38,24 @@ def test_which(
     master: Callable[..., Any], capsys: pytest.CaptureFixture[str], words: list[str], tags: list[str]
 ) -> None:
     fake = master(events=list(EVENTS))
-    assert eventlisten.run(words, fake.outside()) == 0
+    assert eventlisten.run(words, fake.context()) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: ")] == tags
 
 
 def test_without_a_bus(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master(hears=False)
-    assert eventlisten.run([], fake.outside()) == 69
+    assert eventlisten.run([], fake.context()) == 69
     assert "no answer from the event bus" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_it(master: Callable[..., Any]) -> None:
     fake = master(events=[(1.0, KeyboardInterrupt(), None)])
-    assert eventlisten.run([], fake.outside()) == 0
+    assert eventlisten.run([], fake.context()) == 0
 
 
 @pytest.mark.parametrize("count", ["x", "-1", "0", "1.5", "²"])
 def test_a_wrong_word(master: Callable[..., Any], count: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        eventlisten.run([f"--count={count}"], master(events=list(EVENTS)).outside())
+        eventlisten.run([f"--count={count}"], master(events=list(EVENTS)).context())
     assert ended.value.code == 64

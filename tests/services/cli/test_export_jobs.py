@@ -38,7 +38,7 @@ def test_pages(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(export_jobs, "_PAGE", 3)
     fake = master({"find_jobs": find})
-    assert run.run(["jobs.export", "function=test.*", *words], fake.outside()) == 0
+    assert run.run(["jobs.export", "function=test.*", *words], fake.context()) == 0
     assert [json.loads(text) for text in capsys.readouterr().out.splitlines()] == [line(jid) for jid in JIDS[:found]]
     asked = [fields["filters"] for fields in fake.sent("find_jobs")]
     assert [filters["limit"] for filters in asked] == pages
@@ -57,7 +57,7 @@ def test_returns_follow_their_job(master: Callable[..., Any], capsys: pytest.Cap
     answers = {"find_jobs": find, "job_status": status,
                "job_returns": lambda fields: {minion: {"return": 1} for minion in fields["minions"]}}  # fmt: skip
     fake = master(answers)
-    assert run.run(["jobs.export", "--returns", "limit=2"], fake.outside()) == 0
+    assert run.run(["jobs.export", "--returns", "limit=2"], fake.context()) == 0
     lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert lines[0] == line(JIDS[0])
     assert lines[1:151] == [{"jid": JIDS[0], "id": minion, "return": 1} for minion in many]
@@ -70,7 +70,7 @@ def test_a_file_is_whole_or_not_there(
 ) -> None:
     monkeypatch.setattr(export_jobs, "_PAGE", 3)
     place = tmp_path / "jobs.ndjson"
-    assert run.run(["jobs.export", f"file={place}"], master({"find_jobs": find}).outside()) == 0
+    assert run.run(["jobs.export", f"file={place}"], master({"find_jobs": find}).context()) == 0
     assert capsys.readouterr().out == f"7 lines were written to {place}\n"
     assert len(place.read_text("utf-8").splitlines()) == 7
     before = place.read_bytes()
@@ -80,7 +80,7 @@ def test_a_file_is_whole_or_not_there(
             raise ControlError("StoreUnavailable", "redis is away")
         return find(fields)
 
-    assert run.run(["jobs.export", f"file={place}"], master({"find_jobs": broken}).outside()) == 1
+    assert run.run(["jobs.export", f"file={place}"], master({"find_jobs": broken}).context()) == 1
     assert f"redis is away; {place} was not written" in capsys.readouterr().err
     assert place.read_bytes() == before
     assert list(tmp_path.iterdir()) == [place]
@@ -101,7 +101,7 @@ def test_what_is_refused(
     words: list[str], code: int, said: str, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = master({"find_jobs": ControlError("FilterError", "state: 'x' is no state")})
-    assert run.run(["jobs.export", *words], fake.outside()) == code
+    assert run.run(["jobs.export", *words], fake.context()) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err

@@ -44,7 +44,7 @@ Ask = Callable[[str], str]
 def salt_key(master: Callable[..., Any]) -> Callable[..., tuple[int, list[dict[str, Any]]]]:
     def run(*words: str, ask: Ask = forbidden, answer: Any = wheel) -> tuple[int, list[dict[str, Any]]]:
         fake = master({"wheel": answer})
-        return key.run(words, fake.outside(), ask), fake.sent("wheel")
+        return key.run(words, fake.context(), ask), fake.sent("wheel")
 
     return run
 

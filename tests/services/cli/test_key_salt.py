@@ -64,7 +64,7 @@ class Master:
                 raise EOFError
             return answer
 
-        return key.run(words, self.fake.outside(), ask)
+        return key.run(words, self.fake.context(), ask)
 
 
 @pytest.fixture

@@ -79,16 +79,16 @@ def test_words_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_preview_target(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"targets": {"minions": ["web2", "web1"], "missing": ["gone"]}})
-    assert salt.run(["-L", "web1,web2,gone", "--preview-target"], fake.outside()) == 0
+    assert salt.run(["-L", "web1,web2,gone", "--preview-target"], fake.context()) == 0
     assert capsys.readouterr().out == "- gone\n- web1\n- web2\n"
     fake.answers["targets"] = {"minions": [], "missing": []}
-    assert salt.run(["nobody", "test.ping", "--preview-target", "--out=json"], fake.outside()) == 2
+    assert salt.run(["nobody", "test.ping", "--preview-target", "--out=json"], fake.context()) == 2
     assert [cmd for cmd, _ in fake.calls] == ["targets", "targets"]
 
 
 def test_config_dump(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({}, options={"redis_url": "redis://:secret@store:6379/0"})
-    assert salt.run(["--config-dump"], fake.outside()) == 0
+    assert salt.run(["--config-dump"], fake.context()) == 0
     dumped = yaml.safe_load(capsys.readouterr().out)
     assert (dumped["publish_port"], dumped["redis_url"]) == (4505, "redis://store:6379/0")
 
@@ -96,5 +96,5 @@ def test_config_dump(master: Callable[..., Any], capsys: pytest.CaptureFixture[s
 def test_salt_key_takes_standard_options(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"wheel": {"minions": ["web1"]}})
     words = ["-L", "--log-level=debug", "--log-file=/dev/null", "--log-file-level=info", "--hard-crash", "-u", "root"]
-    assert key.run(words, fake.outside()) == 0
+    assert key.run(words, fake.context()) == 0
     assert capsys.readouterr().out == "Accepted Keys:\nweb1\n"

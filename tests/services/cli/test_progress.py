@@ -31,7 +31,7 @@ def run(master: Callable[..., Any], words: list[str], terminal: Callable[[str], 
     loads = {"a": {"return": 1, "retcode": 0}, "b": {"return": 2, "retcode": 1}}
     fake = master({"publish": answer, "job_returns": {}})
     fake.events += [(1.0, f"salt/job/{JID}/ret/{minion}", load) for minion, load in loads.items()]
-    return salt.run(["*", "f.x", *words], fake.outside(terminal=terminal))
+    return salt.run(["*", "f.x", *words], fake.context(terminal=terminal))
 
 
 def test_it_is_drawn_while_returns_come(master: Callable[..., Any]) -> None:

@@ -31,7 +31,7 @@ def job(*minions: str, missing: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def test_returns_are_printed_as_they_come(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", "b")}, [(0.1, *ret("b", True)), (0.2, *ret("a", {"x": 1}))])
-    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    assert salt.run(["*", "test.ping"], fake.context()) == 0
     out, err = capsys.readouterr()
     assert out == "b:\n    True\na:\n    ----------\n    x:\n        1\n"
     assert err == ""
@@ -82,14 +82,14 @@ def test_returns_are_printed_as_they_come(master: Callable[..., Any], capsys: py
 )
 def test_what_is_published(master: Callable[..., Any], words: list[str], fields: dict[str, Any]) -> None:
     fake = master({"publish": {"jid": None, "minions": [], "error": "no"}})
-    salt.run(words, fake.outside())
+    salt.run(words, fake.context())
     (asked,) = fake.sent("publish")
     assert {name: asked[name] for name in fields} == fields
 
 
 def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": {"jid": None, "minions": [], "error": "Master could not resolve"}})
-    assert salt.run(["nope*", "test.ping"], fake.outside()) == 2
+    assert salt.run(["nope*", "test.ping"], fake.context()) == 2
     out, err = capsys.readouterr()
     assert out == "No minions matched the target. No command was sent, no jid was assigned.\n"
     assert err == "ERROR: No return received\n"
@@ -98,13 +98,13 @@ def test_no_match(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 def test_a_list_that_was_taken_for_a_glob(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     nobody = {"publish": {"jid": None, "minions": []}}
     for words, hinted in ((["a,b"], True), (["-L", "a,b"], False), (["a*"], False)):
-        assert salt.run([*words, "test.ping"], master(nobody).outside()) == 2
+        assert salt.run([*words, "test.ping"], master(nobody).context()) == 2
         assert ("'a,b' is a glob; a list of ids is: salt -L a,b\n" in capsys.readouterr().err) is hinted
 
 
 def test_failure_of_a_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a")}, [(0, *ret("a", "'x.y' is not available.", retcode=254, out="nested"))])
-    assert salt.run(["*", "x.y"], fake.outside()) == 1
+    assert salt.run(["*", "x.y"], fake.context()) == 1
     out, err = capsys.readouterr()
     assert out == "a:\n    'x.y' is not available.\n"
     assert err == "ERROR: Minions returned with non-zero exit code\n"
@@ -113,7 +113,7 @@ def test_failure_of_a_minion(master: Callable[..., Any], capsys: pytest.CaptureF
 @pytest.mark.parametrize("retcode", [{"f.x": 0, "f.y": 1}, [0, 1], 2])
 def test_failure_of_one_of_several_functions(master: Callable[..., Any], retcode: Any) -> None:
     fake = master({"publish": job("a")}, [(0, *ret("a", {"f.x": 1}, retcode=retcode))])
-    assert salt.run(["*", "f.x,f.y", ","], fake.outside()) == 1
+    assert salt.run(["*", "f.x,f.y", ","], fake.context()) == 1
 
 
 def test_silent_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_silent_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture
         )
 
     fake = master({"publish": publish, "job_returns": {}}, [(0, *ret("a", True))])
-    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    assert salt.run(["*", "test.ping"], fake.context()) == 1
     out, err = capsys.readouterr()
     text = f"    Minion did not return. [No response]\n    {LATER}\n    \n    salt-run jobs.lookup_jid {JID}\n"
     assert out == f"a:\n    True\nb:\n{text}ghost:\n{text}"
@@ -155,7 +155,7 @@ def test_what_is_known_of_a_silent_minion(
 ) -> None:
     fake = master({"publish": job("a", "b", missing=("ghost",)), "job_returns": {}, "known": {"ghost": known}})
     fake.events = [(0, *ret("a", True))]
-    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    assert salt.run(["*", "test.ping"], fake.context()) == 1
     out = capsys.readouterr().out
     assert f"ghost:\n    Minion did not return. [No response]\n    {said}\n    {LATER}" in out
     assert f"b:\n    Minion did not return. [No response]\n    {LATER}" in out
@@ -218,7 +218,7 @@ def test_where_the_job_is_on_a_silent_minion(
     status = {"now": 1_000_000, "minions": {"b": {"since": 935_000, **part}}}
     fake = master({"publish": job("a", "b"), "job_returns": {}, "known": {"b": known}, "job_status": status})
     fake.events = [(0, *ret("a", True))]
-    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    assert salt.run(["*", "test.ping"], fake.context()) == 1
     lines = "".join(f"    {line}\n" for line in f"Minion {said}".split("|"))
     assert f"b:\n{lines}    " in capsys.readouterr().out
     assert fake.sent("job_status") == [{"jid": JID}]
@@ -231,7 +231,7 @@ def test_a_return_of_the_last_moment_is_shown(master: Callable[..., Any], capsys
     status = {"now": 1_000_000, "minions": {"b": {"since": 999_000, "state": "returned"}}}
     fake = master({"publish": job("a", "b"), "job_returns": returns, "job_status": status})
     fake.events = [(0, *ret("a", True))]
-    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    assert salt.run(["*", "test.ping"], fake.context()) == 0
     assert capsys.readouterr().out == "a:\n    True\nb:\n    late\n"
 
 
@@ -239,7 +239,7 @@ def test_summary_tells_the_silent_apart(master: Callable[..., Any], capsys: pyte
     states = {"b": "started", "c": "offline", "d": "lost", "e": "expected"}
     status = {"now": 9000, "minions": {name: {"since": 5000, "state": state} for name, state in states.items()}}
     fake = master({"publish": job(*states), "job_returns": {}, "job_status": status})
-    assert salt.run(["--summary", "*", "f.x"], fake.outside()) == 1
+    assert salt.run(["--summary", "*", "f.x"], fake.context()) == 1
     assert (
         "# of minions that did not return: 4\n# of minions running: 1\n# of minions offline: 1\n# of minions lost: 1\n"
         "# of minions with errors: 0\n"
@@ -261,7 +261,7 @@ def test_a_job_that_waits_has_not_failed(
         }
     )
     words = ["--hide-timeout"] if hide else []
-    assert salt.run([*words, "--when-back=2h", "--summary", "*", "f.x"], fake.outside()) == 0
+    assert salt.run([*words, "--when-back=2h", "--summary", "*", "f.x"], fake.context()) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith(
         "a:\n    The job waits for this minion until 2001-09-09 01:46:40 UTC.\n    It was last heard of 1 d 0 h ago.\n"
@@ -282,7 +282,7 @@ def test_a_job_does_not_wait_for_whom_has_it_or_has_no_key(
     status = {"now": 9000, "minions": {"a": {"since": 5000, "state": state}}}
     answers = {"job_returns": {}, "job_status": status, "known": {"a": {"key": key, "age": 99}}}
     fake = master({"publish": {**job("a"), "when_back_until": 1_000_000_000_000}, **answers})
-    assert salt.run(["--when-back", "*", "f.x"], fake.outside()) == 1
+    assert salt.run(["--when-back", "*", "f.x"], fake.context()) == 1
     assert "The job waits" not in capsys.readouterr().out
 
 
@@ -300,7 +300,7 @@ def test_what_becomes_of_the_job_where_nobody_hears_it(
 ) -> None:
     fake = master({"publish": job("a"), "job_returns": {}})
     fake.events = [(0, *ret("a", True))]
-    assert salt.run([*words, "*", "f.x"], fake.outside()) == 0
+    assert salt.run([*words, "*", "f.x"], fake.context()) == 0
     (published,) = fake.sent("publish")
     assert {name: published[name] for name in ("when_back", "no_replay") if name in published} == sent
 
@@ -320,7 +320,7 @@ def test_a_wrong_way_to_wait(
     words: list[str], said: str, master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        salt.run([*words, "*", "test.ping"], master({}).outside())
+        salt.run([*words, "*", "test.ping"], master({}).context())
     assert ended.value.code == 64
     assert said in capsys.readouterr().err
 
@@ -328,7 +328,7 @@ def test_a_wrong_way_to_wait(
 def test_who_may_not_ask_is_told_the_rest(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     refusal = ControlError("AuthorizationError", "cli may not @jobs")
     fake = master({"publish": job("a"), "job_returns": {}, "known": refusal})
-    assert salt.run(["*", "test.ping"], fake.outside()) == 1
+    assert salt.run(["*", "test.ping"], fake.context()) == 1
     assert f"[No response]\n    {LATER}" in capsys.readouterr().out
 
 
@@ -345,15 +345,15 @@ def test_exit_codes_of_salt_can_be_had(
 ) -> None:
     """Scripts that count on 0 for a node group that is not there, or for an absent master, ask for it."""
     fake = master({"publish": answer})
-    assert salt.run(["-N", "x", "test.ping"], fake.outside()) == ours
+    assert salt.run(["-N", "x", "test.ping"], fake.context()) == ours
     monkeypatch.setenv("SALTERN_STOCK_EXIT_CODES", "1")
     forgiven = not (isinstance(answer, ControlError) and answer.name == "AuthorizationError")
-    assert salt.run(["-N", "x", "test.ping"], fake.outside()) == (0 if forgiven else 1)
+    assert salt.run(["-N", "x", "test.ping"], fake.context()) == (0 if forgiven else 1)
 
 
 def test_hidden_timeouts(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", missing=("ghost",))}, [(0, *ret("a", True))])
-    assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.outside()) == 1
+    assert salt.run(["-L", "a,ghost", "test.ping", "--hide-timeout"], fake.context()) == 1
     captured = capsys.readouterr()
     assert captured.out == "a:\n    True\n"
     assert captured.err == "ERROR: Minions returned with non-zero exit code\n"
@@ -363,7 +363,7 @@ def test_dropped_return_is_shown_from_the_job_cache(
     master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = master({"publish": job("a"), "job_returns": {"a": ret("a", "kept")[1]}})
-    assert salt.run(["*", "test.ping", "-t", "2"], fake.outside()) == 0
+    assert salt.run(["*", "test.ping", "-t", "2"], fake.context()) == 0
     assert capsys.readouterr().out == "a:\n    kept\n"
     assert fake.now == 2
 
@@ -379,7 +379,7 @@ def test_a_bus_that_goes_during_the_wait_is_noticed(
         return {name: ret(name, name)[1] for name in fields["minions"] if there[name] <= fake.now}
 
     fake = master({"publish": job("a", "b", "c"), "job_returns": returns}, [(1, *ret("a", "a"))])
-    assert salt.run(["*", "f.x", "-t", "600", "--static", "--out=json"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "-t", "600", "--static", "--out=json"], fake.context()) == 0
     assert json.loads(capsys.readouterr().out) == {"a": "a", "b": "b", "c": "c"}
     # 2 s after the last that was heard, and then each pause half as long again: 3, 6, 10.5. What is found shortens them.
     assert fake.now == 12.5
@@ -389,14 +389,14 @@ def test_a_bus_that_goes_during_the_wait_is_noticed(
 @pytest.mark.parametrize(("hears", "fewest", "most"), [(True, 118, 128), (False, 715, 735)], ids=["bus", "no bus"])
 def test_an_idle_wait_looks_seldom(master: Callable[..., Any], hears: bool, fewest: int, most: int) -> None:
     fake = master({"publish": job("a"), "job_returns": {}}, hears=hears)
-    assert salt.run(["*", "f.x", "-t", "3590"], fake.outside()) == 1
+    assert salt.run(["*", "f.x", "-t", "3590"], fake.context()) == 1
     assert fewest <= len(fake.sent("job_returns")) <= most
 
 
 def test_events_of_other_jobs_put_no_look_off(master: Callable[..., Any]) -> None:
     others = [(number / 10, "salt/job/1/ret/a", {"return": 1}) for number in range(100)]
     fake = master({"publish": job("a"), "job_returns": {"a": ret("a", True)[1]}}, others)
-    assert salt.run(["*", "f.x", "-t", "600"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "-t", "600"], fake.context()) == 0
     assert fake.now < 3
 
 
@@ -407,7 +407,7 @@ def test_a_master_that_is_away_for_a_look_ends_no_wait(
     master: Callable[..., Any], away: Exception, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = master({"publish": job("a"), "job_returns": away}, [(30, *ret("a", 7))])
-    assert salt.run(["*", "f.x", "-t", "60"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "-t", "60"], fake.context()) == 0
     assert capsys.readouterr() == ("a:\n    7\n", "")
     assert fake.sent("job_returns")
 
@@ -426,7 +426,7 @@ def test_without_the_bus_a_job_that_runs_on_is_waited_for(
         return {"a": {"return": {"jid": JID, "pid": 7}}} if fake.now < 60 else {"a": {"return": {}}}
 
     fake = master({"publish": publish, "job_returns": returns}, hears=False)
-    assert salt.run(["*", "f.x", "-t", "5"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "-t", "5"], fake.context()) == 0
     assert capsys.readouterr().out == "a:\n    done\n"
     assert 60 <= fake.now <= 66
 
@@ -435,7 +435,7 @@ def test_without_the_event_bus_the_job_cache_is_asked(
     master: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = master({"publish": job("a"), "job_returns": {"a": ret("a", True)[1]}}, hears=False)
-    assert salt.run(["*", "test.ping"], fake.outside()) == 0
+    assert salt.run(["*", "test.ping"], fake.context()) == 0
     out, err = capsys.readouterr()
     assert out == "a:\n    True\n"
     assert "no answer from the event bus at 127.0.0.1:4513" in err
@@ -449,25 +449,25 @@ def test_refused_probe_does_not_end_the_wait(master: Callable[..., Any], capsys:
         return job("a")
 
     fake = master({"publish": publish, "job_returns": {}}, [(7, *ret("a", True))])
-    assert salt.run(["*", "test.sleep"], fake.outside()) == 0
+    assert salt.run(["*", "test.sleep"], fake.context()) == 0
     assert "cannot be asked" in capsys.readouterr().err
 
 
 def test_static_json_is_one_document(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", "b")}, [(0, *ret("b", True)), (1, *ret("a", [1]))])
-    assert salt.run(["*", "f.x", "--out=json", "--static"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "--out=json", "--static"], fake.context()) == 0
     assert json.loads(capsys.readouterr().out) == {"a": [1], "b": True}
 
 
 def test_json_is_one_document_a_minion(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a", "b")}, [(0, *ret("b", True)), (1, *ret("a", [1]))])
-    assert salt.run(["*", "f.x", "--out=json", "--out-indent=-1"], fake.outside()) == 0
+    assert salt.run(["*", "f.x", "--out=json", "--out-indent=-1"], fake.context()) == 0
     assert capsys.readouterr().out == '{"b": true}\n{"a": [1]}\n'
 
 
 def test_async(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a")})
-    assert salt.run(["--async", "*", "f.x"], fake.outside()) == 0
+    assert salt.run(["--async", "*", "f.x"], fake.context()) == 0
     assert capsys.readouterr().out == f"Executed command with job ID: {JID}\n"
     assert fake.order == ["publish"]
 
@@ -476,7 +476,7 @@ def test_verbose_and_summary(master: Callable[..., Any], capsys: pytest.CaptureF
     fake = master(
         {"publish": job("a", "b", missing=("ghost",))}, [(0, *ret("a", True)), (0, *ret("b", "bad", retcode=1))]
     )
-    assert salt.run(["-v", "--summary", "*", "f.x", "--out", ""], fake.outside()) == 1
+    assert salt.run(["-v", "--summary", "*", "f.x", "--out", ""], fake.context()) == 1
     out = capsys.readouterr().out
     assert out.startswith(f"Executing job with jid {JID}\n{'-' * 43}\n\na:\n")
     rule = "-" * 43
@@ -488,7 +488,7 @@ def test_verbose_and_summary(master: Callable[..., Any], capsys: pytest.CaptureF
 
 
 def test_show_jid(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    salt.run(["--show-jid", "*", "f.x"], master({"publish": job("a")}, [(0, *ret("a", 1))]).outside())
+    salt.run(["--show-jid", "*", "f.x"], master({"publish": job("a")}, [(0, *ret("a", 1))]).context())
     assert capsys.readouterr().out == f"jid: {JID}\na:\n    1\n"
 
 
@@ -497,7 +497,7 @@ def test_what_static_shows_is_one_document(
     master: Callable[..., Any], flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = master({"publish": job("a")}, [(0, *ret("a", 1))])
-    assert salt.run([flag, "--static", "--out=json", "--out-indent=-1", "*", "f.x"], fake.outside()) == 0
+    assert salt.run([flag, "--static", "--out=json", "--out-indent=-1", "*", "f.x"], fake.context()) == 0
     out, err = capsys.readouterr()
     assert out == '{"a": 1}\n'
     assert JID in err
@@ -506,13 +506,13 @@ def test_what_static_shows_is_one_document(
 def test_documentation(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     docs = {"test.ping": "\n    Pings.\n\n        example\n    ", "a.b": "Ab.", "no.doc": ""}
     fake = master({"publish": job("a", "b")}, [(0, *ret("a", docs)), (0, *ret("b", docs))])
-    assert salt.run(["-d"], fake.outside()) == 0
+    assert salt.run(["-d"], fake.context()) == 0
     assert capsys.readouterr().out == "a.b:\n\n    Ab.\n\ntest.ping:\n\n    Pings.\n\n        example\n\n"
 
 
 def test_ctrl_c_leaves_the_job_running(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a")}, [(1, KeyboardInterrupt(), None)])
-    assert salt.run(["*", "f.x"], fake.outside()) == 0
+    assert salt.run(["*", "f.x"], fake.context()) == 0
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
@@ -522,7 +522,7 @@ def test_ctrl_c_leaves_the_job_running(master: Callable[..., Any], capsys: pytes
 
 def test_master_away(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": ControlTimeout("tcp://master:4507", 10)})
-    assert salt.run(["*", "f.x"], fake.outside()) == 69
+    assert salt.run(["*", "f.x"], fake.context()) == 69
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("ERROR: no answer from the master at tcp://master:4507 within 10 s")
@@ -531,7 +531,7 @@ def test_master_away(master: Callable[..., Any], capsys: pytest.CaptureFixture[s
 
 def test_master_goes_away_during_the_wait(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a"), "job_returns": ControlTimeout("tcp://master:4507", 10)})
-    assert salt.run(["*", "f.x"], fake.outside()) == 69
+    assert salt.run(["*", "f.x"], fake.context()) == 69
     err = capsys.readouterr().err
     assert "tcp://master:4507" in err
     assert f"salt-run jobs.lookup_jid {JID}" in err
@@ -539,7 +539,7 @@ def test_master_goes_away_during_the_wait(master: Callable[..., Any], capsys: py
 
 def test_refusal(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": ControlError("TargetError", "node group nope is not defined")})
-    assert salt.run(["-N", "nope", "f.x"], fake.outside()) == 1
+    assert salt.run(["-N", "nope", "f.x"], fake.context()) == 1
     assert capsys.readouterr() == ("", "ERROR: node group nope is not defined\n")
 
 
@@ -547,9 +547,9 @@ def test_bad_configuration(master: Callable[..., Any], capsys: pytest.CaptureFix
     def load(config_dir: str | None) -> Any:
         raise ConfigError(f"{config_dir}/master: unknown option 'timeuot'; the nearest is 'timeout'")
 
-    outside = master().outside()
-    object.__setattr__(outside, "load", load)
-    assert salt.run(["-c", "/x", "*", "f.x"], outside) == 78
+    context = master().context()
+    object.__setattr__(context, "load", load)
+    assert salt.run(["-c", "/x", "*", "f.x"], context) == 78
     assert capsys.readouterr() == ("", "ERROR: /x/master: unknown option 'timeuot'; the nearest is 'timeout'\n")
 
 
@@ -558,12 +558,12 @@ def test_out_file(master: Callable[..., Any], tmp_path: Path, capsys: pytest.Cap
     target.write_text("old\n")
     events = [(0, *ret("a", True)), (0, *ret("b", "ü"))]
     words = ["*", "f.x", "--out-file", str(target)]
-    salt.run(words, master({"publish": job("a", "b")}, list(events)).outside())
+    salt.run(words, master({"publish": job("a", "b")}, list(events)).context())
     assert target.read_text(encoding="utf-8") == "a:\n    True\nb:\n    ü\n"
-    salt.run([*words, "--out-file-append"], master({"publish": job("a", "b")}, list(events)).outside())
+    salt.run([*words, "--out-file-append"], master({"publish": job("a", "b")}, list(events)).context())
     assert target.read_text(encoding="utf-8").count("True") == 2
     assert capsys.readouterr().out == ""
-    assert salt.run(["*", "f.x", "--out-file", str(tmp_path / "no" / "dir")], master().outside()) == 64
+    assert salt.run(["*", "f.x", "--out-file", str(tmp_path / "no" / "dir")], master().context()) == 64
     assert capsys.readouterr().err.startswith("ERROR: --out-file ")
 
 
@@ -600,7 +600,7 @@ def test_help_and_version(word: str, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_colour_is_forced(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"publish": job("a")}, [(0, *ret("a", True))])
-    salt.run(["*", "f.x", "--force-color"], fake.outside({"NO_COLOR": "1"}))
+    salt.run(["*", "f.x", "--force-color"], fake.context({"NO_COLOR": "1"}))
     assert capsys.readouterr().out == "\x1b[0;36ma\x1b[0;0m:\n    \x1b[0;1;33mTrue\x1b[0;0m\n"
 
 
@@ -617,7 +617,7 @@ def test_state_output_comes_from_the_configuration(
         }
     }
     fake = master({"publish": job("a")}, [(0, *ret("a", run, out="highstate"))], options={"state_output": "terse"})
-    salt.run(["*", "state.apply"], fake.outside())
+    salt.run(["*", "state.apply"], fake.context())
     assert "  Name: a - Function: test.nop - Result: Clean\n" in capsys.readouterr().out
 
 
@@ -650,7 +650,7 @@ def test_states_that_are_left_out(
 ) -> None:
     load = ret("web1", _states(kept=False, gone=True), out="highstate", retcode=2)
     fake = master({"publish": job("web1")}, [(0.1, *load)], options=options)
-    assert salt.run(["*", "state.apply", *words], fake.outside()) == 1
+    assert salt.run(["*", "state.apply", *words], fake.context()) == 1
     out = capsys.readouterr().out
     assert "ID: kept" in out
     assert "gone" not in out
@@ -663,7 +663,7 @@ def test_one_line_a_state(master: Callable[..., Any], capsys: pytest.CaptureFixt
         [(0.1, *ret("web1", _states(a=True, b=False), out="highstate"))],
         options={"state_output": "terse", "state_tabular": "{1}={4}"},
     )
-    salt.run(["*", "state.apply"], fake.outside())
+    salt.run(["*", "state.apply"], fake.context())
     assert capsys.readouterr().out.startswith("web1:\na=Clean\nb=Failed\n")
 
 
@@ -688,7 +688,7 @@ def test_what_is_shown_beside_the_returns(
     hidden: list[str],
 ) -> None:
     fake = master({"publish": job("a", missing=("ghost",)), "job_returns": {}}, [(0, *ret("a", 1))], options=options)
-    salt.run(["*", "f.x", *words], fake.outside())
+    salt.run(["*", "f.x", *words], fake.context())
     out = capsys.readouterr().out
     assert [text for text in shown if text not in out] == []
     assert [text for text in hidden if text in out] == []

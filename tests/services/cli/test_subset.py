@@ -25,7 +25,7 @@ def run(master: Callable[..., Any], words: list[str], capable: list[str]) -> tup
         return {"jid": jid, "minions": minions, "missing": []}
 
     fake.answers["publish"] = publish
-    return salt.run(["*", "f.x", *words], fake.outside()), fake.sent("publish")
+    return salt.run(["*", "f.x", *words], fake.context()), fake.sent("publish")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9])

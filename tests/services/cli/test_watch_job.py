@@ -87,7 +87,7 @@ def test_lines(
 ) -> None:
     left = list(looks)
     fake = master({"job_status": lambda fields: left.pop(0) if len(left) > 1 else left[0]}, list(events))
-    assert run.run(["jobs.watch", JID], fake.outside()) == code
+    assert run.run(["jobs.watch", JID], fake.context()) == code
     assert capsys.readouterr() == (out, "")
     assert fake.order[:3] == [f"subscribe salt/job/{JID}/", "ready", "job_status"]
 
@@ -100,7 +100,7 @@ def test_the_bar(master: Callable[..., Any], capsys: pytest.CaptureFixture[str])
         **status(a="expected", b="started"),
         "now": NOW + round(fake.now * 1000),
     }
-    assert run.run(["jobs.watch", JID], fake.outside(terminal=drawn.append)) == 0
+    assert run.run(["jobs.watch", JID], fake.context(terminal=drawn.append)) == 0
     # A terminal has the bar for what went well.
     assert capsys.readouterr().out == f"{HEAD}2/2 returned\n"
     bars = list(dict.fromkeys(text.rpartition("\033[K")[2] for text in drawn))
@@ -119,14 +119,14 @@ def test_the_bar(master: Callable[..., Any], capsys: pytest.CaptureFixture[str])
 def test_what_returned_before_is_asked_for(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     answers = {"job_status": status({"failed": 1}, a="returned", b="returned"), "failed_of": {"a": 0, "b": 1}}
     fake = master(answers)
-    assert run.run(["jobs.watch", f"jid={JID}"], fake.outside()) == 1
+    assert run.run(["jobs.watch", f"jid={JID}"], fake.context()) == 1
     assert capsys.readouterr().out == f"{HEAD}b: failed\n2/2 returned, 1 failed\n"
     assert fake.sent("failed_of") == [{"jid": JID, "minions": ["a", "b"]}]
 
 
 def test_ctrl_c_leaves_the_job_alone(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"job_status": status(a="started", b="returned")}, [(0.5, KeyboardInterrupt(), None)])
-    assert run.run(["jobs.watch", JID], fake.outside()) == 0
+    assert run.run(["jobs.watch", JID], fake.context()) == 0
     told = f"The job goes on: 1/2 returned, 1 running (a). To look at it again: salt-run jobs.watch {JID}\n"
     assert capsys.readouterr().err == f"\n{told}"
     assert set(fake.order) == {f"subscribe salt/job/{JID}/", "ready", "job_status"}
@@ -134,7 +134,7 @@ def test_ctrl_c_leaves_the_job_alone(master: Callable[..., Any], capsys: pytest.
 
 def test_timeout(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"job_status": status(a="started")})
-    assert run.run(["-t", "7", "jobs.watch", JID], fake.outside()) == 1
+    assert run.run(["-t", "7", "jobs.watch", JID], fake.context()) == 1
     assert "not complete within 7 s: 0/1 returned, 1 running (a)." in capsys.readouterr().err
     assert 7 <= fake.now < 9
 
@@ -142,7 +142,7 @@ def test_timeout(master: Callable[..., Any], capsys: pytest.CaptureFixture[str])
 def test_without_the_bus_it_looks(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     left = [status(a="expected"), status(a="started"), status(a="returned")]
     fake = master({"job_status": lambda fields: left.pop(0) if len(left) > 1 else left[0]}, hears=False)
-    assert run.run(["jobs.watch", JID], fake.outside()) == 0
+    assert run.run(["jobs.watch", JID], fake.context()) == 0
     out, err = capsys.readouterr()
     assert out.endswith("a: running\na: returned\n1/1 returned\n")
     assert "What becomes of the job is taken from the job cache." in err
@@ -157,7 +157,7 @@ def test_a_master_that_is_away_for_a_while(master: Callable[..., Any], capsys: p
             raise one
         return one
 
-    assert run.run(["jobs.watch", JID], master({"job_status": answer}).outside()) == 0
+    assert run.run(["jobs.watch", JID], master({"job_status": answer}).context()) == 0
     out = capsys.readouterr().out
     assert "[WARNING ] no answer from the master at tcp://m:4507" in out
     assert out.endswith("1/1 returned\n")
@@ -165,13 +165,13 @@ def test_a_master_that_is_away_for_a_while(master: Callable[..., Any], capsys: p
 
 def test_unknown_job(master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     fake = master({"job_status": ControlError("UnknownJob", f"no job with the JID {JID} is in the job cache")})
-    assert run.run(["jobs.watch", JID], fake.outside()) == 1
+    assert run.run(["jobs.watch", JID], fake.context()) == 1
     assert capsys.readouterr().err == f"ERROR: no job with the JID {JID} is in the job cache\n"
 
 
 @pytest.mark.parametrize("words", [[], [JID, JID], [JID, "quiet=True"]])
 def test_wrong_words(words: list[str], master: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.run(["jobs.watch", *words], master({}).outside()) == 64
+    assert run.run(["jobs.watch", *words], master({}).context()) == 64
     assert "jobs.watch takes a JID and nothing else" in capsys.readouterr().err
 
 

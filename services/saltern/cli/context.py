@@ -24,7 +24,7 @@ _FORGIVEN = ("TargetError", "UnknownFunction")
 
 
 @dataclass(frozen=True)
-class Outside:
+class CommandContext:
     """The real ones by default."""
 
     load: Callable[[str | None], ClientOptions] = load_client
