@@ -118,9 +118,9 @@ def broken(tree: Tree) -> Iterator[str]:
                     yield f"{text}: only {rooms or 'nobody'} may"
             for root, layers in LAYERS.items():
                 here, there = (name.removeprefix(root + ".").split(".")[0] for name in (module, target))
-                if below(module, root) and below(target, root) and here in layers and here != there:
-                    if there not in layers[: layers.index(here)] or there == "builtin":
-                        yield f"{text}: {here} lies below {there}"
+                ours_too = below(module, root) and below(target, root) and here in layers and here != there
+                if ours_too and (there not in layers[: layers.index(here)] or there == "builtin"):
+                    yield f"{text}: {here} lies below {there}"
 
 
 def test_no_wall_is_broken() -> None:
