@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from statecore.builtin.states.saltmod.verdicts import succeeded
+from statecore.builtin.states.saltmod.results import succeeded
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall, MinionJob
 from tests import case_files

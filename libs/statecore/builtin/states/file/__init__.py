@@ -1,51 +1,25 @@
-"""Files, directories and links as states (Salt's ``file`` state). Each reads, then plans; the engine applies.
+"""Salt's ``file`` states: files, directories, links and device nodes.
 
-One file for each kind of thing that a state brings about; ``places`` and ``content`` are what they share.
+One module for each kind of change. ``arguments`` checks the arguments that all of these states share; ``content``
+computes the wanted content of a file. Each state reads the host and returns a Plan; the engine runs the plan's steps.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.states.file import (
-    accumulators,
-    block,
-    caching,
-    comments,
-    decoded,
+    cache,
+    cleanup,
+    copies,
     directory,
     edits,
-    keyvalue,
+    lines,
+    links,
     managed,
-    nodes,
-    patching,
-    placement,
+    patch,
     presence,
-    pruning,
     recurse,
     serialized,
-    single_line,
-    symlink,
-    tidying,
 )
 
-#: The modules whose functions make up this one.
-PARTS = (
-    managed,
-    directory,
-    recurse,
-    symlink,
-    edits,
-    presence,
-    comments,
-    block,
-    caching,
-    single_line,
-    keyvalue,
-    accumulators,
-    placement,
-    serialized,
-    decoded,
-    tidying,
-    pruning,
-    patching,
-    nodes,
-)
+#: Modules whose public functions are this package's state functions.
+PARTS = (managed, directory, recurse, links, copies, edits, lines, patch, presence, serialized, cache, cleanup)

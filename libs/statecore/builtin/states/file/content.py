@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused
+from statecore.builtin.states.file.arguments import Refused
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.named_tuple import NamedTuple
 from statecore.sources import file_source
-from statecore.sources.file_source import FileSource, FileVerification, WrongDigest
+from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
 
 #: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
@@ -164,3 +165,120 @@ def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: File
         raise Refused(str(error)) from error
     except CommandError as error:
         raise Refused(f"Unable to manage file: {error}") from error
+
+
+def texts_of(
+    ctx: Context, spec: Spec, name: str, source: Any, sources: Any, source_hash: Any = None, source_hashes: Any = None
+) -> list[str]:
+    """The rendered text of each source, held to its digest. Raises Refused, and SlsError of a template."""
+    found = []
+    for entry, digest in _paired(source, sources, source_hash, source_hashes):
+        try:
+            # Nobody can ask for less here: what comes without a digest is taken as it is.
+            wanted = FileVerification(str(digest or ""), skip_verify=not digest)
+            address, place, _mode = find(ctx, entry, spec.saltenv, name, wanted)
+            content = place.read_text("utf-8")
+        except (CommandError, OSError, UnicodeDecodeError) as error:
+            raise Refused(f"Failed to load template file {entry}{_reason(error)}") from error
+        found.append(spec.rendered(ctx, content, address, name) if spec.template else content)
+    return found
+
+
+def _paired(source: Any, sources: Any, source_hash: Any, source_hashes: Any) -> list[tuple[Any, Any]]:
+    """Each source with its hash."""
+    if source and sources:
+        raise Refused("source and sources are mutually exclusive")
+    if source_hash and source_hashes:
+        raise Refused("source_hash and source_hashes are mutually exclusive")
+    if source:
+        return [(source, source_hash)]
+    many = list(sources or ())
+    return list(zip_longest(many, list(source_hashes or ())[: len(many)]))
+
+
+def _reason(error: Exception) -> str:
+    """What Salt's words do not tell: they are all there is to say of a file that the tree does not have."""
+    return "" if isinstance(error, Missing) else f": {error}"
+
+
+def signers_of(given: dict[str, Any], *signatures: Any) -> Signers:
+    """Who has to have signed, from a state's arguments. Raises Refused where nothing is said to be signed.
+
+    signatures
+        the arguments that ask for signatures
+    """
+    named = ("signed_by_any", "signed_by_all", "keyring", "gnupghome")
+    if not any(signatures) and (idle := [argument for argument in named if given.get(argument)]):
+        raise Refused(f"{', '.join(idle)}: nothing asks for a signature; signature or source_hash_sig does")
+    wanted = {argument: given.get(argument) for argument in named}
+    return Signers.of(**wanted, sig_backend=str(given.get("sig_backend") or "gpg"))
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What has to be signed, and by whom."""
+
+    #: True: the content holds its signature; else where it is.
+    signature: Any
+    signers: Signers
+    verify_ssl: bool = True
+
+    def check(self, ctx: Context, content: bytes | Path, saltenv: str) -> None:
+        """Raises Refused where a content is not signed as it has to be."""
+        if not self.signature:
+            return
+        try:
+            if isinstance(content, Path):
+                self._checked(ctx, content, saltenv)
+                return
+            import tempfile  # it brings random with it, and few files are signed
+
+            # What is written is what was looked at, not what a template or a source may be by then.
+            with tempfile.TemporaryDirectory(prefix="saltern-signed-") as directory:
+                copy = Path(directory, "content")
+                copy.write_bytes(content)
+                self._checked(ctx, copy, saltenv)
+        except CommandError as error:
+            raise Refused(f"Failed checking new file's signature: {error}") from error
+        except OSError as error:
+            raise Refused(f"Failed checking new file's signature: {error.filename}: {error.strerror}") from error
+
+    def _checked(self, ctx: Context, file: Path, saltenv: str) -> None:
+        self.signers.check(ctx, file, self.signature, saltenv, verify_ssl=self.verify_ssl)
+
+
+#: Where a run keeps them.
+_KEY = "file.accumulators"
+
+
+@dataclass(slots=True)
+class Accumulators:
+    """What one run gathered."""
+
+    #: The run's own list of chunks: a process may live longer than a run, what was gathered may not.
+    run: tuple[Mapping[str, Any], ...]
+    #: File -> accumulator -> its texts.
+    texts: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    #: File -> accumulator -> IDs or names that it is for.
+    readers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ctx: Context) -> Accumulators:
+        """This run's."""
+        found = ctx.scratch.get(_KEY)
+        if not isinstance(found, cls) or found.run is not ctx.lowstate:
+            found = ctx.scratch[_KEY] = cls(ctx.lowstate)
+        return found
+
+    @classmethod
+    def of_file(cls, ctx: Context, name: str) -> Mapping[str, list[Any]] | None:
+        """Map of accumulator name to its texts for one file, None if no state accumulated text for that file."""
+        return cls.of(ctx).texts.get(name)
+
+    @classmethod
+    def for_state(cls, ctx: Context, name: str) -> list[str]:
+        """Texts for the current state: of the accumulators that require it, or of all accumulators if none does."""
+        texts = cls.of_file(ctx, name) or {}
+        readers = cls.of(ctx).readers.get(name, {})
+        own = [accumulator for accumulator in texts if ctx.low.get("__id__") in readers.get(accumulator, ())]
+        return [str(text) for accumulator in own or texts for text in texts[accumulator]]

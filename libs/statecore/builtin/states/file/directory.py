@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused, place_of, refuse_windows, step
+from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
 from statecore.builtin.states.file.tree import strays, walk
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes

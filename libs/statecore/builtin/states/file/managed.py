@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file import gathered
-from statecore.builtin.states.file.content import Content, Literal, Spec, wanted_bytes
-from statecore.builtin.states.file.places import (
+from statecore.builtin.states.file.arguments import (
     NOTE,
     Refused,
     attributes,
@@ -18,7 +17,15 @@ from statecore.builtin.states.file.places import (
     refuse_windows,
     step,
 )
-from statecore.builtin.states.file.signing import Signing, signers_of
+from statecore.builtin.states.file.content import (
+    Accumulators,
+    Content,
+    Literal,
+    Signing,
+    Spec,
+    signers_of,
+    wanted_bytes,
+)
 from statecore.host.content import managed_file
 from statecore.host.content.diffs import Ignored
 from statecore.host.content.managed_file import Attributes
@@ -125,7 +132,7 @@ def managed(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
         ).read(ctx, source)
         wish, keep = attributes(user, group, mode)
-        texts = gathered.of_file(ctx, name)
+        texts = Accumulators.of_file(ctx, name)
         spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
         old = managed_file.held(real, name)
         marks = Marks.of(ctx.host, place, attrs, selinux)
@@ -179,6 +186,30 @@ def managed(
         return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
 
 
+def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
+    """Gathers text for a file, for the ``file.managed`` and ``file.blockreplace`` of this run.
+
+    filename
+        the file; the template of its ``file.managed`` sees all texts as ``accumulator``, by the names of the accumulators
+    text
+        a text or a list of them; what is there already is not put there again
+    require_in, watch_in
+        one of them has to name the file state that is to see the text
+    """
+    if text is None:
+        return Plan.failed("No text supplied for accumulator")
+    readers = [*_listed(ctx.low.get("require_in")), *_listed(ctx.low.get("watch_in"))]
+    if not any((isinstance(reader, Mapping) and "file" in reader) or reader == "file" for reader in readers):
+        return Plan.failed(f"Orphaned accumulator {name} in {ctx.low.get('__sls__')}:{ctx.low.get('__id__')}")
+    texts = list(text) if isinstance(text, list | tuple) else [text]
+    gathered = Accumulators.of(ctx).texts.setdefault(filename, {}).setdefault(name, [])
+    Accumulators.of(ctx).readers.setdefault(filename, {}).setdefault(name, []).extend(_named(readers))
+    new = [one for one in texts if one not in gathered]
+    gathered += new
+    # The run's own memory is no change of the host: it is charged in test mode too, where others read it.
+    return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
+
+
 def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
     """The plan, and after it no copy of what came from a server. (Those of the tree are not this state's alone.)"""
     if not content.address.startswith(downloads.SCHEMES):
@@ -228,3 +259,12 @@ def _empty(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks,
         (step(f"create {name}", work, FileChange(name, None, b"")),),
         {"newfile": name},
     )
+
+
+def _named(readers: list[Any]) -> Iterator[Any]:
+    for reader in readers:
+        yield from reader.values() if isinstance(reader, Mapping) else [reader]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
 from statecore.builtin.states.file.directory import directory
+from statecore.builtin.states.file.links import symlink
 from statecore.builtin.states.file.managed import managed
-from statecore.builtin.states.file.places import Refused, place_of, refuse_windows, step
-from statecore.builtin.states.file.symlink import symlink
 from statecore.builtin.states.file.tree import Tree, strays
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import configparser
+import datetime
 import io
 import json
+import math
 import plistlib
 import pprint
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 import yaml
-
-from statecore.builtin.states.file import toml_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,112 @@ def _load_ini(data: bytes, options: Mapping[str, Any]) -> Any:
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
+#: A key that needs no quotes.
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _dump_toml(data: Any, options: Mapping[str, Any]) -> str:
+    """The text, its last line ended. Raises TypeError for what TOML does not know."""
+    if options:
+        raise TypeError(f"toml takes no options, but {', '.join(options)}")
+    if not isinstance(data, Mapping):
+        raise TypeError(f"TOML holds a map, not {type(data).__name__}")
+    return "".join(_document(data))
+
+
+def _load_toml(data: bytes, options: Mapping[str, Any]) -> Any:
+    """The data of a text. Raises ValueError, TypeError."""
+    import tomllib  # few trees use it
+
+    if options:
+        raise TypeError(f"toml takes no options, but {', '.join(options)}")
+    return tomllib.loads(data.decode())
+
+
+def _document(data: Mapping[Any, Any]) -> Iterator[str]:
+    text, level = _table(data, "")
+    yield text
+    written = text
+    # Tables of one depth come together, and then those inside them.
+    while level:
+        below: dict[str, Mapping[Any, Any]] = {}
+        for name, table in level.items():
+            text, inside = _table(table, name)
+            if text or not inside:
+                gap = "\n" if written and not written.endswith("\n\n") else ""
+                written = f"{gap}[{name}]\n{text}"
+                yield written
+            below |= inside
+        level = below
+
+
+def _table(data: Mapping[Any, Any], name: str) -> tuple[str, dict[str, Mapping[Any, Any]]]:
+    """(the values of a table and its arrays of tables, tables in it by their whole names). None is left out: TOML has none."""
+    values, arrays = [], []
+    tables: dict[str, Mapping[Any, Any]] = {}
+    for key, value in data.items():
+        own = _key(key)
+        full = f"{name}.{own}" if name else own
+        if isinstance(value, Mapping):
+            tables[full] = value
+        elif isinstance(value, list | tuple) and value and all(isinstance(each, Mapping) for each in value):
+            arrays += [_array_table(each, full) for each in value]
+        elif value is not None:
+            values.append(f"{own} = {_value(value)}\n")
+    return "".join([*values, *arrays]), tables
+
+
+def _array_table(data: Mapping[Any, Any], name: str) -> str:
+    text, level = _table(data, name)
+    own = "" if text.startswith("[") else text
+    parts = [f"[[{name}]]\n", own, "\n", text.removeprefix(own)]
+    while level:
+        below: dict[str, Mapping[Any, Any]] = {}
+        for each, table in level.items():
+            values, more = _table(table, each)
+            if values or not more:
+                parts.append(f"[{each}]\n{values}")
+            below |= more
+        level = below
+    return "".join(parts)
+
+
+def _key(key: Any) -> str:
+    return str(key) if _BARE.fullmatch(str(key)) else _text(str(key))
+
+
+def _text(value: str) -> str:
+    # JSON's escapes are TOML's, but for DEL, and for lone surrogates, which are no text.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return f"[{''.join(f' {_value(each)},' for each in value)}]" if value else "[]"
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items() if each is not None)
+        return f"{{ {pairs} }}" if pairs else "{}"
+    raise TypeError(f"TOML knows no {type(value).__name__}: {value!r}")
+
+
+def _float(value: float) -> str:
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    text = repr(value)
+    # 1e+16 has no point; TOML does not want one there.
+    return text if any(mark in text for mark in ".e") else f"{text}.0"
+
+
 #: Name in ``serializer:`` -> the form.
 SERIALIZERS: Mapping[str, Serializer] = {
     "yaml": Serializer(_dump_yaml, _load_yaml, {"default_flow_style": False}, {"allow_unicode": True}),
@@ -83,7 +190,7 @@ SERIALIZERS: Mapping[str, Serializer] = {
         {"indent": 2, "separators": (",", ": "), "sort_keys": True, "ensure_ascii": False},
     ),
     "configparser": Serializer(_dump_ini, _load_ini),
-    "toml": Serializer(toml_text.dumped, toml_text.loaded),
+    "toml": Serializer(_dump_toml, _load_toml),
     "msgpack": Serializer(
         lambda data, options: bytes(msgpack.packb(data, **options)),
         lambda data, options: msgpack.unpackb(data, **options),

@@ -10,7 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused
+from statecore.builtin.states.file.arguments import Refused
 from statecore.host import rooted_path
 from statecore.model.context import Context
 

@@ -1,8 +1,8 @@
-"""Git repositories as states (Salt's ``git`` state)."""
+"""Salt's ``git`` states: clones of Git repositories, and keys of their configuration."""
 
 from __future__ import annotations
 
-from statecore.builtin.states.git import cloned, config, detached, latest
+from statecore.builtin.states.git import clones, config, latest
 
-#: The modules whose functions make up this one.
-PARTS = (latest, cloned, detached, config)
+#: Modules whose public functions are this package's state functions.
+PARTS = (latest, clones, config)

@@ -1,8 +1,8 @@
-"""File systems and swap (Salt's ``mount`` state): what is mounted, and what is in fstab for the next start."""
+"""Salt's ``mount`` states: mounted file systems, active swap, and their entries in fstab."""
 
 from __future__ import annotations
 
-from statecore.builtin.states.mount import fstab, swap, targets
+from statecore.builtin.states.mount import fstab, mounts
 
-#: The modules whose functions make up this one.
-PARTS = (targets, swap, fstab)
+#: Modules whose public functions are this package's state functions.
+PARTS = (mounts, fstab)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statecore.builtin.states.mount.arguments import option_fault, trimmed
+from statecore.builtin.states.mount.decision import option_fault, trimmed
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step

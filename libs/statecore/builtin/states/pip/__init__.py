@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.builtin.states.pip import files, packages
-from statecore.builtin.states.pip.wish import WantedPipPackages, package, said
+from statecore.builtin.states.pip.packages import WantedPipPackages, package, said
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.builtin.states.pip.wish import WantedPipPackages, said
+from statecore.builtin.states.pip.packages import WantedPipPackages, said
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 

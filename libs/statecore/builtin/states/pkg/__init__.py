@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.builtin.states.pkg import fetching, grouping, holding, presence, wishes
+from statecore.builtin.states.pkg import downloads, groups, packages, selection
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.model.types import Low, Plan
 
 #: The modules whose functions make up this one.
-PARTS = (presence, holding, grouping, fetching)
+PARTS = (packages, groups, downloads)
 
 
 def available(ctx: Context) -> str | None:
@@ -30,7 +30,7 @@ def mod_init(ctx: Context, low: Low) -> bool:
     """Before the first state of the run that installs: the package lists are to be fetched."""
     if low["fun"] not in ("installed", "latest"):
         return False
-    ctx.scratch[wishes.REFRESH_DUE] = True
+    ctx.scratch[selection.REFRESH_DUE] = True
     return True
 
 
@@ -43,10 +43,10 @@ def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: Any) -> Plan
 
 
 _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
-    "installed": presence.installed,
-    "latest": presence.latest,
-    "removed": presence.removed,
-    "purged": presence.purged,
+    "installed": packages.installed,
+    "latest": packages.latest,
+    "removed": packages.removed,
+    "purged": packages.purged,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from statecore.builtin.states.pkg import wishes
+from statecore.builtin.states.pkg import selection
 from statecore.model.context import Context
 from statecore.model.types import Outcome
 
@@ -68,7 +68,7 @@ def would_install(
     changes = {package: {"new": "installed", "old": ""} for package in targets}
     any_version = [package for package, version in targets.items() if not version and not files]
     if any_version:
-        newest = wishes.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
+        newest = selection.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
         changes |= {package: {"new": newest.get(package) or "installed", "old": ""} for package in any_version}
     for package, found in altered.items():
         lines.append(

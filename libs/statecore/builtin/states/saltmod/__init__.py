@@ -1,10 +1,10 @@
-"""What orchestrations are made of: states that are jobs, functions, runners and wheels of a master (Salt's ``salt`` states)."""
+"""Salt's ``salt`` states, for orchestrations: jobs on minions, and runner and wheel functions of the master."""
 
 from __future__ import annotations
 
-from statecore.builtin.states.saltmod import asking, awaiting, running
+from statecore.builtin.states.saltmod import master_functions, minion_jobs
 
 VIRTUAL = "salt"
 
-#: The modules whose functions make up this one.
-PARTS = (asking, running, awaiting)
+#: Modules whose public functions are this package's state functions.
+PARTS = (minion_jobs, master_functions)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.builtin.states.user.changing import create, update
-from statecore.builtin.states.user.reading import changes_of, not_allowed
-from statecore.builtin.states.user.wanted import AGES, COMMENT, WantedUser, hashed, number
+from statecore.builtin.states.user.account import (
+    AGES,
+    COMMENT,
+    WantedUser,
+    changes_of,
+    create,
+    hashed,
+    not_allowed,
+    number,
+    update,
+)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step

@@ -1,8 +1,8 @@
-"""Keys, certificates, requests and revocation lists as states (Salt's ``x509`` states, of their second make)."""
+"""Salt's ``x509`` states, version 2: private keys, certificate signing requests, certificates and revocation lists."""
 
 from __future__ import annotations
 
-from statecore.builtin.states.x509 import certificate, key, requested, revoked
+from statecore.builtin.states.x509 import certificate, key, request, revocation
 
-#: The modules whose functions make up this one.
-PARTS = (key, requested, certificate, revoked)
+#: Modules whose public functions are this package's state functions.
+PARTS = (key, request, certificate, revocation)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused, place_of, step
+from statecore.builtin.states.file.arguments import Refused, place_of, step
 from statecore.host.content import managed_file
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
@@ -19,7 +20,13 @@ from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import Outcome, Plan
 
 _TIMES = ("atime", "ctime", "mtime")
+
+
 _UNITS = "bkmgtpezy"
+
+
+#: Seconds.
+_DAY = 86400
 
 
 def tidied(
@@ -89,6 +96,87 @@ def tidied(
     return Plan.change(f"{name} is set for tidy", (step(f"tidy {name}", work),), {"removed": found})
 
 
+def retention_schedule(
+    ctx: Context, name: str, retain: Mapping[str, Any], strptime_format: str | None = None, timezone: Any = None
+) -> Plan:
+    """Of the backups in a directory, those that a schedule keeps.
+
+    retain
+        how many to keep of each kind, or ``all``: most_recent, first_of_hour, first_of_day, first_of_week, first_of_month,
+        first_of_year
+    strptime_format
+        how names tell the time; what does not read so is ignored. Left out, the time of the last modification counts
+    timezone
+        a tzinfo, for modification times
+    """
+    try:
+        top = place_of(ctx, name)
+        if not top.is_dir():
+            raise Refused("Name provided to file.retention must be a directory")
+        counts = _counts(retain)
+        entries = sorted([".", "..", *(entry.name for entry in top.iterdir())])
+        times = {entry: _time_of(top, entry, strptime_format, timezone) for entry in entries}
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    known = {entry: when for entry, when in times.items() if when is not None}
+    kept = {entry for rule, count in counts.items() for entry in _kept(known, rule, count)}
+    gone = sorted(set(known) - kept, reverse=True)
+    if not gone:
+        return Plan.unchanged(f"0 backups were removed from {name}.\n")
+    changes = {
+        "retained": sorted(kept, reverse=True),
+        "deleted": gone,
+        "ignored": sorted(set(entries) - set(known), reverse=True),
+    }
+
+    def work() -> Outcome:
+        for entry in gone:
+            managed_file.remove(top / entry)
+        return Outcome(f"{len(gone)} backups were removed from {name}.\n", changes)
+
+    would = f"{len(gone)} backups would have been removed from {name}.\n"
+    return Plan.change(would, (step(f"remove old backups from {name}", work),), changes)
+
+
+def pruned(
+    ctx: Context, name: str, recurse: bool = False, ignore_errors: bool = False, older_than: float | None = None
+) -> Plan:
+    """No such directory, if it holds nothing; what holds something stays, and fails.
+
+    recurse
+        directories below that hold nothing but such go, too
+    ignore_errors
+        those that hold something are no failure; means ``recurse``
+    older_than
+        days that a directory has not been changed for; a younger one stays
+    """
+    recurse = recurse or ignore_errors
+    try:
+        place = place_of(ctx, name, follow=False)
+        if not place.is_dir():
+            return Plan.unchanged(f"Directory {name} is not present")
+        top = name.rstrip("/") or "/"
+        going = _going(place, top, recurse, time.time() - older_than * _DAY if older_than else None)
+    except (Refused, HostError) as error:
+        return Plan.failed(str(error))
+    if not going and ignore_errors:
+        return Plan.unchanged(f"Directory {name} holds nothing that may be removed")
+    if top not in going and not ignore_errors:
+        return Plan.failed(f"Failed to remove directory {name}: it is not empty, or too young")
+    changes = {"deleted": sorted(going) if recurse else name}
+
+    def work() -> Outcome:
+        told = ctx.call("file.rmdir", name, recurse=recurse, verbose=True, older_than=older_than)
+        gone = {"deleted": sorted(told["deleted"]) if recurse else name} if told["deleted"] else {}
+        if told["result"] or (ignore_errors and told["deleted"]):
+            said = f"Recursively removed empty directories under {name}" if recurse else f"Removed directory {name}"
+            return Outcome(said, gone)
+        why = "".join(f"\n{path}: {reason}" for path, reason in told["errors"])
+        return Outcome(f"Failed to remove directory {name}{why}", gone, ok=False)
+
+    return Plan.change(f"Directory {name} is set for removal", (step(f"prune {name}", work),), changes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
     """What may go."""
@@ -133,48 +221,6 @@ def _below(ctx: Context, top: str, follow: bool, depth: int = 0) -> Iterator[tup
         if inner.is_dir() and not inner.is_symlink():
             yield from _below(ctx, path, follow, depth + 1)
         yield path, entry
-
-
-def retention_schedule(
-    ctx: Context, name: str, retain: Mapping[str, Any], strptime_format: str | None = None, timezone: Any = None
-) -> Plan:
-    """Of the backups in a directory, those that a schedule keeps.
-
-    retain
-        how many to keep of each kind, or ``all``: most_recent, first_of_hour, first_of_day, first_of_week, first_of_month,
-        first_of_year
-    strptime_format
-        how names tell the time; what does not read so is ignored. Left out, the time of the last modification counts
-    timezone
-        a tzinfo, for modification times
-    """
-    try:
-        top = place_of(ctx, name)
-        if not top.is_dir():
-            raise Refused("Name provided to file.retention must be a directory")
-        counts = _counts(retain)
-        entries = sorted([".", "..", *(entry.name for entry in top.iterdir())])
-        times = {entry: _time_of(top, entry, strptime_format, timezone) for entry in entries}
-    except (Refused, HostError) as error:
-        return Plan.failed(str(error))
-    known = {entry: when for entry, when in times.items() if when is not None}
-    kept = {entry for rule, count in counts.items() for entry in _kept(known, rule, count)}
-    gone = sorted(set(known) - kept, reverse=True)
-    if not gone:
-        return Plan.unchanged(f"0 backups were removed from {name}.\n")
-    changes = {
-        "retained": sorted(kept, reverse=True),
-        "deleted": gone,
-        "ignored": sorted(set(entries) - set(known), reverse=True),
-    }
-
-    def work() -> Outcome:
-        for entry in gone:
-            managed_file.remove(top / entry)
-        return Outcome(f"{len(gone)} backups were removed from {name}.\n", changes)
-
-    would = f"{len(gone)} backups would have been removed from {name}.\n"
-    return Plan.change(would, (step(f"remove old backups from {name}", work),), changes)
 
 
 #: Rule -> what two backups of one span share. A week's first is looked for one week further back, as Salt does.
@@ -244,3 +290,20 @@ def _bytes(size: Any) -> int:
     power = _UNITS.index(found[2] or "b")
     factor: int = 1000**power if found[3] == "b" and power else 1024**power
     return int(float(found[1]) * factor)
+
+
+def _going(place: Path, path: str, recurse: bool, before: float | None) -> list[str]:
+    """Directories that would be removed, the deepest first."""
+    found: list[str] = []
+    left = False
+    for entry in sorted(place.iterdir()):
+        if not recurse or entry.is_symlink() or not entry.is_dir():
+            left = True
+            continue
+        inner = f"{path.rstrip('/')}/{entry.name}"
+        below = _going(entry, inner, recurse, before)
+        found += below
+        left = left or inner not in below
+    # What goes out of a directory makes it young.
+    young = before is not None and (bool(found) or place.stat().st_mtime >= before)
+    return found if left or young else [*found, path]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
-from statecore.builtin.states.saltmod.master import entry, master_of
-from statecore.builtin.states.saltmod.verdicts import arguments
+from statecore.builtin.states.saltmod.results import arguments, entry, master_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall
@@ -33,26 +34,6 @@ def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     if ctx.test:
         return entry(name, None, f"Wheel function '{name}' would be executed.")
     return _told("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
-
-
-def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
-    own = dict(kwargs)
-    arg, kwarg = own.pop("arg", None), own.pop("kwarg", None)
-    named = {**arguments(kwarg), **own}
-    if name in _ORCHESTRATIONS:
-        named.setdefault("saltenv", ctx.saltenv)
-        named["orchestration_jid"] = master_of(ctx).jid
-    positional = tuple(arg) if isinstance(arg, list | tuple) else () if arg is None else (arg,)
-    return MasterCall(name, positional, named)
-
-
-def _told(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    value = answer.get("return")
-    good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
-    told = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
-    if answer.get("jid"):
-        told["__jid__"] = answer["jid"]
-    return told
 
 
 def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> dict[str, Any]:
@@ -86,6 +67,62 @@ def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> di
     return entry(name, not failed, _comment(failed, values), changes)
 
 
+def wait_for_event(
+    ctx: Context, name: str, id_list: list[Any], event_id: str = "id", timeout: float = 300, node: str = "master"
+) -> dict[str, Any]:
+    """Waits until events whose tags match the glob ``name`` have named everything in ``id_list``.
+
+    event_id
+        the key of an event's data, or of ``data`` in it, that holds what it names: a value, or a list of values
+    timeout
+        seconds
+
+    ``node`` is ``master``: an orchestration hears the master's bus. Seed 004; Salt: states/saltmod.py.
+    """
+    if node != "master":
+        return entry(name, False, f"not supported: node={node}. An orchestration hears the events of its master")
+    if not isinstance(id_list, list):
+        return entry(name, False, f"id_list must be a list of what is waited for, not {type(id_list).__name__}")
+    if ctx.test:
+        return entry(name, None, f"Orchestration would wait for event '{name}'")
+    left = list(id_list)
+    seen: list[Any] = []
+    began = time.monotonic()
+    for tag, data in master_of(ctx).events(_prefix(name), timeout):
+        if not fnmatchcase(tag, name):
+            continue
+        for value in _named(data, event_id):
+            if value in left:
+                left.remove(value)
+                seen.append(value)
+        if not left:
+            break
+    changes = {"minions_seen": seen} if seen else {}
+    if left:
+        return entry(name, False, f"Timeout value reached. Not seen: {', '.join(map(str, left))}", changes)
+    return entry(name, True, f"All events seen in {time.monotonic() - began} seconds.", changes)
+
+
+def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
+    own = dict(kwargs)
+    arg, kwarg = own.pop("arg", None), own.pop("kwarg", None)
+    named = {**arguments(kwarg), **own}
+    if name in _ORCHESTRATIONS:
+        named.setdefault("saltenv", ctx.saltenv)
+        named["orchestration_jid"] = master_of(ctx).jid
+    positional = tuple(arg) if isinstance(arg, list | tuple) else () if arg is None else (arg,)
+    return MasterCall(name, positional, named)
+
+
+def _told(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    value = answer.get("return")
+    good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
+    told = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
+    if answer.get("jid"):
+        told["__jid__"] = answer["jid"]
+    return told
+
+
 def _failed(answer: Mapping[str, Any]) -> bool:
     value = answer.get("return")
     told = value if isinstance(value, Mapping) else {}
@@ -116,3 +153,14 @@ def _changes(found: Any) -> Any:
         return own["ret"] if inner else own
     below = {key: _changes(value) for key, value in found.items()}
     return {key: value for key, value in below.items() if value}
+
+
+def _prefix(glob: str) -> str:
+    return glob[: min((at for at in map(glob.find, "*?[") if at >= 0), default=len(glob))]
+
+
+def _named(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    if value is None and isinstance(data.get("data"), Mapping):
+        value = data["data"].get(key)
+    return [] if value is None else value if isinstance(value, list) else [value]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from statecore.builtin.states.file.arguments import Refused, place_of, step
 from statecore.builtin.states.file.content import Spec, wanted_bytes
-from statecore.builtin.states.file.places import Refused, place_of, step
 from statecore.model.context import Context
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult

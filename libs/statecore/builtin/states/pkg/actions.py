@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from statecore.builtin.states.pkg import comments, wishes
+from statecore.builtin.states.pkg import comments, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
 
-def install(ctx: Context, want: wishes.Want) -> Plan:
+def install(ctx: Context, want: selection.Want) -> Plan:
     """Installs what is not there, and with ``reinstall`` what is."""
     there = want.fulfilled(ctx)
     targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
@@ -35,7 +35,7 @@ def install(ctx: Context, want: wishes.Want) -> Plan:
     def work() -> Outcome:
         changes = ctx.call(
             "pkg.install",
-            refresh=wishes.refresh_now(ctx, want.refresh),
+            refresh=selection.refresh_now(ctx, want.refresh),
             reinstall=bool(again),
             normalize=False,
             ignore_epoch=bool(want.ignore_epoch),
@@ -130,7 +130,7 @@ def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str
     if hold is None:
         return Plan.unchanged(comment)
     try:
-        now = wishes.held(ctx)
+        now = selection.held(ctx)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     rest = [package for package in packages if (package in now) is not hold]

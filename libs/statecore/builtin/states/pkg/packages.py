@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.states.pkg import comments, doing, wishes
+from statecore.builtin.states.pkg import actions, comments, selection
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
 
@@ -63,31 +63,31 @@ def installed(
         means Windows
     """
     try:
-        verification = wishes.PackageVerification.of(pkg_verify)
+        verification = selection.PackageVerification.of(pkg_verify)
     except ValueError as error:
         return Plan.failed(str(error))
-    if refused := wishes.refused(ctx, pkgs, sources, verify=verification is not None, resolve=resolve_capabilities):
+    if refused := selection.refused(ctx, pkgs, sources, verify=verification is not None, resolve=resolve_capabilities):
         return refused
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to install provided")
-    repositories = wishes.given(
+    repositories = selection.given(
         enablerepo=enablerepo, disablerepo=disablerepo, disableexcludes=disableexcludes, branch=branch, setopt=setopt
     )
     try:
         desired = (
-            wishes.packed(sources)
+            selection.packed(sources)
             if sources
-            else wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+            else selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
         )
         if not sources:
             if resolve_capabilities:
-                desired = wishes.providers(ctx, desired)
-            desired = wishes.resolved(
-                ctx, desired, refresh=wishes.refresh_now(ctx, refresh), fromrepo=fromrepo, **repositories
+                desired = selection.providers(ctx, desired)
+            desired = selection.resolved(
+                ctx, desired, refresh=selection.refresh_now(ctx, refresh), fromrepo=fromrepo, **repositories
             )
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
-    want = wishes.Want(
+    want = selection.Want(
         desired=desired,
         files=bool(sources),
         ignore_epoch=ignore_epoch,
@@ -98,7 +98,7 @@ def installed(
         verification=verification,
         options={
             **repositories,
-            **wishes.given(debconf=debconf),
+            **selection.given(debconf=debconf),
             "update_holds": update_holds,
             "fromrepo": fromrepo,
             "skip_verify": skip_verify,
@@ -108,7 +108,7 @@ def installed(
             "cache_valid_time": cache_valid_time,
         },
     )
-    return doing.install(ctx, want)
+    return actions.install(ctx, want)
 
 
 def latest(
@@ -139,24 +139,24 @@ def latest(
     """
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to install provided")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
+    if refused := selection.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
-    repositories = wishes.given(
+    repositories = selection.given(
         enablerepo=enablerepo, disablerepo=disablerepo, disableexcludes=disableexcludes, branch=branch, setopt=setopt
     )
     try:
-        desired = wishes.desired_packages(ctx, name, None, pkgs, normalize=True)
-        names = list(wishes.providers(ctx, desired) if resolve_capabilities else desired)
+        desired = selection.desired_packages(ctx, name, None, pkgs, normalize=True)
+        names = list(selection.providers(ctx, desired) if resolve_capabilities else desired)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
     try:
-        newest = wishes.mapped(
+        newest = selection.mapped(
             names,
             ctx.call(
                 "pkg.latest_version",
                 *names,
                 fromrepo=fromrepo,
-                refresh=wishes.refresh_now(ctx, refresh),
+                refresh=selection.refresh_now(ctx, refresh),
                 **repositories,
             ),
         )
@@ -164,7 +164,7 @@ def latest(
         return Plan.failed(
             f"An error was encountered while checking the newest available version of package(s): {error}"
         )
-    now = wishes.mapped(names, ctx.call("pkg.version", *names))
+    now = selection.mapped(names, ctx.call("pkg.version", *names))
     unknown = [package for package in names if not newest[package] and not now[package]]
     if unknown:
         return Plan.failed(" ".join(f"No information found for '{package}'." for package in unknown))
@@ -197,7 +197,7 @@ def latest(
             else f"{len(current)} packages are already up-to-date"
         )
     predicted = {package: {"new": new, "old": now[package]} for package, new in targets.items()}
-    step = Step(f"install {', '.join(targets)}", lambda: doing.told(work, "installing package(s)"))
+    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, "installing package(s)"))
     return Plan.change("\n".join(would), [step], predicted)
 
 
@@ -211,14 +211,14 @@ def removed(
 ) -> Plan:
     """Packages that are not to be installed; their configuration files stay."""
     try:
-        wanted = wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+        wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
-    targets = wishes.there(ctx, wanted, ignore_epoch)
+    targets = selection.there(ctx, wanted, ignore_epoch)
     if not targets:
         exact = " (matching specified versions)" if any(wanted.values()) else ""
         return Plan.unchanged(f"All specified packages{exact} are already absent")
-    return doing.uninstall(ctx, "remove", wanted, targets)
+    return actions.uninstall(ctx, "remove", wanted, targets)
 
 
 def purged(
@@ -231,14 +231,14 @@ def purged(
 ) -> Plan:
     """Packages that are not to be installed, nor their configuration files to be left."""
     try:
-        wanted = wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+        wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
     left = ctx.call("pkg.list_pkgs", removed=True)
-    targets = sorted({*wishes.there(ctx, wanted, ignore_epoch), *(package for package in wanted if package in left)})
+    targets = sorted({*selection.there(ctx, wanted, ignore_epoch), *(package for package in wanted if package in left)})
     if not targets:
         return Plan.unchanged("None of the targeted packages are installed or partially installed")
-    return doing.uninstall(ctx, "purge", wanted, targets)
+    return actions.uninstall(ctx, "purge", wanted, targets)
 
 
 def uptodate(
@@ -271,9 +271,9 @@ def uptodate(
     """
     if not isinstance(refresh, bool):
         return Plan.failed("refresh must be either True or False")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
+    if refused := selection.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
-    chosen_by = wishes.given(
+    chosen_by = selection.given(
         dist_upgrade=True if dist_upgrade is None else dist_upgrade,
         fromrepo=fromrepo,
         cache_valid_time=cache_valid_time,
@@ -285,20 +285,20 @@ def uptodate(
         security=security,
         exclude=exclude,
     )
-    done_by = wishes.given(
+    done_by = selection.given(
         force_conf_new=force_conf_new, skip_verify=skip_verify, minimal=minimal, obsoletes=obsoletes, **chosen_by
     )
     try:
         upgrades = ctx.call("pkg.list_upgrades", refresh=refresh, **chosen_by)
         names = pkgs
         if isinstance(pkgs, list) and resolve_capabilities:
-            names = list(wishes.providers(ctx, dict.fromkeys(map(str, pkgs))))
+            names = list(selection.providers(ctx, dict.fromkeys(map(str, pkgs))))
     except CommandError as error:
         return Plan.failed(str(error))
     chosen = {package: new for package, new in upgrades.items() if not isinstance(names, list) or package in names}
     if not chosen:
         return Plan.unchanged("System is already up-to-date")
-    now = wishes.mapped(list(chosen), ctx.call("pkg.version", *chosen))
+    now = selection.mapped(list(chosen), ctx.call("pkg.version", *chosen))
 
     def work() -> Outcome:
         changes = ctx.call("pkg.upgrade", refresh=False, pkgs=names, **done_by)
@@ -307,6 +307,34 @@ def uptodate(
             return Outcome(f"The following package(s) failed to update: {', '.join(missing)}", changes, ok=False)
         return Outcome("Upgrade ran successfully", changes)
 
-    step = Step("upgrade packages", lambda: doing.told(work, "updating packages"))
+    step = Step("upgrade packages", lambda: actions.told(work, "updating packages"))
     predicted = {package: {"new": new, "old": now[package]} for package, new in chosen.items()}
     return Plan.change("System update will be performed", [step], predicted)
+
+
+def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace: bool = False) -> Plan:
+    """Packages that are kept as they are; ``replace``: and no others. A version counts for nothing, as in Salt."""
+    if isinstance(pkgs, list) and not pkgs and not replace:
+        return Plan.unchanged("No packages to be held provided")
+    try:
+        wanted = list(selection.desired_packages(ctx, name, version, pkgs, normalize=True))
+        now = selection.held(ctx)
+    except (ValueError, CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    more = [package for package in wanted if package not in now]
+    fewer = [package for package in now if replace and package not in wanted]
+    would = [f"The following package would be held: {package}" for package in more]
+    steps = [Step(f"hold {package}", actions.holding(ctx, "hold", package)) for package in more]
+    return actions.holds(ctx, fewer, would, steps)
+
+
+def unheld(ctx: Context, name: str, version: Any = None, pkgs: Any = None, all: bool = False) -> Plan:
+    """Packages that may be changed again; ``all``: every one that is held."""
+    if isinstance(pkgs, list) and not pkgs and not all:
+        return Plan.unchanged("No packages to be unheld provided")
+    try:
+        wanted = list(selection.desired_packages(ctx, name, version, pkgs, normalize=True))
+        now = selection.held(ctx)
+    except (ValueError, CommandError, InvocationError) as error:
+        return Plan.failed(str(error))
+    return actions.holds(ctx, [package for package in now if all or package in wanted], [], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.states.pkg import doing, wishes
+from statecore.builtin.states.pkg import actions, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
@@ -37,7 +37,7 @@ def group_installed(
         if value is not None and not isinstance(value, list):
             return Plan.failed(f"{argument} must be formatted as a list")
     left_out, besides = [str(each) for each in skip or ()], [str(each) for each in include or ()]
-    repositories = wishes.given(
+    repositories = selection.given(
         fromrepo=fromrepo,
         enablerepo=enablerepo,
         disablerepo=disablerepo,
@@ -60,14 +60,14 @@ def group_installed(
     partial = any(found[kind]["installed"] for kind in ("mandatory", "default", "optional"))
 
     def work() -> Outcome:
-        options = wishes.given(skip_verify=skip_verify, update_holds=update_holds, **repositories)
+        options = selection.given(skip_verify=skip_verify, update_holds=update_holds, **repositories)
         changes = ctx.call("pkg.install", pkgs=targets, **options)
         now = ctx.call("pkg.list_pkgs")
         if failed := [package for package in required if package not in now]:
             return Outcome(f"Failed to install the following packages: {', '.join(failed)}", changes, ok=False)
         return Outcome(f"Group '{name}' was {'updated' if partial else 'installed'}", changes)
 
-    step = Step(f"install {', '.join(targets)}", lambda: doing.told(work, f"installing/updating group '{name}'"))
+    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, f"installing/updating group '{name}'"))
     would = "is partially installed and will be updated" if partial else "will be installed"
     predicted = {package: {"new": "installed", "old": ""} for package in targets}
     return Plan.change(f"Group '{name}' {would}", [step], predicted)

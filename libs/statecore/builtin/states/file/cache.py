@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused, place_of, step
-from statecore.builtin.states.file.signing import signers_of
+from statecore.builtin.states.file.arguments import Refused, place_of, step
+from statecore.builtin.states.file.content import signers_of
 from statecore.host.content import digests, managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, StateFailure

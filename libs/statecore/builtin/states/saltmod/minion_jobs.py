@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from statecore.builtin.states.saltmod.master import entry, master_of
-from statecore.builtin.states.saltmod.verdicts import changed, detail, joined, names, succeeded
+from statecore.builtin.states.saltmod.results import changed, detail, entry, joined, master_of, names, succeeded
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StateFailure
 from statecore.model.ports import MinionJob

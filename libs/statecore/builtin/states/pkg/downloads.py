@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.states.pkg import comments, doing, wishes
+from statecore.builtin.states.pkg import actions, comments, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
@@ -32,9 +32,9 @@ def downloaded(
         return Plan.failed("The pkg.downloaded state is not available on this platform")
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to download provided")
-    if refused := wishes.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
+    if refused := selection.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
-    options = wishes.given(
+    options = selection.given(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
         enablerepo=enablerepo,
@@ -44,8 +44,8 @@ def downloaded(
         setopt=setopt,
     )
     try:
-        wanted = wishes.desired_packages(ctx, name, version, pkgs, normalize=normalize)
-        wanted = wishes.providers(ctx, wanted) if resolve_capabilities else wanted
+        wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
+        wanted = selection.providers(ctx, wanted) if resolve_capabilities else wanted
         targets = _missing(ctx, wanted, ignore_epoch)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
@@ -66,7 +66,7 @@ def downloaded(
             return Outcome(f"The following packages failed to download: {told}", changes, ok=False)
         return Outcome("" if changes else f"Packages downloaded: {', '.join(targets)}", changes)
 
-    step = Step(f"fetch {', '.join(targets)}", lambda: doing.told(work, "downloading package(s)"))
+    step = Step(f"fetch {', '.join(targets)}", lambda: actions.told(work, "downloading package(s)"))
     return Plan.change(f"The following packages would be downloaded: {', '.join(targets)}", [step])
 
 
@@ -88,7 +88,7 @@ def patch_installed(
     downloadonly
         their files are fetched alone
     """
-    options = wishes.given(
+    options = selection.given(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
         enablerepo=enablerepo,
@@ -113,7 +113,7 @@ def patch_downloaded(
     skip_verify: bool | None = None,
 ) -> Plan:
     """Advisories (``name``, or the list ``advisory_ids``) whose packages' files are to be fetched (RPM)."""
-    options = wishes.given(
+    options = selection.given(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
         enablerepo=enablerepo,
@@ -149,7 +149,7 @@ def _patched(
         said = "" if changes else f"Advisory patch is not needed or related packages are already {done}"
         return Outcome(said, changes)
 
-    step = Step(f"install {', '.join(targets)}", lambda: doing.told(work, "downloading package(s)"))
+    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, "downloading package(s)"))
     return Plan.change(f"The following advisory patches would be downloaded: {', '.join(targets)}", [step])
 
 
@@ -159,5 +159,5 @@ def _missing(ctx: Context, wanted: dict[str, str | None], ignore_epoch: bool | N
     return [
         package
         for package, version in wanted.items()
-        if not wishes.satisfied(ctx, list(there.get(package, ())), version, ignore_epoch, newer=False)
+        if not selection.satisfied(ctx, list(there.get(package, ())), version, ignore_epoch, newer=False)
     ]

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.places import Refused, need_parent, parent_attributes, place_of, step
+from statecore.builtin.states.file.arguments import Refused, need_parent, parent_attributes, place_of, step
 from statecore.host import copies
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -94,67 +94,6 @@ def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: 
 
     would = f'File "{source}" is set to be moved to "{name}"'
     return Plan.change(would, (step(f"rename {source} to {name}", work),), {name: source})
-
-
-def hardlink(
-    ctx: Context,
-    name: str,
-    target: str,
-    force: bool = False,
-    makedirs: bool = False,
-    user: Any = None,
-    group: Any = None,
-    dir_mode: Any = None,
-) -> Plan:
-    """A second name of the file ``target``; ``force`` replaces a file that has the name.
-
-    user, group, dir_mode
-        of the directories that ``makedirs`` makes
-    """
-    try:
-        owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
-        managed_file.know_owner(ctx.host, owner)
-        place = place_of(ctx, name, follow=False)
-        if not target.startswith("/"):
-            raise Refused(f"Specified target {target} is not an absolute path")
-        origin = ctx.host.path(target)
-        for direction, path, one in (("to", name, place), ("from", target, origin)):
-            if one.is_dir():
-                raise Refused(f"Unable to hard link {direction} directory {path}")
-        if not origin.exists():
-            raise Refused(f"Target {target} for hard link does not exist")
-        found = place.lstat() if lexists(place) else None
-    except (Refused, HostError, InvocationError) as error:
-        return Plan.failed(str(error))
-    if found is None:
-        would = f"Hard link {name} to {target} is set for creation"
-        changes, did = {"new": name}, f"Created new hard link {name} -> {target}"
-    elif found.st_ino == origin.stat().st_ino and found.st_dev == origin.stat().st_dev:
-        return Plan.unchanged(f"Target of hard link {name} is already pointing to {target}")
-    elif found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
-        would = f"Link {name} target is set to be changed to {target}"
-        changes, did = {"new": name}, f"Set target of hard link {name} -> {target}"
-    elif not force:
-        return Plan.failed(f"File exists where the hard link {name} should be")
-    else:
-        would = f"The file or directory {name} is set for removal to make way for a new hard link targeting {target}"
-        changes = {"forced": "File for hard link was forcibly replaced", "new": name}
-        did = f"Created new hard link {name} -> {target}"
-
-    def work() -> Outcome:
-        need_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
-        # Made aside and renamed: there is never a moment without the file.
-        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
-        try:
-            aside.hardlink_to(origin)
-            aside.replace(place)
-        except OSError as error:
-            raise StateFailure(f"Unable to create new hard link {name} -> {target}: {error.strerror}") from error
-        finally:
-            aside.unlink(missing_ok=True)
-        return Outcome(did, changes)
-
-    return Plan.change(would, (step(f"link {name} to {target}", work),), changes)
 
 
 def _origin(ctx: Context, source: str, *, follow: bool = True) -> Path:
