@@ -1,8 +1,18 @@
-"""Files of the managed host (Salt's ``file`` module): what states and templates ask for."""
+"""Files of the managed host: Salt's ``file`` execution module."""
 
 from __future__ import annotations
 
-from statecore.builtin.modules.file import content, devices, editing, finding, looking, owning, parts, placing
+from statecore.builtin.modules.file import (
+    backup_copies,
+    content,
+    devices,
+    edits,
+    operations,
+    ownership,
+    programs,
+    queries,
+    search,
+)
 
-#: The modules whose functions make up this one.
-PARTS = (looking, finding, content, editing, parts, placing, owning, devices)
+#: The modules whose public functions together are the execution module ``file``.
+PARTS = (queries, search, content, edits, programs, backup_copies, operations, ownership, devices)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import re
 from typing import Any
 
-from statecore.builtin.modules.file.paths import bytes_of
+from statecore.builtin.modules.file.paths import bytes_of, existing
 from statecore.host.content import diffs, managed_file
 from statecore.host.content.diffs import Ignored
 from statecore.host.content.managed_file import Attributes
@@ -60,6 +62,12 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
     return place.is_file() and any(
         pattern.search(line.lstrip(skipped) if skipped else line) for line in place.read_bytes().splitlines()
     )
+
+
+def contains_glob(ctx: Context, path: str, glob_expr: str) -> bool:
+    """Whether all of a file matches a glob."""
+    place = ctx.host.path(path)
+    return place.is_file() and fnmatch.fnmatchcase(place.read_text("utf-8", "replace"), glob_expr)
 
 
 def search(
@@ -153,6 +161,30 @@ def _encoded(text: str, encoding: str, path: str) -> bytes:
         return text.encode(encoding)
     except (LookupError, UnicodeError) as error:
         raise CommandError(f"{path}: {error}") from error
+
+
+def seek_read(ctx: Context, path: str, size: int, offset: int) -> bytes:
+    """So many bytes of a file from an offset on."""
+    with existing(ctx, path).open("rb") as file:
+        file.seek(int(offset))
+        return file.read(int(size))
+
+
+def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
+    """Puts bytes over those of a file from an offset on; how many."""
+    raw = data.encode() if isinstance(data, str) else data
+    with existing(ctx, path).open("r+b") as file:
+        file.seek(int(offset))
+        count = file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
+    return count
+
+
+def truncate(ctx: Context, path: str, length: int) -> None:
+    """Makes a file so many bytes long."""
+    with existing(ctx, path).open("r+b") as file:
+        file.truncate(int(length))
 
 
 def get_diff(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statecore.builtin.modules.http import authorities, queries
+from statecore.builtin.modules.http import ca_bundle, queries
 
 #: The modules whose functions make up this one.
-PARTS = (queries, authorities)
+PARTS = (queries, ca_bundle)

@@ -7,11 +7,11 @@ configuration and pillar. Secrets go through files that only the caller can read
 
 from __future__ import annotations
 
-from statecore.builtin.modules.mysql import asking, grants, schemas, users
+from statecore.builtin.modules.mysql import grants, queries, schemas, users
 from statecore.model.context import Context
 
 #: The modules whose functions make up this one.
-PARTS = (asking, users, grants, schemas)
+PARTS = (queries, users, grants, schemas)
 
 
 def available(ctx: Context) -> str | None:

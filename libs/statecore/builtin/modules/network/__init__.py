@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from statecore.builtin.modules.network import connections, probing, routes
+from statecore.builtin.modules.network import connections, probes, routes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import kernel_network, network_files
 
 #: The modules whose functions are served with these.
-PARTS = (routes, connections, probing)
+PARTS = (routes, connections, probes)
 
 #: So many name servers' answers are waited for at once.
 _ASKED_AT_ONCE = 8

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.modules.file.looking import get_mode
+from statecore.builtin.modules.file.queries import get_mode
 from statecore.host import copies
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes

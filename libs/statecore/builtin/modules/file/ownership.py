@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from statecore.builtin.modules.file.looking import stats
 from statecore.builtin.modules.file.paths import existing, host_name
+from statecore.builtin.modules.file.queries import stats
 from statecore.host import file_attributes, selinux_contexts
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -13,7 +14,10 @@ from statecore.host.content.edits.comments import Pattern
 from statecore.host.content.edits.single_line import Line
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CommandError, InvocationError
+
+#: Letters of ``psed`` -> what they are to a regular expression.
+_LETTERS = {"I": re.IGNORECASE, "L": re.LOCALE, "M": re.MULTILINE, "S": re.DOTALL, "U": re.UNICODE, "X": re.VERBOSE}
 
 
 def line(
@@ -99,6 +103,34 @@ def comment_line(ctx: Context, path: str, regex: str, char: str = "#", cmnt: boo
     _write(ctx, path, new, str(backup) if backup else "")
     changed = [pair for pair in zip(text.lines(old), text.lines(new), strict=True) if pair[0] != pair[1]]
     return _told("".join(pair[0] for pair in changed), "".join(pair[1] for pair in changed), True)
+
+
+def psed(
+    ctx: Context,
+    path: str,
+    before: str,
+    after: str,
+    limit: str = "",
+    backup: str = ".bak",
+    flags: str = "gMS",
+    escape_all: bool = False,
+    multi: bool = False,
+) -> None:
+    """Replaces what a regular expression matches, as sed would. ``file.replace`` does it better; ``multi``: line by line."""
+    old = bytes_of(ctx, path).decode("utf-8", "surrogateescape")
+    if unknown := set(flags) - {"g", *_LETTERS}:
+        raise InvocationError(f"flags are letters of g{''.join(_LETTERS)}, not {''.join(sorted(unknown))}")
+    bits = sum(_LETTERS[letter] for letter in set(flags) if letter != "g")
+    try:
+        pattern = re.compile(re.escape(str(before)) if escape_all else str(before), bits)
+        text = "".join(re.split(str(limit), old)[1:]) if limit else old
+        parts = text.splitlines(keepends=True) if multi else [text]
+        new = "".join(pattern.sub(str(after), part, count=0 if "g" in flags else 1) for part in parts)
+    except (re.error, IndexError, ValueError) as error:
+        raise InvocationError(f"'{before}' cannot be replaced by '{after}': {error}") from error
+    place = ctx.host.path(path)
+    managed_file.keep_beside(ctx.host, place, str(backup))
+    managed_file.replace(ctx.host, place, new.encode("utf-8", "surrogateescape"), Attributes())
 
 
 def _write(ctx: Context, path: str, new: str, backup: str) -> None:

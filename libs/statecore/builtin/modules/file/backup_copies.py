@@ -1,0 +1,73 @@
+"""Backup copies of managed files: list, restore and delete the copies that ``backup: minion`` kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statecore.host.content import backups, managed_file
+from statecore.host.content.managed_file import Attributes
+from statecore.model.context import Context
+
+
+def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
+    """The copies that ``backup: minion`` kept of a file, the newest first: Backup Time, Size, Location."""
+    found = backups.kept_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
+    return {
+        number: {"Backup Time": each.shown, "Size": each.place.stat().st_size, "Location": str(each.place)}
+        for number, each in enumerate(found)
+    }
+
+
+def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
+    """``list_backups``."""
+    return list_backups(ctx, path, limit)
+
+
+def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, Any]]]:
+    """The copies of all files in a directory (its name ends in a slash, or is that of a file in it), by name."""
+    directory = path.rpartition("/")[0] or "/"
+    names = backups.names_in(ctx.host.path(directory), _cache(ctx))
+    return {name: list_backups(ctx, f"{directory.rstrip('/')}/{name}", limit) for name in names}
+
+
+def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+    """Puts a copy of ``list_backups`` in place of the file, of which a copy is kept first; result and comment."""
+    found = _chosen(ctx, path, backup_id)
+    if isinstance(found, str):
+        return {"result": False, "comment": found}
+    place = ctx.host.path(path)
+    if place.is_file():
+        backups.back_up(place, _cache(ctx))
+    managed_file.replace(ctx.host, place, found, Attributes())
+    return {"result": True, "comment": f"Successfully restored {found} to {path}"}
+
+
+def delete_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+    """Removes a copy of ``list_backups``; result and comment."""
+    found = _chosen(ctx, path, backup_id)
+    if isinstance(found, str):
+        return {"result": False, "comment": found}
+    try:
+        found.unlink()
+    except OSError as error:
+        return {"result": False, "comment": f"Unable to remove {found}: {error.strerror}"}
+    return {"result": True, "comment": f"Successfully removed {found}"}
+
+
+def remove_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+    """``delete_backup``."""
+    return delete_backup(ctx, path, backup_id)
+
+
+def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
+    """A copy by its number, or why there is none."""
+    if not str(backup_id).isdecimal():
+        return f"Invalid backup_id '{backup_id}'"
+    found = backups.kept_of(ctx.host.path(path), _cache(ctx))
+    number = int(backup_id)
+    return found[number].place if number < len(found) else f"backup_id '{backup_id}' does not exist for {path}"
+
+
+def _cache(ctx: Context) -> Path:
+    return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / "file_backup"

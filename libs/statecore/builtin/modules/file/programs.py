@@ -1,0 +1,82 @@
+"""Functions that run the host's own programs on files: sed, grep and patch."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from typing import Any
+
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+
+
+def sed(
+    ctx: Context,
+    path: str,
+    before: str,
+    after: str,
+    limit: str = "",
+    backup: str = ".bak",
+    options: str = "-r -e",
+    flags: str = "g",
+    escape_all: bool = False,
+    negate_match: bool = False,
+) -> Any:
+    """The host's sed replaces what a pattern matches; the result of the program, False where there is no such file."""
+    if not ctx.host.path(path).exists():
+        return False
+    where = f"/{_slashed(limit, escape_all)}/ " if limit else ""
+    command = (
+        f"{where}{'!' if negate_match else ''}s/{_slashed(before, escape_all)}/{_slashed(after, escape_all)}/{flags}"
+    )
+    return _run(ctx, ["sed", f"-i{backup or ''}", *shlex.split(options), command, path])
+
+
+def sed_contains(ctx: Context, path: str, text: str, limit: str = "", flags: str = "g") -> bool:
+    """Whether the host's sed finds a pattern in a file."""
+    if not ctx.host.path(path).exists():
+        return False
+    where = f"/{_slashed(limit)}/ " if limit else ""
+    told = _run(ctx, ["sed", "-n", "-r", "-e", f"{where}s/{_slashed(text)}/$/p{flags}", path])
+    return bool(told["stdout"])
+
+
+def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
+    """The host's grep over a file, or those that a glob means; the result of the program. Each option by itself."""
+    words = [shlex.split(str(each)) for each in opts]
+    if several := [" ".join(each) for each in words if len(each) > 1]:
+        raise InvocationError(f"one option at a time: {several[0]}")
+    top, name = path.rpartition("/")[::2]
+    found = [path]
+    if any(letter in name for letter in "*?["):
+        directory = ctx.host.path(top or "/")
+        names = [entry.name for entry in directory.iterdir()] if directory.is_dir() else []
+        found = [f"{top}/{each}" for each in sorted(names) if fnmatch.fnmatchcase(each, name)] or found
+    return _run(ctx, ["grep", *(word for each in words for word in each), pattern, *found])
+
+
+def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dry_run: bool = False) -> Any:
+    """The host's patch applies a file of the host to a file, or to those below a directory; the result of the program."""
+    words = ["patch", *shlex.split(options), *(["--dry-run"] if dry_run else [])]
+    if not {"-N", "--forward"} & set(words):
+        words.append("--forward")
+    if not any(word == "-r" or word.startswith("--reject-file") for word in words):
+        words.append("--reject-file=-")
+    words += ["-i", patchfile]
+    if not ctx.host.path(originalfile).is_dir():
+        return _run(ctx, [*words, originalfile])
+    stripped = any(word.startswith(("-p", "--strip=")) for word in words[1:])
+    return _run(ctx, [*words, "-d", originalfile, *([] if stripped else ["--strip=0"])])
+
+
+def _run(ctx: Context, words: list[str]) -> Any:
+    if ctx.host.which(words[0]) is None:
+        raise CommandError(f"{words[0]} executable not found. Is the distribution's {words[0]} package installed?")
+    return ctx.call("cmd.run_all", words, python_shell=False, ignore_retcode=True)
+
+
+def _slashed(text: str, escape_all: bool = False) -> str:
+    """A pattern as it stands between the slashes of sed."""
+    plain = str(text).replace("/", "\\/")
+    return re.sub(r"([\^.\[$()|*+?{])", r"\\\1", plain) if escape_all else plain
