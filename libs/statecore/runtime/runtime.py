@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -343,7 +343,7 @@ def local_runtime(
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     host = _host(whole)
-    own = later.OwnFetches(whole) if fetches and _of_git(whole) else None
+    own = later.OwnFetches(whole, load_user_backend) if fetches and _of_git(whole) else None
 
     def compiled(
         saltenv: str | None,
@@ -358,7 +358,7 @@ def local_runtime(
         # Pillar files may call modules, which see the pillar that there is so far.
         live: dict[str, Any] = {}
         bare = _bare_runtime(runtime, live)
-        wanted = later.Wanted(str(whole["id"]), saltenv, pillarenv, override, on_demand)
+        wanted = later.MinionDataRequest(str(whole["id"]), saltenv, pillarenv, override, on_demand)
         return later.as_data(later.pillar_of(bare.context, bare.loader, wanted, live))
 
     def tops() -> dict[str, list[str]]:
@@ -382,6 +382,22 @@ def local_runtime(
         extension_dir=Path(str(extension_dir)) if extension_dir else None,
     )
     return runtime
+
+
+@dataclass(frozen=True)
+class UserBackend:
+    """Implements ``sources.fileserver.users.LoadedBackend`` by the loader."""
+
+    path: Path
+    functions: Mapping[str, Function]
+
+
+def load_user_backend(name: str, opts: Mapping[str, Any]) -> UserBackend:
+    """Load a user's fileserver backend with a context of its own. Raises NotAvailable with the reason."""
+    runtime = Runtime(opts, files=LocalFiles({}), grains=opts.get("grains") or {}, pillar={})
+    served = runtime.loader.serve("fileserver", name, runtime.context)
+    functions = {function: served.bound(function, runtime.context) for function in served.functions}
+    return UserBackend(served.source.path, functions)
 
 
 def _of_git(opts: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from statecore.pillar.memory import PillarMemory
 from statecore.render.memory import RenderMemory
 from statecore.runtime.master_data import MinionDataRequest, pillar_of, pillar_top_of
-from statecore.runtime.runtime import Runtime
+from statecore.runtime.runtime import Runtime, load_user_backend
 from statecore.sources.fileserver import FileServer
 
 _TOP = "base:\n  '*': [a, b]\n  'os:Debian':\n    - match: grain\n    - c\n"
@@ -55,7 +55,9 @@ def compiled(directory: Path, minion: str, system: str, memory: PillarMemory | N
         "ext_pillar": [],
     }
     live: dict[str, Any] = {}
-    runtime = Runtime(opts, files=FileServer.of(opts), grains={"id": minion, "os": system}, pillar=live)
+    runtime = Runtime(
+        opts, files=FileServer.of(opts, load_user_backend), grains={"id": minion, "os": system}, pillar=live
+    )
     result = pillar_of(runtime.context, runtime.loader, MinionDataRequest(minion), live, memory=memory)
     return result.data, result.errors
 
@@ -148,7 +150,9 @@ def test_the_top_of_all_environments(tmp_path: Path) -> None:
         (tmp_path / env / "top.sls").write_text(top)
     roots = {env: [str(tmp_path / env)] for env in ("base", "dev")}
     opts = {"pillar_roots": roots, "file_roots": {}, "id": "web1", "cachedir": "", "ext_pillar": []}
-    runtime = Runtime(opts, files=FileServer.of(opts), grains={"id": "web1", "os": "Debian"}, pillar={})
+    runtime = Runtime(
+        opts, files=FileServer.of(opts, load_user_backend), grains={"id": "web1", "os": "Debian"}, pillar={}
+    )
     found = pillar_top_of(runtime.context, runtime.loader, MinionDataRequest("web1"))
     assert [(env, list(targets.items())) for env, targets in found.items()] == [
         ("base", [("*", ["a", "b"]), ("G@os:Debian", [{"match": "compound"}, "c"]), ("x*", ["d"])]),

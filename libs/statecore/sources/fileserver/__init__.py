@@ -14,7 +14,7 @@ from statecore.model.nearest import close_matches
 from statecore.model.ports import FileHash, Files
 from statecore.sources.fileserver.gitfs import GitFiles
 from statecore.sources.fileserver.minionfs import MinionFiles
-from statecore.sources.fileserver.users import UserFiles, claimed
+from statecore.sources.fileserver.users import BackendLoader, UserFiles, claimed
 from statecore.sources.local_tree import LocalFiles
 
 #: Salt's other names of backends.
@@ -61,10 +61,13 @@ class FileServer:
         self.backends = backends
 
     @classmethod
-    def of(cls, opts: Mapping[str, Any]) -> FileServer:
-        """The backends of the option ``fileserver_backend``. Raises StatecoreError."""
+    def of(cls, opts: Mapping[str, Any], load: BackendLoader) -> FileServer:
+        """Return a server with the backends that the option ``fileserver_backend`` names, in its order.
+
+        ``load`` loads a user's backend when the backend is first used. Raises StatecoreError for options that cannot be used.
+        """
         names = dict.fromkeys(named(str(each), opts) for each in opts.get("fileserver_backend") or ["roots"])
-        return cls({name: BACKENDS[name](opts) if name in BACKENDS else UserFiles(name, opts) for name in names})
+        return cls({name: BACKENDS[name](opts) if name in BACKENDS else UserFiles(name, opts, load) for name in names})
 
     @property
     def users(self) -> list[UserFiles]:

@@ -16,6 +16,7 @@ from statecore.model.errors import StatecoreError
 from statecore.model.lazy import Deferred
 from statecore.model.ports import Files
 from statecore.sources.fileserver import FileServer
+from statecore.sources.fileserver.users import BackendLoader
 from statecore.sources.gitrepos.mirror import Mirror, home_of
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
 from statecore.sources.local_tree import LocalFiles
@@ -26,9 +27,10 @@ log = logging.getLogger(__name__)
 class OwnFetches:
     """Belongs to one process, which fetches by itself."""
 
-    def __init__(self, opts: Mapping[str, Any]) -> None:
-        """``opts``: cachedir, fileserver_backend, ext_pillar, gitfs_*, git_pillar_*."""
+    def __init__(self, opts: Mapping[str, Any], load: BackendLoader) -> None:
+        """Read from ``opts`` cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_*. ``load`` loads users' backends."""
         self._opts = opts
+        self._load = load
         #: The process that fetched for the pillar: a child of it has work of its own.
         self._pillar_fetched_by = 0
 
@@ -45,7 +47,7 @@ class OwnFetches:
             _fetch(home_of(self._opts, PILLAR), all_pillar_remotes(self._opts))
 
     def _served(self) -> FileServer:
-        server = FileServer.of(self._opts)
+        server = FileServer.of(self._opts, self._load)
         for backend in server.users:
             try:
                 backend.update()

@@ -15,15 +15,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from statecore.model.errors import NotAvailable, StatecoreError
-from statecore.model.lazy import loaded
 from statecore.model.ports import FileHash
-
-if TYPE_CHECKING:
-    from statecore.loader import Served
-    from statecore.runtime.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +28,25 @@ KIND = "fileserver"
 _KEPT = 3600.0
 
 _NOTHING: Mapping[str, Any] = {"path": "", "rel": ""}
+
+
+class LoadedBackend(Protocol):
+    """The functions of one user's backend, ready to be called."""
+
+    @property
+    def path(self) -> Path:
+        """Path of the backend's Python file."""
+        ...
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Map of function name to callable. Each callable has the loader's names (``__opts__``, ``__salt__``)."""
+        ...
+
+
+#: Loads the backend of a name with the given master or minion options. Raises NotAvailable with the reason. The loader and the
+#: runtime lie above this room, so ``statecore.runtime`` implements the function and its callers pass it in.
+BackendLoader = Callable[[str, Mapping[str, Any]], LoadedBackend]
 
 
 class BackendError(StatecoreError):
@@ -67,13 +81,13 @@ def _says(path: Path, name: str) -> bool:
 class UserFiles:
     """Implements Backend by the functions of one file; loaded when it is first asked for something."""
 
-    def __init__(self, name: str, opts: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, opts: Mapping[str, Any], load: BackendLoader) -> None:
         self.name = name
         self._opts = opts
+        self._load = load
         self._copies = Path(str(opts.get("cachedir") or tempfile.gettempdir())) / KIND / name
-        self._served: Served | None = None
-        self._runtime: Runtime | None = None
-        self._looked = False
+        self._loaded: LoadedBackend | None = None
+        self._load_tried = False
 
     # As ports.Files: nothing of it raises.
 
@@ -236,33 +250,25 @@ class UserFiles:
         return function in self._functions()
 
     def _call(self, function: str, *args: Any, **kwargs: Any) -> Any:
-        assert self._served is not None
-        assert self._runtime is not None
+        assert self._loaded is not None
         try:
-            return self._served.bound(function, self._runtime.context)(*args, **kwargs)
+            return self._loaded.functions[function](*args, **kwargs)
         except (Exception, SystemExit) as error:
-            where = _place(error, self._served.source.path)
+            where = _place(error, self._loaded.path)
             said = f"{type(error).__name__}: {error}"
             raise BackendError(f"file server backend '{self.name}': {function} failed: {said} ({where})") from error
 
     def _functions(self) -> Mapping[str, Callable[..., Any]]:
-        """Its functions, {} where it cannot be used, which is said once."""
-        if not self._looked:
-            self._looked = True
-            self._load()
-        return self._served.functions if self._served is not None else {}
-
-    def _load(self) -> None:
-        make = loaded("statecore.runtime.runtime", "Runtime")
-        files = loaded("statecore.sources.local_tree", "LocalFiles")({})
-        runtime: Runtime = make(self._opts, files=files, grains=self._opts.get("grains") or {}, pillar={})
-        try:
-            self._served = runtime.loader.serve(KIND, self.name, runtime.context)
-        except NotAvailable as missing:
-            log.error("file server backend '%s' is left out: %s", self.name, missing.reason or missing)
-            return
-        self._runtime = runtime
-        self._guarded("init", None)
+        """Map of the backend's functions; empty when the backend cannot be loaded. The reason is logged once."""
+        if not self._load_tried:
+            self._load_tried = True
+            try:
+                self._loaded = self._load(self.name, self._opts)
+            except NotAvailable as missing:
+                log.error("file server backend '%s' is left out: %s", self.name, missing.reason or missing)
+            else:
+                self._guarded("init", None)
+        return self._loaded.functions if self._loaded is not None else {}
 
 
 def _text(value: Any) -> str:

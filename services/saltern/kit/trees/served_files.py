@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from statecore.model.errors import StatecoreError
+from statecore.model.lazy import lazy_module
 from statecore.sources.fileserver import FileServer
+from statecore.sources.fileserver.users import LoadedBackend
+
+if TYPE_CHECKING:
+    from statecore.runtime import runtime
+else:
+    # Only users' own backends need the loader: a role that serves none of them does without its memory.
+    runtime = lazy_module("statecore.runtime.runtime")
 
 
 def file_server(options: MasterOptions) -> FileServer:
     """All backends of ``fileserver_backend``. Raises ConfigError for options that they cannot use."""
     try:
-        return FileServer.of(as_opts(options))
+        return FileServer.of(as_opts(options), _load_user_backend)
     except StatecoreError as error:
         raise ConfigError(str(error)) from error
+
+
+def _load_user_backend(name: str, opts: Mapping[str, Any]) -> LoadedBackend:
+    return runtime.load_user_backend(name, opts)
 
 
 #: Options that name trees, and what they are where nobody says anything: these need not be there.

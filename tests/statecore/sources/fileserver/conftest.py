@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from statecore.runtime.runtime import load_user_backend
 from statecore.sources.fileserver import FileServer
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import gitfs_remotes
@@ -79,4 +80,4 @@ def updated(opts: Mapping[str, Any]) -> FileServer:
     """The file server of options, its remotes fetched."""
     for remote in gitfs_remotes(opts):
         Mirror(Path(opts["cachedir"]) / "gitfs", remote).update()
-    return FileServer.of(opts)
+    return FileServer.of(opts, load_user_backend)

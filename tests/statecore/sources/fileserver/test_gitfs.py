@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from statecore.runtime.runtime import load_user_backend
 from statecore.sources.fileserver import FileServer, UnknownBackend
 from statecore.sources.gitrepos import mirror as mirror_module
 from statecore.sources.gitrepos.git import GitFault, git_environment
@@ -87,7 +88,7 @@ def test_a_fetch_that_fails_is_named_and_leaves_the_old_tree(
         mirror_of(opts).update()
     assert str(caught.value).startswith("git fetch: ")
     assert text(server, "top.sls") == "top\n"
-    assert text(FileServer.of(opts), "web/init.sls") == "web\n"
+    assert text(FileServer.of(opts, load_user_backend), "web/init.sls") == "web\n"
 
 
 def test_passwords_are_not_in_what_is_said(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_without_git_it_is_said(repository: Repository, tmp_path: Path, monkeypa
 def test_what_was_never_fetched_gives_nothing_and_is_said_once(
     repository: Repository, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = FileServer.of(opts_of(tmp_path, repository.url))
+    server = FileServer.of(opts_of(tmp_path, repository.url), load_user_backend)
     assert server.envs() == server.paths() == []
     assert server.fetch("top.sls") is None
     assert [record.message for record in caplog.records] == [
@@ -244,7 +245,7 @@ def test_history_may_be_left_out(repository: Repository, tmp_path: Path) -> None
         check=True,
     )
     assert done.stdout.strip() == "1"
-    assert text(FileServer.of(opts), "more") == ""
+    assert text(FileServer.of(opts, load_user_backend), "more") == ""
 
 
 WRONG: Mapping[str, tuple[Any, str]] = {
@@ -306,7 +307,7 @@ def test_why_ssh_reaches_no_server_is_said(tmp_path: Path) -> None:
 
 
 def test_backends_are_chosen_by_name(tmp_path: Path) -> None:
-    server = FileServer.of(opts_of(tmp_path, fileserver_backend=["roots", "git", "minion"]))
+    server = FileServer.of(opts_of(tmp_path, fileserver_backend=["roots", "git", "minion"]), load_user_backend)
     assert list(server.backends) == ["roots", "gitfs", "minionfs"]
     assert list(server.only("gitfs,roots").backends) == ["gitfs", "roots"]
     assert list(server.only(["-git"]).backends) == ["roots", "minionfs"]
@@ -315,9 +316,9 @@ def test_backends_are_chosen_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownBackend, match="the nearest is 'gitfs'"):
         server.only("gitf")
     with pytest.raises(UnknownBackend, match="not in the option fileserver_backend"):
-        FileServer.of({"fileserver_backend": ["roots"]}).only("git")
+        FileServer.of({"fileserver_backend": ["roots"]}, load_user_backend).only("git")
     with pytest.raises(UnknownBackend, match="there are roots, gitfs, minionfs"):
-        FileServer.of({"fileserver_backend": ["hg"]})
+        FileServer.of({"fileserver_backend": ["hg"]}, load_user_backend)
 
 
 class _Guarded(http.server.SimpleHTTPRequestHandler):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from statecore.runtime.runtime import load_user_backend
 from statecore.sources.fileserver import FileServer, UnknownBackend
 from statecore.sources.fileserver.users import BackendError, UserFiles
 from tests.statecore.sources.fileserver.conftest import write
@@ -41,7 +42,7 @@ def text(server: FileServer, path: str) -> str | None:
 
 
 def test_what_it_serves_comes_by_its_own_functions(opts: dict[str, Any]) -> None:
-    server = FileServer.of(opts)
+    server = FileServer.of(opts, load_user_backend)
     assert text(server, "top.sls") == "MINE"
     assert text(server, "long") == "ABC" * 100
     assert [text(server, path) for path in ("nowhere", "/etc/passwd", "../base/long", "")] == [None] * 4
@@ -76,7 +77,7 @@ def serve_file(load, fnd):
 
 def test_two_that_fetch_a_file_at_once_get_it_whole(opts: dict[str, Any]) -> None:
     (Path(opts["fileserver_dirs"][0]) / "slow.py").write_text(_SLOW)
-    backend = UserFiles("slow", opts)
+    backend = UserFiles("slow", opts, load_user_backend)
     assert backend.envs() == []
     with ThreadPoolExecutor(2) as pool:
         found = [each.result(60) for each in [pool.submit(backend.fetch, "a") for _ in range(2)]]
@@ -90,7 +91,7 @@ def test_what_it_raises_is_told_with_its_place_and_the_others_go_on(
     opts: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     (Path(opts["file_roots"]["base"][0]) / "broken.sls").write_text("whole")
-    server = FileServer.of(opts)
+    server = FileServer.of(opts, load_user_backend)
     assert text(server, "broken.sls") == "whole"
     place = f"{opts['fileserver_dirs'][0]}/filed.py:"
     assert "file server backend 'mine': file_hash failed: RuntimeError: cannot be read" in caplog.text
@@ -113,7 +114,7 @@ def test_one_that_cannot_be_used_is_left_out(
     opts: dict[str, Any], content: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (Path(opts["fileserver_dirs"][0]) / "filed.py").write_text(f"'mine'\n{content}".replace("'mine'\nimport", "import"))
-    server = FileServer.of({**opts, "fileserver_backend": ["filed", "roots"]})
+    server = FileServer.of({**opts, "fileserver_backend": ["filed", "roots"]}, load_user_backend)
     assert text(server, "top.sls") == "root"
     assert text(server, "top.sls") == "root"
     assert "file server backend 'filed' is left out" in caplog.text
@@ -132,18 +133,18 @@ def test_answers_of_a_wrong_form_count_as_nothing(
     opts: dict[str, Any], answer: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (Path(opts["fileserver_dirs"][0]) / "filed.py").write_text(answer)
-    server = FileServer.of({**opts, "fileserver_backend": ["filed", "roots"]})
+    server = FileServer.of({**opts, "fileserver_backend": ["filed", "roots"]}, load_user_backend)
     assert (server.envs(), server.paths(), text(server, "top.sls")) == (["base"], ["top.sls"], "root")
     assert "returned no" in caplog.text
 
 
 def test_a_name_that_no_file_claims_is_refused(opts: dict[str, Any]) -> None:
     with pytest.raises(UnknownBackend, match=r"no file server backend 'minne'.*fileserver_dirs"):
-        FileServer.of({**opts, "fileserver_backend": ["minne"]})
+        FileServer.of({**opts, "fileserver_backend": ["minne"]}, load_user_backend)
 
 
 def test_some_of_the_backends(opts: dict[str, Any]) -> None:
-    server = FileServer.of(opts)
+    server = FileServer.of(opts, load_user_backend)
     assert list(server.only("mine").backends) == ["mine"]
     assert list(server.only("-mine").backends) == ["roots"]
     with pytest.raises(UnknownBackend, match="no file server backend 'other'"):
@@ -151,7 +152,7 @@ def test_some_of_the_backends(opts: dict[str, Any]) -> None:
 
 
 def test_what_is_done_with_it_as_a_whole(opts: dict[str, Any]) -> None:
-    (backend,) = FileServer.of(opts).users
+    (backend,) = FileServer.of(opts, load_user_backend).users
     assert backend.update() is True
     assert (Path(opts["cachedir"]) / "mine-updated").read_text() == "updated\n"
     assert backend.lock("x*") == (["locked x*"], [])
@@ -163,7 +164,7 @@ def test_what_is_done_with_it_as_a_whole(opts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("content", ["", "def init():\n    raise ValueError('bad')\n"])
 def test_functions_that_are_not_there_do_nothing(opts: dict[str, Any], content: str) -> None:
     (Path(opts["fileserver_dirs"][0]) / "filed.py").write_text(content)
-    backend = UserFiles("filed", opts)
+    backend = UserFiles("filed", opts, load_user_backend)
     assert (backend.envs(), backend.paths(), backend.symlinks()) == ([], [], {})
     assert (backend.hash("a"), backend.fetch("a"), backend.update()) == (None, None, False)
     assert (backend.lock(None), backend.clear_lock(None), backend.clear_cache()) == (([], []), ([], []), ([], []))
@@ -172,7 +173,7 @@ def test_functions_that_are_not_there_do_nothing(opts: dict[str, Any], content: 
 def test_it_is_loaded_when_it_is_asked_for_something(opts: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     del opts["mine_root"]
     caplog.set_level(logging.ERROR)
-    server = FileServer.of(opts)
+    server = FileServer.of(opts, load_user_backend)
     assert caplog.text == ""
     assert server.envs() == ["base"]
     assert "mine_root says no directory" in caplog.text
